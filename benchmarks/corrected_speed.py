@@ -13,14 +13,13 @@ import time
 
 import numpy as np
 
-from exampp.analysis.corrected import correct
-from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.population import population
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.measures.names import parse_measure
+from exampp.measures.population import population
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
-from exampp.records.grading import GraderIdentity
-from exampp.review.planning import SampleDesign, draw
-from exampp.stats.difference import Sample
+from exampp.records.graders import GraderIdentity
+from exampp.review.sampling import SampleDesign, draw
+from exampp.stats.sampling import Sample
 
 PASSAGES = 400
 

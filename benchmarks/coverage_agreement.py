@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analysis.agreement import SAME_IN_TWO
-from exampp.analysis.agreement_raters import panel, with_judgments
-from exampp.stats.agreement import STATISTICS, agreements
-from exampp.stats.agreement_intervals import clustered
+from exampp.analysis.raters import SAME_IN_TWO, panel, with_judgments
+from exampp.stats.agreement import STATISTICS, agreements, clustered
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -21,15 +21,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.difference import (
+from exampp.stats.sampling import (
+    FOLDS,
     Sample,
-    calibrated,
+    calibrated_probabilities,
     drawn_units,
+    inclusion,
+    influence,
     pool_limits,
     query_limits,
     totals,
 )
-from exampp.stats.sampling import FOLDS, inclusion, influence
 
 Floats = NDArray[np.float64]
 SYSTEMS, POOL, RETURNED, QUERIES = 8, 60, 20, 400
@@ -94,7 +96,7 @@ def one_setting(setting: Setting, draws: int, seed: int) -> list[float]:
         places = np.flatnonzero(random.random(len(label)) < pi)
         sample = Sample(places, pi[places])
         fold = random.integers(0, FOLDS, len(label))
-        predicted = calibrated(rating, fold, sample, label[places])
+        predicted = calibrated_probabilities(rating, fold, sample, label[places])
         groups = np.repeat(np.arange(setting.queries), POOL)
         one = totals(at, predicted, sample, label[places], groups, setting.queries)
         drawn = drawn_units(at, predicted, sample)

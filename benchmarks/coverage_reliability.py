@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import draw_queries
 from exampp.stats.generalizability import FEWEST_QUERIES, crossed, erho2, phi, ratios
-from exampp.stats.resampling import draw_queries
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

@@ -24,8 +24,8 @@ from ir_measures import AP, P, Qrel, ScoredDoc, nDCG
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
-from exampp.llm.base import Ask
-from exampp.llm.draft import THRESHOLDS, DraftGrader
+from exampp.graders.base import Ask
+from exampp.graders.draft import THRESHOLDS, DraftGrader
 
 FOLDS = 5
 SEEDS = 5

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 import transformers
 
-from exampp.llm.base import Ask
+from exampp.graders.base import Ask
 from exampp.prompts import fill
 from exampp.prompts import load as load_prompt
 

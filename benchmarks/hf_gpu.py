@@ -35,9 +35,9 @@ from hf_flan_shapes import (
 )
 from hf_score_vs_generate import Ratings, naive, ours, seconds
 
-from exampp.llm.base import Ask
-from exampp.llm.hf import LocalGrader, folded, load, packed
-from exampp.llm.hf.tensors import pad
+from exampp.graders.base import Ask
+from exampp.graders.local import LocalGrader, load, t5_scoring
+from exampp.graders.local.tensors import pad
 
 DISTINCT = 2000
 DTYPES = ("float32", "bfloat16")
@@ -56,7 +56,7 @@ def matmul_rate(device: str, dtype: torch.dtype) -> float:
     products: list[Callable[[torch.Tensor], torch.Tensor]] = [right.__matmul__]
     if not cuda:
         layer = torch.nn.Linear(side, side, bias=False, dtype=dtype)
-        packed.pack(model := torch.nn.Sequential(layer))
+        t5_scoring.pack(model := torch.nn.Sequential(layer))
         products.append(model)
     best = float("inf")
     for product in products:
@@ -112,7 +112,7 @@ def compare(
     grader: LocalGrader, beams: Callable[[Sequence[Ask]], Ratings], asks: list[Ask], device: str
 ) -> None:
     """Print how much longer other ways take, and how many ratings are the same."""
-    own, batcher, score = folded.encode, grader._batcher, ours(grader, [])
+    own, batcher, score = t5_scoring.encode, grader._batcher, ours(grader, [])
     in_flight = batcher.in_flight
     ways = {
         "score": (score, own, in_flight),
@@ -123,11 +123,11 @@ def compare(
     spent: dict[str, float] = {}
     ratings: dict[str, Ratings] = {}
     for _ in range(2):  # the first time warms up
-        for name, (way, folded.encode, batcher.in_flight) in ways.items():
+        for name, (way, t5_scoring.encode, batcher.in_flight) in ways.items():
             start = seconds(device)
             ratings[name] = way(asks)
             spent[name] = seconds(device) - start
-    folded.encode, batcher.in_flight = own, in_flight
+    t5_scoring.encode, batcher.in_flight = own, in_flight
     for name in list(ways)[1:]:
         same = sum(a == b for a, b in zip(ratings["score"], ratings[name], strict=True))
         print(

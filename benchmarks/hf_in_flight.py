@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from hf_flan_shapes import LABELS, PROMPT, make_asks, make_tokenizer, read_texts
 from hf_gpu import cells
 
-from exampp.llm.base import Ask, Reply
-from exampp.llm.hf.batching import Batcher
-from exampp.llm.hf.loading import BATCH_TOKENS, IN_FLIGHT, LOOK_AHEAD
-from exampp.llm.hf.prefixes import Row
-from exampp.llm.hf.texts import PlainTexts
+from exampp.graders.base import Ask, Reply
+from exampp.graders.local.batching import Batcher
+from exampp.graders.local.grader import BATCH_TOKENS, IN_FLIGHT, LOOK_AHEAD
+from exampp.graders.local.tensors import Row
+from exampp.graders.local.texts import PlainTexts
 
 
 class StandIn:

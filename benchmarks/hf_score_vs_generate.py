@@ -33,8 +33,8 @@ from hf_flan_shapes import (
     set_ratings,
 )
 
-from exampp.llm.base import Ask
-from exampp.llm.hf import LocalGrader, load
+from exampp.graders.base import Ask
+from exampp.graders.local import LocalGrader, load
 
 BATCH = 10
 BEAM_SEARCH: dict[str, Any] = {"num_beams": 5, "early_stopping": True}

@@ -18,9 +18,8 @@ import numpy as np
 
 import exampp
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.records.grading import GraderIdentity
-from exampp.review.edits import Add, ItemEdit, Retire, Reword, Weigh, edited
-from exampp.review.impact import Baseline
+from exampp.records.graders import GraderIdentity
+from exampp.review.impact import Add, Baseline, ItemEdit, Retire, Reword, Weigh, edited
 from exampp.review.queue import queue
 
 RATINGS = (0.45, 0.15, 0.1, 0.1, 0.12, 0.08)

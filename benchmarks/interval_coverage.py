@@ -29,9 +29,16 @@ from numpy.typing import NDArray
 
 import exampp
 from exampp.formats import leaderboards
-from exampp.stats.correlation_interval import Draws, draw, interval, resample
-from exampp.stats.rank_correlation import CorrelationRows, settle_ties
-from exampp.stats.rank_statistics import RankStatistic, rank_statistic
+from exampp.stats.rank_correlation import (
+    CorrelationRows,
+    Draws,
+    RankStatistic,
+    draw,
+    interval,
+    rank_statistic,
+    resample,
+    unite_ties,
+)
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -279,8 +286,8 @@ def hits(
     values = population.sample(random)
     draws = _draws(values.shape[1], options.resamples, int(random.integers(DRAWS)))
     resampled = resample(values, np.ones(values.shape, np.bool_), draws)
-    scores = settle_ties(values.mean(axis=1)[None])
-    exams = settle_ties([population.sample(random).mean(axis=1) for _ in range(options.exams)])
+    scores = unite_ties(values.mean(axis=1)[None])
+    exams = unite_ties([population.sample(random).mean(axis=1) for _ in range(options.exams)])
     for statistic in statistics:
 
         def rows(scores: Floats, statistic: RankStatistic = statistic) -> CorrelationRows:

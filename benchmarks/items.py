@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from exampp.analysis.items import ItemSettings, analyze
-from exampp.evaluate.item_scores import item_scores
+from exampp.measures.item_scores import item_scores
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 POOL, DEPTH = 200, 20
 

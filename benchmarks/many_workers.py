@@ -19,11 +19,16 @@ from queue import Empty, SimpleQueue
 from million_cells import write_inputs
 
 import exampp
-from exampp.grade.graders import join
-from exampp.grade.run import GradingRun
-from exampp.grade.spread.dispatch import Answered, Joined, Lost, WorkerFacts
-from exampp.grade.spread.grader import SpreadGrader
-from exampp.llm.base import WRITTEN, Ask, Reply
+from exampp.graders.base import WRITTEN, Ask, Reply
+from exampp.grading.plan import join_grading
+from exampp.grading.run import GradingRun
+from exampp.grading.workers import (
+    BatchAnswered,
+    SpreadGrader,
+    WorkerFacts,
+    WorkerJoined,
+    WorkerLost,
+)
 from exampp.prompts import Prompt, load
 from exampp.store.cells import GradingScope
 from exampp.store.connection import connect
@@ -36,19 +41,19 @@ class SleepingWorkers:
 
     def __init__(self, workers: int, seconds: float) -> None:
         self._seconds = seconds
-        self._events: SimpleQueue[Joined | Answered] = SimpleQueue()
+        self._events: SimpleQueue[WorkerJoined | BatchAnswered] = SimpleQueue()
         self._threads = {f"{number}": ThreadPoolExecutor(1) for number in range(workers)}
         settings = {"name": "sleeping"}
         facts = WorkerFacts(
             "here", exampp.__version__, settings, WRITTEN, "answer", "", False, "", None
         )
         for name in self._threads:
-            self._events.put(Joined(name, facts))
+            self._events.put(WorkerJoined(name, facts))
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
         """Nothing is asked."""
 
-    def wait(self, seconds: float) -> Joined | Answered | Lost | None:
+    def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
         """What comes next."""
         try:
             return self._events.get(timeout=seconds) if seconds else self._events.get_nowait()
@@ -62,7 +67,7 @@ class SleepingWorkers:
 
     def _answer(self, worker: str, batch: int, replies: list[tuple[int, Reply]]) -> None:
         time.sleep(self._seconds * len(replies))
-        self._events.put(Answered(worker, batch, replies))
+        self._events.put(BatchAnswered(worker, batch, replies))
 
     def dismiss(self, worker: str) -> None:
         """Let it go."""
@@ -87,7 +92,7 @@ def main() -> None:
         connection = connect(folder / "some.exam")
         run = GradingRun(
             connection,
-            join(grader, "sleeping", prompt),
+            join_grading(grader, "sleeping", prompt),
             GradingScope("question", "main", depth=PASSAGES),
         )
         cpu, since = time.process_time(), time.monotonic()

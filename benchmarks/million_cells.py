@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 
 
 def write_inputs(folder: Path, queries: int, passages: int, items: int) -> list[Path]:

@@ -60,8 +60,8 @@ def write_files(folder: Path, options: argparse.Namespace) -> None:
 def grade(path: Path, queries: int) -> None:
     """Grade the pools of the first queries by a function."""
     import exampp
-    from exampp.llm.base import Ask
-    from exampp.llm.scripted import ScriptedGrader
+    from exampp.graders.base import Ask
+    from exampp.graders.scripted import ScriptedGrader
 
     def rate(ask: Ask) -> str:
         return str(len(ask.passage) % 6)

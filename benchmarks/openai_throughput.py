@@ -24,8 +24,8 @@ from contextlib import contextmanager, suppress
 from multiprocessing.queues import Queue
 from typing import Any
 
-from exampp.llm.base import Ask
-from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
+from exampp.graders.base import Ask
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
 
 PATH = "/chat/completions"
 PASSAGE = "A reef is a ridge of rock, coral or similar material beneath the surface. " * 6
@@ -122,7 +122,7 @@ def ours(url: str, number: int, concurrency: int) -> int:
         url,
         decode="text",
         sampling=Sampling(max_tokens=8),
-        policy=Patience(max_concurrency=concurrency),
+        policy=RetryPolicy(max_concurrency=concurrency),
     )
     return sum(reply.text == "4" for _, reply in grader.answer(make_asks(number)))
 

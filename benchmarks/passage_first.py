@@ -34,10 +34,10 @@ from typing import NamedTuple
 
 from hf_flan_shapes import DATA, LABELS, read_texts
 
-from exampp.llm.base import Ask, Grader, Reply
-from exampp.llm.hf import load
-from exampp.llm.hf.causal import Causal
-from exampp.llm.openai import OpenAICompatibleGrader, Sampling
+from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.local import load
+from exampp.graders.local.models import Causal
+from exampp.graders.openai import OpenAICompatibleGrader, Sampling
 from exampp.prompts import fill
 from exampp.prompts import load as load_prompt
 

@@ -20,7 +20,7 @@ from typing import Any
 from million_cells import write_inputs
 
 import exampp
-from exampp.llm.function import ItemToGrade, PassageToGrade
+from exampp.graders.function import ItemToGrade, PassageToGrade
 
 QUERIES, ITEMS = 50, 10
 

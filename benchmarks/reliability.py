@@ -14,9 +14,9 @@ import numpy as np
 
 from exampp.analysis.reliability import reliability, scored_column
 from exampp.analysis.sensitivity import Evaluated, sensitivity
-from exampp.evaluate.leaderboard import evaluate_gradebook
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 DEPTH, POOL = 20, 300
 

@@ -36,8 +36,8 @@ from urllib.parse import urlencode, urlsplit
 import psutil
 
 from exampp import Collection
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 from exampp.web import serve
 
 IDLE_SECONDS = 3.0

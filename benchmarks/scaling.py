@@ -125,8 +125,8 @@ def make(folder: Path, shape: Mapping[str, int]) -> None:
 def grade(path: Path) -> None:
     """Grade all of a collection by a function."""
     import exampp
-    from exampp.llm.base import Ask
-    from exampp.llm.scripted import ScriptedGrader
+    from exampp.graders.base import Ask
+    from exampp.graders.scripted import ScriptedGrader
 
     def rate(ask: Ask) -> str:
         return str(len(ask.passage) % 6)

@@ -132,7 +132,7 @@ def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def _encoded_once(of_all_workers: Path) -> Iterator[None]:
     """The draft grader's model encodes a text once for all workers; its own tests undo this."""
-    from exampp.llm import draft
+    from exampp.graders import draft
 
     load = draft.load_encoder
 
@@ -163,7 +163,7 @@ def encoded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
     For tests that ask whether commands run, not what grades they give.
     """
-    from exampp.llm import draft
+    from exampp.graders import draft
 
     @functools.cache
     def vector(word: str) -> draft.Vectors:
@@ -182,7 +182,7 @@ def encoded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _drawn_once() -> Iterator[None]:
     """The library of plots draws a figure once in a process: half of the time of a report."""
-    from exampp.report.plots import figure
+    from exampp.results.plots import figure
 
     converter = figure._converter
 
@@ -214,10 +214,10 @@ def _nobody_waits_for_the_disk() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _exact_on_any_cpu() -> Iterator[None]:
     """Without a dtype, models compute in float32 on CPUs with units for bfloat16, too."""
-    from exampp.llm.hf import fetching
+    from exampp.graders.local import checkpoint
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetching, "BFLOAT16_UNITS", {})
+        patch.setattr(checkpoint, "BFLOAT16_UNITS", {})
         yield
 
 

@@ -100,7 +100,7 @@ def older(path: Path, version: int) -> None:
     import sqlite3
     from contextlib import closing
 
-    from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
+    from exampp.store.schema import APPLICATION_ID, MIGRATIONS
 
     old = path.with_suffix(".old")
     with closing(sqlite3.connect(old, isolation_level=None)) as opened:

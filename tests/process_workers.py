@@ -11,9 +11,16 @@ from typing import Any
 
 from forked import FORK
 
-from exampp.grade.spread.dispatch import Answered, Joined, Lost, WorkerFacts
-from exampp.grade.spread.worker import GradingWorker, Make, rows_of
-from exampp.llm.base import Ask
+from exampp.graders.base import Ask
+from exampp.grading.workers import (
+    BatchAnswered,
+    GradingWorker,
+    Make,
+    WorkerFacts,
+    WorkerJoined,
+    WorkerLost,
+    rows_of,
+)
 from exampp.prompts import Prompt
 
 
@@ -49,20 +56,20 @@ class ProcessWorkers:
         with suppress(BrokenPipeError):  # `wait` will find it lost
             self._ends[worker].send((batch, *self._asked, rows_of(asks)))
 
-    def wait(self, seconds: float) -> Joined | Answered | Lost | None:
+    def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
         for end in wait(list(self._ends.values()), seconds):
             name = next(one for one, known in self._ends.items() if known is end)
             try:
                 kind, *what = self._ends[name].recv()
             except (EOFError, ConnectionResetError):
                 self.dismiss(name)
-                return Lost(name, "its process is gone")
+                return WorkerLost(name, "its process is gone")
             if kind == "batch":
-                return Answered(name, *what)
+                return BatchAnswered(name, *what)
             if isinstance(what[0], WorkerFacts):
-                return Joined(name, what[0])
+                return WorkerJoined(name, what[0])
             self.dismiss(name)
-            return Lost(name, what[0], refused=True)
+            return WorkerLost(name, what[0], refused=True)
         return None
 
     def dismiss(self, worker: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 import exampp
 from exampp.analysis.calibration import CalibrationSettings
-from exampp.analysis.corrected_records import CorrectionSettings
+from exampp.analysis.corrected import CorrectionSettings
 from exampp.analysis.items import ItemSettings
-from exampp.analysis.reliability_records import ReliabilitySettings
+from exampp.analysis.reliability import ReliabilitySettings
 from exampp.analysis.significance import SignificanceSettings
 from exampp.errors import InputError
 
@@ -157,7 +157,7 @@ def test_numbers_of_draws(call: Callable[[], object], message: str) -> None:
     ],
 )
 def test_training_takes_what_trains(tmp_path: Path, how: dict[str, Any]) -> None:
-    from exampp.llm.hf.finetune import finetune
+    from exampp.graders.local.finetune import finetune
 
     (name,) = how
     with pytest.raises(InputError, match=f"{name} must be"):

@@ -30,7 +30,7 @@ DEAD = "http://127.0.0.1:9/v1"
 
 @pytest.fixture(autouse=True)
 def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.llm.openai.sender.LONGEST_BACKOFF", 0.01)
+    monkeypatch.setattr("exampp.graders.openai.sender.LONGEST_BACKOFF", 0.01)
 
 
 def replied(seen: Seen) -> Answer:
@@ -60,7 +60,7 @@ def questions(banks: Any) -> dict[str, list[str]]:
 def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
     from judged_topics import QUESTIONS, REPORTS, TOPICS, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     def run(url: str) -> tuple[Any, Any, Any]:
         given = {"llm_config": config(url, tmp_path), "outdir": tmp_path, "filebase": "x"}
@@ -100,7 +100,7 @@ def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
 def test_settings_change_what_counts_and_what_is_graded(tmp_path: Path) -> None:
     from judged_topics import BANKS, REPORTS, TOPICS, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     with FaultServer(replied) as server:
         model = config(server.url, tmp_path)
@@ -134,7 +134,7 @@ def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> No
     from autojudge_base import NuggetBanks
     from judged_topics import BANKS, QUESTIONS, REPORTS, TOPICS, bank, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     given = NuggetBanks.from_banks_list([bank("sea", "What of fish?"), bank("elsewhere", "Why?")])
     with FaultServer(replied) as server:
@@ -150,7 +150,7 @@ def test_claims_are_asked_for_as_nuggets(tmp_path: Path) -> None:
     from autojudge_base.nugget_data import NuggetBank, NuggetClaim
     from judged_topics import REPORTS, TOPICS, bank, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     mixed = NuggetBanks.from_banks_list([bank("sky", "What of air?"), bank("sea", "What of salt?")])
     claim = NuggetClaim.from_lazy(query_id="sky", claim="What of dust?")
@@ -172,7 +172,7 @@ def test_what_cannot_be_read_is_told_and_not_asked_again(
 ) -> None:
     from judged_topics import BANKS, REPORTS, TOPICS, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     def odd(seen: Seen) -> Answer:
         return Answer(completion("no idea")) if "dust" in seen.text else replied(seen)
@@ -188,7 +188,7 @@ def test_what_cannot_be_read_is_told_and_not_asked_again(
 def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None:
     from judged_topics import BANKS, REPORTS, TOPICS, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     def broken(seen: Seen) -> Answer:
         return error(400, "no such luck") if "dust" in seen.text else replied(seen)
@@ -226,7 +226,7 @@ def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None
 def test_wrong_settings_are_sentences(tmp_path: Path, settings: Any, said: str) -> None:
     from judged_topics import BANKS, REPORTS, TOPICS, config
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     with pytest.raises(InputError, match=said):
         ExamJudge().judge(REPORTS, TOPICS, config(DEAD, tmp_path), nugget_banks=BANKS, **settings)
@@ -236,7 +236,7 @@ def test_a_model_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from autojudge_base.llm_config import LlmConfigBase
     from judged_topics import TOPICS
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     for name in ("OPENAI_MODEL", "LLM_MODEL"):
         monkeypatch.delenv(name, raising=False)
@@ -248,7 +248,7 @@ def test_without_a_cache_folder_what_was_paid_lies_beside_the_output(tmp_path: P
     from autojudge_base.llm_config import LlmConfigBase
     from judged_topics import BANKS, REPORTS, TOPICS
 
-    from exampp.autojudge import ExamJudge
+    from exampp.integrations.autojudge import ExamJudge
 
     with FaultServer(replied) as server:
         model = LlmConfigBase(model="tiny", base_url=server.url)

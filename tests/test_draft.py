@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from exampp.errors import InputError
-from exampp.llm import draft
-from exampp.llm.base import Ask, Reply
-from exampp.llm.draft import DraftGrader, Encoded, load_encoder, max_similarity
+from exampp.graders import draft
+from exampp.graders.base import Ask, Reply
+from exampp.graders.draft import DraftGrader, Encoded, load_encoder, max_similarity
 
 QUESTION = "Why do leaves change colour in autumn?"
 ANSWER = (
@@ -297,7 +297,7 @@ def test_there_must_be_a_thread() -> None:
 
 def test_the_runtime_is_loaded_on_construction_only() -> None:
     code = (
-        "import sys, exampp.llm.draft\n"
+        "import sys, exampp.graders.draft\n"
         "sys.exit(bool({'onnxruntime', 'tokenizers'} & {*sys.modules}))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

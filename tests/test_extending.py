@@ -13,11 +13,10 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.measure_names import MEASURES
 from exampp.formats.declared import FORMATS
-from exampp.llm.backends import GRADERS
-from exampp.llm.base import Ask
+from exampp.graders.base import Ask
+from exampp.graders.registry import GRADERS
+from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find, load
 from exampp.prompts.files import PROMPTS

@@ -14,9 +14,9 @@ from conftest import Build
 
 import exampp
 from exampp.analysis.compare import SystemComparison
-from exampp.analysis.correlation_tables import Correlations
+from exampp.analysis.correlation import Correlations
 from exampp.errors import InputError
-from exampp.report.result import Result
+from exampp.results.result import Result
 
 
 def overlap(item: object, passage: object) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exampp.installed import install_command, typed
+from exampp.installed import install_command, typed_path
 
 
 class Recorded:
@@ -73,11 +73,11 @@ def test_a_program_is_called_as_the_shell_finds_it(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.chdir(tmp_path)
-    assert typed(program) == "'a venv/exampp'"
+    assert typed_path(program) == "'a venv/exampp'"
     monkeypatch.chdir("a venv")
-    assert typed(program) == "./exampp"
+    assert typed_path(program) == "./exampp"
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
-    assert typed(program) == f"'{program}'"
+    assert typed_path(program) == f"'{program}'"
     monkeypatch.setenv("PATH", str(program.parent))
-    assert typed(program) == "exampp"
+    assert typed_path(program) == "exampp"

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from exampp import stopping as module
-from exampp.stopping import stopping
+from exampp.stopping import stop_on_signal
 
 
 class Work:
@@ -34,7 +34,7 @@ def test_the_first_signal_stops_the_work(number: signal.Signals) -> None:
     # nohup has SIGHUP ignored
     before = signal.signal(number, signal.default_int_handler)
     try:
-        with stopping(work.stop, 5, work.say):
+        with stop_on_signal(work.stop, 5, work.say):
             signal.raise_signal(number)
             assert work.stopped.wait(60)
         assert (work.graces, signal.getsignal(number)) == ([5], signal.default_int_handler)
@@ -55,7 +55,7 @@ def test_the_second_signal_leaves_at_once_and_a_flood_does_not_disturb() -> None
                 signal.raise_signal(signal.SIGINT)
             kept = True
 
-    with pytest.raises(KeyboardInterrupt), stopping(work.stop, 5, work.say):
+    with pytest.raises(KeyboardInterrupt), stop_on_signal(work.stop, 5, work.say):
         leave()
     assert kept
 
@@ -63,7 +63,7 @@ def test_the_second_signal_leaves_at_once_and_a_flood_does_not_disturb() -> None
 def test_work_that_does_not_end_in_time_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.05)
     work, ended = Work(), False
-    with stopping(work.stop, 0.05, work.say):
+    with stop_on_signal(work.stop, 0.05, work.say):
         signal.raise_signal(signal.SIGINT)
         time.sleep(20)
         ended = True
@@ -72,11 +72,11 @@ def test_work_that_does_not_end_in_time_is_interrupted(monkeypatch: pytest.Monke
 
 def test_without_a_signal_nothing_is_stopped() -> None:
     work = Work()
-    with stopping(work.stop, 5, work.say):
+    with stop_on_signal(work.stop, 5, work.say):
         pass
-    with pytest.raises(KeyError), stopping(work.stop, 5, work.say):
+    with pytest.raises(KeyError), stop_on_signal(work.stop, 5, work.say):
         raise KeyError
-    other = threading.Thread(target=lambda: stopping(work.stop, 5, work.say).__enter__())
+    other = threading.Thread(target=lambda: stop_on_signal(work.stop, 5, work.say).__enter__())
     other.start()
     other.join()
     assert (work.graces, work.said) == ([], 0)

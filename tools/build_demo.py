@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exampp.llm.draft import Vectors, load_encoder
+from exampp.graders.draft import Vectors, load_encoder
 
 DATA = Path(__file__).parents[1] / "src" / "exampp" / "demo" / "data"
 GENERATED = Path(__file__).parent / "demo" / "generated.jsonl"

@@ -39,7 +39,7 @@ DIMENSIONS = 384
 MAX_TOKENS = 256
 EPSILON = 1e-12
 FUSED = "com.microsoft"
-TARGET = Path(__file__).parents[1] / "src/exampp/llm/draft_model"
+TARGET = Path(__file__).parents[1] / "src/exampp/graders/draft_model"
 
 NOTICE = f"""\
 The draft grader's model: what it is and where it comes from

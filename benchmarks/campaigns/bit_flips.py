@@ -101,7 +101,7 @@ def outcome(path: Path, expected: dict[str, str]) -> str:
 
 def make(path: Path) -> None:
     """Make the demo collection, with decisions of two people."""
-    from exampp.cli.demo import demo
+    from exampp.cli.collection import demo
 
     with contextlib.redirect_stdout(io.StringIO()):
         demo(path)

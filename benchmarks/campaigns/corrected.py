@@ -35,18 +35,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analysis.corrected import correct
-from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample, Scope
-from exampp.analysis.corrected_tables import bounds
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, bounds, correct
 from exampp.errors import ExamError, InputError
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.population import Population, check_linear, population
+from exampp.measures.names import parse_measure
+from exampp.measures.population import Population, check_linear, population
+from exampp.records.decisions import Design
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.records.plans import Design
-from exampp.review.planning import SampleDesign, chances
-from exampp.stats.difference import Sample, totals
+from exampp.review.sampling import SampleDesign, chances
 from exampp.stats.rank_correlation import kendall_rows
-from exampp.stats.sampling import random_numbers
+from exampp.stats.sampling import Sample, random_numbers, totals
 
 Floats = NDArray[np.float64]
 MIN_RATING, MIN_RELEVANT = 4, 2

@@ -38,9 +38,9 @@ import interrupting
 import servers
 
 import exampp
-from exampp.llm.base import Ask, Grader, Reply
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.scripted import ScriptedGrader
 
 PASSING = ("at", "started", "seconds", "until", "hash", "salt", "commitment")
 """Columns that differ from one undisturbed run to the next."""
@@ -93,7 +93,7 @@ def abandon(collection: exampp.Collection, given: Given) -> None:
 
 def ask_server(url: str) -> Action:
     def action(collection: exampp.Collection, given: Given) -> None:
-        policy = Patience(max_concurrency=4)
+        policy = RetryPolicy(max_concurrency=4)
         grader = OpenAICompatibleGrader("m", url, decode="text", policy=policy)
         collection.grade(Counting(grader, given), model="m")
 

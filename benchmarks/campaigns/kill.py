@@ -37,12 +37,12 @@ import servers
 
 import exampp
 from exampp.cli.main import main as exampp_main
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.store import connection as store
 from exampp.store.checksums import mismatches
-from exampp.store.migrations import MIGRATIONS
+from exampp.store.schema import MIGRATIONS
 
 COLLECTION = "my.exam"
 GROWING = (
@@ -100,7 +100,7 @@ def rate(ask: Ask) -> str:
 
 def grade(folder: Path, pipe: int) -> int:
     """Grade with a script; says after every commit how many cells are done."""
-    from exampp.grade import run
+    from exampp.grading import run
 
     run.COMMIT_SECONDS = 0.0
     with exampp.Collection(folder / COLLECTION) as collection:

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from exampp.prompts import read, verify
-from exampp.prompts.reading import LONGEST
-from exampp.prompts.spans import best_span
+from exampp.prompts.replies import LONGEST
+from exampp.prompts.words import best_span
 
 PIECES = (
     *(

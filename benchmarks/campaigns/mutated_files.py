@@ -30,7 +30,7 @@ import zstandard
 import exampp
 from exampp.errors import ExamError
 from exampp.formats import leaderboards
-from exampp.project.reading import read_config
+from exampp.project.config import read_config
 from exampp.prompts import generation
 from exampp.prompts import load as load_prompt
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.prompts import by_workbench_class, load, read
-from exampp.prompts.expressions import is_unanswerable
+from exampp.prompts.answers import is_unanswerable
 from exampp.records import Outcome
 
 FILES = ("dl19/graded.jsonl.gz", "llmjudge/test-graded.jsonl.gz")

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exampp.prompts.reading import UNNUMBERED, read
+from exampp.prompts.replies import UNNUMBERED, read
 from exampp.records import Outcome, State
 
 SLOWEST = 1.0

@@ -195,9 +195,9 @@ def patches() -> Iterator[None]:
     recorded = options_example.Recorded
     with contextlib.ExitStack() as stack:
         for target, value in (
-            ("exampp.llm.hf.load", recorded),
-            ("exampp.llm.hf.finetune", options_example.finetuned),
-            ("exampp.llm.openai.OpenAICompatibleGrader", recorded),
+            ("exampp.graders.local.load", recorded),
+            ("exampp.graders.local.finetune", options_example.finetuned),
+            ("exampp.graders.openai.OpenAICompatibleGrader", recorded),
             ("exampp.web.serve", recorded),
             ("secrets.token_hex", lambda size=32: "0" * 2 * size),
         ):

@@ -10,9 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exampp.analysis.gate import GateSettings
-    from exampp.analysis.gate_result import GateFailed, GateUndecided
-    from exampp.collection import Collection
+    from exampp.analysis.gate import GateFailed, GateSettings, GateUndecided
+    from exampp.collection import (
+        Collection,
+        create,
+        open,  # noqa: A004
+    )
     from exampp.errors import (
         AmbiguousGrader,
         CollectionBusy,
@@ -21,53 +24,52 @@ if TYPE_CHECKING:
         InputError,
         Unfinished,
     )
-    from exampp.evaluate.board import Leaderboard
-    from exampp.evaluate.declared_measures import RankedQuery, measure
-    from exampp.evaluate.qrels import Labelling
     from exampp.formats.declared import Format
-    from exampp.grade.batches import Batches
-    from exampp.grade.spread.on_ray import Cluster
     from exampp.graded_file import GradedFile
+    from exampp.graders.base import Ask, Grader, Reply
+    from exampp.graders.options import Option
+    from exampp.graders.registry import Backend
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
+    from exampp.grading.batches import Batches
+    from exampp.grading.ray import Cluster
     from exampp.inputs.checking import Checked, check
-    from exampp.llm.backends import Backend
-    from exampp.llm.base import Ask, Grader, Reply
-    from exampp.llm.options import Option
-    from exampp.opening import create, open  # noqa: A004
+    from exampp.measures.board import Leaderboard
+    from exampp.measures.formulas import RankedQuery, measure
+    from exampp.measures.qrels import Labelling
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AmbiguousGrader": "exampp.errors",
-    "Ask": "exampp.llm.base",
-    "Backend": "exampp.llm.backends",
-    "Batches": "exampp.grade.batches",
+    "Ask": "exampp.graders.base",
+    "Backend": "exampp.graders.registry",
+    "Batches": "exampp.grading.batches",
     "Checked": "exampp.inputs.checking",
-    "Cluster": "exampp.grade.spread.on_ray",
+    "Cluster": "exampp.grading.ray",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
     "Format": "exampp.formats.declared",
-    "GateFailed": "exampp.analysis.gate_result",
+    "GateFailed": "exampp.analysis.gate",
     "GateSettings": "exampp.analysis.gate",
-    "GateUndecided": "exampp.analysis.gate_result",
+    "GateUndecided": "exampp.analysis.gate",
     "GradedFile": "exampp.graded_file",
-    "Grader": "exampp.llm.base",
+    "Grader": "exampp.graders.base",
     "Grades": "exampp.grades.grades",
     "InputError": "exampp.errors",
-    "Labelling": "exampp.evaluate.qrels",
-    "Leaderboard": "exampp.evaluate.board",
-    "Option": "exampp.llm.options",
+    "Labelling": "exampp.measures.qrels",
+    "Leaderboard": "exampp.measures.board",
+    "Option": "exampp.graders.options",
     "Panel": "exampp.grades.panel",
-    "Reply": "exampp.llm.base",
-    "RankedQuery": "exampp.evaluate.declared_measures",
+    "Reply": "exampp.graders.base",
+    "RankedQuery": "exampp.measures.formulas",
     "Unfinished": "exampp.errors",
     "check": "exampp.inputs.checking",
-    "create": "exampp.opening",
-    "measure": "exampp.evaluate.declared_measures",
-    "open": "exampp.opening",
+    "create": "exampp.collection",
+    "measure": "exampp.measures.formulas",
+    "open": "exampp.collection",
 }
 
 __all__ = [

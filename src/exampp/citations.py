@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exampp.collection import Collection
+from exampp.collection import Collection, create
 from exampp.errors import InputError
 from exampp.formats import responses
 from exampp.formats.responses import Response
-from exampp.opening import create
-from exampp.records.cited import CitedSentence
+from exampp.records.inputs import CitedSentence
 
 
 def collect(

@@ -8,58 +8,242 @@ with exampp.Collection.create("my.exam") as collection:
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from exampp.errors import InputError
-from exampp.formats.output import create_collection, keep_inputs
-from exampp.grade.status import GraderStatus, grading_status, status_tables
+from exampp.formats.lines import read_lines
+from exampp.formats.output import check_outputs, create_collection
 from exampp.grades.source import GradeSource
+from exampp.grading.status import GraderStatus, grading_status, status_tables
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.outside import check_path
-from exampp.records.choosing import choose_grader
-from exampp.records.origin import own_bank
-from exampp.report.table import Table, Tables
-from exampp.searching import SearchOptions, search_all
+from exampp.records.graders import RatingScale, choose_grader
+from exampp.records.inputs import SystemCount
+from exampp.records.items import own_bank
+from exampp.records.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
+from exampp.records.wording import quoted
+from exampp.results.result import Result, Table, Tables
+from exampp.results.view import Column
+from exampp.sanitize import check_path
 from exampp.stopping import MAX_FAILURES
-from exampp.store.bank import MAIN_BANK, bank_names, makers, now
-from exampp.store.bank_choice import bank_of_kind, only_bank
-from exampp.store.bank_history import known_queries
-from exampp.store.bank_texts import read_bank_texts
+from exampp.store.bank import (
+    MAIN_BANK,
+    bank_names,
+    bank_of_kind,
+    item_kinds,
+    item_models,
+    known_queries,
+    now,
+    only_bank,
+    read_bank_texts,
+)
 from exampp.store.cells import DEPTH
-from exampp.store.connection import connect, data_version, transaction
+from exampp.store.connection import connect, data_version, is_collection, transaction
 from exampp.store.grades import graders
-from exampp.store.inputs import highest_judgment
-from exampp.store.steps import put_step, read_step, state
+from exampp.store.inputs import highest_judgment, remove_systems, rename_system, system_counts
+from exampp.store.runs import put_step, read_step, state
+from exampp.store.search import search
 from exampp.store.tallies import tallied_contents
-from exampp.systems import Systems
 
 if TYPE_CHECKING:
-    from exampp.banks import Bank
+    from exampp.bank import Bank
     from exampp.decisions import CollectionGrades, Decisions
-    from exampp.grade.batches import Batches
-    from exampp.grade.calibrated import Calibrated, Frozen
-    from exampp.grade.given import GradingOptions
-    from exampp.grade.merging import Merged
-    from exampp.grade.progress import Progress
-    from exampp.grade.reparse import Reparsed
-    from exampp.grade.run import GradingRun
-    from exampp.grade.spread.on_ray import Cluster
+    from exampp.graded_file import GradedFile
+    from exampp.graders.base import Grader
+    from exampp.graders.options import Options
+    from exampp.grading.batches import Batches
+    from exampp.grading.calibrated import Calibrated, Frozen
+    from exampp.grading.merge import Merged
+    from exampp.grading.plan import GradingOptions
+    from exampp.grading.ray import Cluster
+    from exampp.grading.reparse import Reparsed
+    from exampp.grading.run import GradingRun, Progress
     from exampp.inputs.checking import Checked
     from exampp.inputs.import_report import ImportReport
-    from exampp.llm.base import Grader
-    from exampp.llm.options import Options
     from exampp.records import GraderIdentity
-    from exampp.records.bank import BankTexts
-    from exampp.records.dossier import Dossier
-    from exampp.records.found import FoundOfKind
-    from exampp.records.gradebook import DecisionChoice, Gradebook
-    from exampp.records.grading import RatingScale
-    from exampp.store.bank import Makers
+    from exampp.records.gradebook import DecisionChoice, Dossier, Gradebook
+    from exampp.records.graders import RatingScale
+    from exampp.records.items import BankTexts
+    from exampp.records.search import SearchPage
+    from exampp.store.bank import ItemModels
     from exampp.store.grades import StoredGrader
+
+
+def open(  # noqa: A001
+    path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
+) -> Collection | GradedFile:
+    """The collection at that path, or the file of graded passages, which is read-only.
+
+    `on_error="skip"` leaves bad lines of a graded file out; the notes of what is made of it say
+    so. `scale`, as (0, 3), is that of a graded file's graders whose prompt is not known. Raises
+    InputError where the path holds neither, and for the scale of a collection, which has its own.
+    """
+    if is_collection(path):
+        # neither must pay for what only the other needs
+
+        if scale is not None:
+            raise InputError(
+                "a collection knows the scales of its graders",
+                file=path,
+                mend="Leave out --scale, or import the graded passages again with it",
+            )
+        return Collection(path)
+    if not check_path(path).exists():
+        mend = "Check the path; exampp import, or in Python exampp.create, makes a collection"
+        raise InputError("no such file", file=path, mend=mend)
+    _, first = next(read_lines(path))
+    if not first.lstrip().startswith(b"["):
+        raise InputError("is neither a collection nor a file of graded passages", file=path)
+    from exampp.graded_file import GradedFile
+
+    return GradedFile(path, on_error, scale)
+
+
+def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
+    """Make an empty collection and open it; `exist_ok` opens one that exists.
+
+    Raises:
+        InputError: There is a file of that name.
+    """
+
+    return Collection.create(path, exist_ok=exist_ok)
+
+
+class SearchOptions(TypedDict, total=False):
+    """What may be said of a search.
+
+    `kinds` are looked through, all where none is named. `grader`, named as in
+    `Collection.grades`, is the one whose replies are looked through, `bank` the one whose items
+    are; all where none is named. `most` records of each kind are wanted; `after` is the place of a
+    record of the one kind to go on after, and after so many `seconds` nothing more is begun.
+    """
+
+    kinds: Sequence[SearchKind]
+    grader: str | None
+    bank: str | None
+    most: int
+    after: str
+    seconds: float
+
+
+def search_all(
+    connection: sqlite3.Connection,
+    text: str,
+    *,
+    kinds: Sequence[SearchKind] = SEARCH_KINDS,
+    grader: str | None = None,
+    bank: str | None = None,
+    most: int = 20,
+    after: str = "",
+    seconds: float = float("inf"),
+) -> list[SearchPage]:
+    """What holds all words of a text, kind by kind; see `SearchOptions`."""
+    unknown = [kind for kind in kinds if kind not in SEARCH_KINDS]
+    if unknown or (after and len(kinds) != 1):
+        raise InputError(
+            f"no kind of records is called {unknown[0]!r}" if unknown else "one kind goes on",
+            field="kinds",
+            mend=f"Known: {', '.join(SEARCH_KINDS)}",
+        )
+    if most < 1:
+        raise InputError(f"at least 1 record can be wanted, not {most}", field="most")
+    if bank is not None and not item_kinds(connection, bank):
+        raise InputError(f"no bank of the name {quoted(bank)} has items", field="bank")
+    if grader is not None:
+        known = [stored.identity for stored in graders(connection)]
+        grader = choose_grader(known, grader=grader).key
+    words, until = search_words(text), time.monotonic() + seconds
+    return [
+        search(
+            connection,
+            kind,
+            words,
+            grader=grader,
+            bank=bank,
+            most=most,
+            after=after,
+            until=until,
+        )
+        for kind in kinds
+    ]
+
+
+def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
+    """What was found, a row per record: its ids, who said it, the text around the words.
+
+    With `whole` texts are not cut.
+    """
+    words = search_words(text)
+    rows = [
+        (
+            one.kind,
+            ", ".join(one.query_ids),
+            one.item_id,
+            one.passage_id,
+            one.note,
+            one.said_by,
+            one.text
+            if whole
+            else " ".join("".join(p.text for p in excerpt_pieces(one.text, words)).split()),
+        )
+        for of in found
+        for one in of.records
+    ]
+    notes = [
+        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in found if of.after
+    ]
+    if not rows:
+        notes.append("Nothing holds all of these words." if words else "No words were given.")
+    return Table.of(["in", "query", "item", "passage", "said", "by", "text"], rows, notes=notes)
+
+
+# The systems of a collection.
+#
+# Removing one takes its rankings away and nothing else: the passages and their grades stay, so
+# that importing its run again brings back everything that it scored.
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Systems(Result):
+    """All systems, as they are whenever they are looked at."""
+
+    connection: sqlite3.Connection
+
+    def __iter__(self) -> Iterator[SystemCount]:
+        return iter(self.list())
+
+    def list(self) -> Sequence[SystemCount]:
+        """The systems in order of first appearance, with how many passages each returned."""
+        return system_counts(self.connection)
+
+    def tables(self) -> Mapping[str, Table]:
+        """A row a system; passages are the mean over the queries for which it returned some."""
+        heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
+        return {"systems": Table.of(heads, self.list())}
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a system another name.
+
+        Raises InputError where there is no such system, one of the new name, or that is no name.
+        """
+        with self.connection, transaction(self.connection):
+            rename_system(self.connection, old, new)
+
+    def remove(self, *names: str) -> int:
+        """Take the rankings of systems away; returns how many ranked passages those had.
+
+        Importing a run again undoes it: passages and grades stay. Raises InputError, and removes
+        none, where one of them is not known.
+        """
+        if not names:
+            raise InputError("no system to remove", mend="Name one")
+        with self.connection, transaction(self.connection):
+            return remove_systems(self.connection, dict.fromkeys(names))
 
 
 class Collection(GradeSource["CollectionGrades"]):
@@ -134,9 +318,9 @@ class Collection(GradeSource["CollectionGrades"]):
         malformed; the collection then is as it was.
         """
         from exampp.inputs.files import given_files, own_corpus
-        from exampp.review.trial import import_or_try
+        from exampp.review.dry_run import import_or_dry_run
 
-        return import_or_try(
+        return import_or_dry_run(
             self._connection,
             given_files(files, kind, (queries, passages, banks, runs, qrels, responses)),
             on_error,
@@ -188,9 +372,9 @@ class Collection(GradeSource["CollectionGrades"]):
         None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
         """
         from exampp.inputs.files import given_data
-        from exampp.review.trial import import_or_try
+        from exampp.review.dry_run import import_or_dry_run
 
-        return import_or_try(
+        return import_or_dry_run(
             self._connection,
             given_data((queries, passages, bank, runs, qrels, responses)),
             on_error,
@@ -213,7 +397,7 @@ class Collection(GradeSource["CollectionGrades"]):
         """
         from exampp.inputs.exporting import export
 
-        keep_inputs([Path(path)], [self.path])
+        check_outputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
 
     def check(self) -> Checked:
@@ -230,7 +414,7 @@ class Collection(GradeSource["CollectionGrades"]):
         kept; `dry_run` changes nothing. Raises InputError for what is no collection or is this one,
         for a newer exampp's or a damaged one, and where a run is grading in one of them.
         """
-        from exampp.grade.merging import merge
+        from exampp.grading.merge import merge
 
         return merge(self._connection, self.path, others, dry_run=dry_run)
 
@@ -260,7 +444,7 @@ class Collection(GradeSource["CollectionGrades"]):
         """A number that changes when something else, in any process, has written to the file."""
         return data_version(self._connection)
 
-    def search(self, text: str, **options: Unpack[SearchOptions]) -> list[FoundOfKind]:
+    def search(self, text: str, **options: Unpack[SearchOptions]) -> list[SearchPage]:
         """The records that hold all words of a text, whatever their case, kind by kind.
 
         What stands in quotation marks is one word. Raises InputError for an option that is wrong.
@@ -273,13 +457,13 @@ class Collection(GradeSource["CollectionGrades"]):
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
         """The bank of that name, or the only one: its items, history and checks, how to edit it."""
-        from exampp.banks import Bank
+        from exampp.bank import Bank
 
         return Bank(self._connection, name or only_bank(self._connection, self.path))
 
     def banks(self) -> Table:
         """The banks: how much of what they hold, and what is sealed."""
-        from exampp.bank.editor import list_banks
+        from exampp.bank import list_banks
 
         return list_banks(self._connection)
 
@@ -328,14 +512,14 @@ class Collection(GradeSource["CollectionGrades"]):
         `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
-        from exampp.grade.given import OfFunction, plan
+        from exampp.grading.plan import FunctionOptions, plan_run
 
-        return plan(
+        return plan_run(
             self._connection,
             self.path,
             grader,
             options,
-            OfFunction(name, scale, batch, same_text_same_grade),
+            FunctionOptions(name, scale, batch, same_text_same_grade),
             bank=bank,
             depth=depth,
             pool=pool,
@@ -364,7 +548,7 @@ class Collection(GradeSource["CollectionGrades"]):
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
-        from exampp.grade.calibrated import label_collection
+        from exampp.grading.calibrated import label_collection
 
         return label_collection(self._connection, self.path, calibration, bank)
 
@@ -387,7 +571,7 @@ class Collection(GradeSource["CollectionGrades"]):
         papers' own program does. Readings by other rules than before become the grades of a grader
         of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
         """
-        from exampp.grade.reparse import reparse
+        from exampp.grading.reparse import reparse
 
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return reparse(
@@ -454,7 +638,7 @@ class Collection(GradeSource["CollectionGrades"]):
         `part` leaves only the `public` or the `sealed` items of a bank that was split.
         """
         from exampp.formats.workbench_graders import scale_note
-        from exampp.store.gradebook import read_gradebook
+        from exampp.store.read_model import read_gradebook
 
         name = self._bank(bank, grader.kind)
         book = read_gradebook(self._connection, self._stored(grader), name, part)
@@ -480,7 +664,7 @@ class Collection(GradeSource["CollectionGrades"]):
 
         Each is read when it is its turn. Raises InputError for a query that is not known.
         """
-        from exampp.store.dossier import read_dossiers
+        from exampp.store.read_model import read_dossiers
 
         name = self._bank(bank, grader.kind)
         return read_dossiers(self._connection, self._stored(grader), name, query_ids)
@@ -492,12 +676,12 @@ class Collection(GradeSource["CollectionGrades"]):
     def _stored(self, identity: GraderIdentity) -> StoredGrader:
         return next(one for one in graders(self._connection) if one.identity == identity)
 
-    def bank_makers(self, book: Gradebook) -> Makers:
+    def bank_makers(self, book: Gradebook) -> ItemModels:
         """The models that made the items of a bank, as far as it says so."""
-        from exampp.store.gradebook import items_of_part
+        from exampp.store.read_model import items_of_part
 
         among = items_of_part(self._connection, book.bank, book.part)
-        return makers(self._connection, book.bank, book.grader.kind, among)
+        return item_models(self._connection, book.bank, book.grader.kind, among)
 
     def _own_bank(self, book: Gradebook) -> str:
         made = self.bank_makers(book)

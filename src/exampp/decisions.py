@@ -14,25 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
-from exampp.outside import check_text, check_whole
 from exampp.records import Grade, GraderIdentity
 from exampp.records.decisions import (
-    Decided,
+    CellDecision,
     Decision,
-    Disputed,
+    Dispute,
     adjudication,
     disputed,
     replaces,
-    standing,
+    standing_decisions,
 )
+from exampp.sanitize import check_integer, check_text
 from exampp.store.bank import MAIN_BANK, now
 from exampp.store.connection import file_of, transaction, written
 from exampp.store.decisions import (
     JudgedCell,
-    after_others,
     append_decision,
     cells_decided_by_several,
-    decided,
     decision_counts,
     decision_of_number,
     decisions_beside,
@@ -40,25 +38,25 @@ from exampp.store.decisions import (
     find_cell,
     is_verdict,
     judged_cells,
+    list_decisions,
     newest_decision,
+    not_before_others,
 )
-from exampp.store.dossier import CellTexts, read_dossiers, read_grade, read_texts
 from exampp.store.grades import StoredGrader
+from exampp.store.read_model import CellTexts, read_dossiers, read_grade, read_texts
 
 if TYPE_CHECKING:
-    from exampp.analysis.corrected_tables import Corrected
-    from exampp.bank.changes import Operation
-    from exampp.evaluate.measure import Measure
-    from exampp.records.dossier import Dossier
-    from exampp.records.gradebook import Gradebook, QueryGrades
-    from exampp.records.plans import Design, SamplePlan
-    from exampp.review.disputing import WeighedDispute
-    from exampp.review.judging import ComparedCell, Judging
-    from exampp.review.plan_tables import SampleProgress
-    from exampp.review.preview import EditPreview
-    from exampp.review.queue import Candidate
-    from exampp.store.bank_history import ItemState
-    from exampp.store.plans import PassageJudgment
+    from exampp.analysis.corrected import Corrected
+    from exampp.items.edits import Operation
+    from exampp.measures.names import Measure
+    from exampp.records.decisions import Design, SamplePlan
+    from exampp.records.gradebook import Dossier, Gradebook, QueryGrades
+    from exampp.review.assessor_agreement import AssessorAgreement, ComparedCell
+    from exampp.review.impact import EditPreview
+    from exampp.review.queue import Candidate, WeighedDispute
+    from exampp.review.sampling import SampleProgress
+    from exampp.store.bank import ItemState
+    from exampp.store.decisions import PassageJudgment
 
 _UNDO = "undo of decision"
 
@@ -75,22 +73,22 @@ class Decisions:
 
     def list(
         self, *, query_id: str | None = None, author: str | None = None, last: int | None = None
-    ) -> Sequence[Decided]:
+    ) -> Sequence[CellDecision]:
         """What people decided, newest last: all, about a query, by an author, the last few."""
-        return decided(self.connection, query_id=query_id, author=author, last=last)
+        return list_decisions(self.connection, query_id=query_id, author=author, last=last)
 
     @property
     def newest(self) -> int:
         """The number of the decision that was made last; 0 where there is none."""
         return newest_decision(self.connection)
 
-    def since(self, number: int, *, author: str) -> Sequence[Decided]:
+    def since(self, number: int, *, author: str) -> Sequence[CellDecision]:
         """What an author decided after the decision of that number, and did not take back.
 
         A cell's newest decision each, in the order in which they were made.
         """
-        made: dict[tuple[tuple[int, int], bool, bool], Decided] = {}
-        for one in decided(self.connection, author=author, after=number):
+        made: dict[tuple[tuple[int, int], bool, bool], CellDecision] = {}
+        for one in list_decisions(self.connection, author=author, after=number):
             cell = one.versions, one.verdict, one.decision.adjudicates
             made.pop(cell, None)
             if one.decision.rating is not None and not one.decision.reason.startswith(_UNDO):
@@ -110,7 +108,7 @@ class Decisions:
         query_id: str | None = None,
         grader: GraderIdentity | None = None,
         bank: str | None = None,
-    ) -> Sequence[Disputed]:
+    ) -> Sequence[Dispute]:
         """The cells of today's texts on which assessors differ and nobody has adjudicated.
 
         All of them, or those that concern one grader, one bank, or one query.
@@ -136,7 +134,7 @@ class Decisions:
         InputError where a later decision has replaced it.
         """
         author = check_text("the author of a decision", author)
-        number = check_whole("the number of a decision", number)
+        number = check_integer("the number of a decision", number)
         with self.connection, transaction(self.connection):
             one = decision_of_number(self.connection, number)
             undone = one.decision
@@ -144,7 +142,7 @@ class Decisions:
                 again = replace(
                     before, author=author, reason=f"{_UNDO} {number}", at=now(), number=0
                 )
-                again = after_others(self.connection, one.versions, again)
+                again = not_before_others(self.connection, one.versions, again)
                 undone = append_decision(self.connection, one.versions, one.verdict, again)
             return undone
 
@@ -176,7 +174,7 @@ class CollectionGrades(Grades):
     def rated(self) -> Gradebook:
         """The grades as far as qrels need them: all of them where they were read already."""
         from exampp.records.gradebook import without_decisions
-        from exampp.store.gradebook import read_ratings
+        from exampp.store.read_model import read_ratings
 
         if self.is_read or self.runs or self.systems or self.without:
             return self.gradebook
@@ -218,7 +216,7 @@ class CollectionGrades(Grades):
         Raises InputError for a rating off the scale, unknown ids, a blank author.
         """
         author, identity = check_text("the author of a decision", author), self.grader
-        rating = None if rating is None else check_whole("the rating", rating)
+        rating = None if rating is None else check_integer("the rating", rating)
         if rating is not None and not identity.lowest <= rating <= identity.highest:
             raise InputError(
                 f"the rating {rating} is off the scale {identity.lowest}..{identity.highest}",
@@ -236,7 +234,7 @@ class CollectionGrades(Grades):
                 passage_id,
                 versions,
             )
-            made = after_others(self.connection, cell, made)
+            made = not_before_others(self.connection, cell, made)
             return append_decision(self.connection, cell, is_verdict(identity), made)
 
     def cell(
@@ -276,7 +274,7 @@ class CollectionGrades(Grades):
         model was, tells how likely they overturn a grade: see `review.queue`. `gradebook` are the
         grades as they were read at another time.
         """
-        from exampp.review.queueing import queue_of
+        from exampp.review.queue import queue_of
 
         return queue_of(
             self.connection,
@@ -295,8 +293,7 @@ class CollectionGrades(Grades):
 
         `gradebook` are the grades as they were read at another time.
         """
-        from exampp.review.disputing import weighed
-        from exampp.review.queue import effects
+        from exampp.review.queue import effects, weighed
 
         least = self.grader.threshold(min_rating)
         found = Decisions(self.connection).disputes(grader=self.grader, bank=self.bank_name)
@@ -323,7 +320,7 @@ class CollectionGrades(Grades):
         sample of the same seed holds the smaller one. Raises InputError for other measures.
         """
         from exampp.grades.sampling import draw_plan
-        from exampp.review.planning import SampleDesign
+        from exampp.review.sampling import SampleDesign
 
         return draw_plan(
             self,
@@ -338,7 +335,7 @@ class CollectionGrades(Grades):
 
     def plans(self) -> Sequence[SamplePlan]:
         """The samples that were drawn, newest last."""
-        from exampp.store.plans import read_plans
+        from exampp.store.decisions import read_plans
 
         return read_plans(self.connection)
 
@@ -357,9 +354,9 @@ class CollectionGrades(Grades):
 
         Raises InputError for what another one said.
         """
-        from exampp.review.planning import unjudge
+        from exampp.review.sampling import undo_judgment
 
-        unjudge(self.connection, number, author)
+        undo_judgment(self.connection, number, author)
 
     def judge(
         self,
@@ -378,13 +375,13 @@ class CollectionGrades(Grades):
         (see `Dossier.passage_versions`). Raises InputError where another one is in its place now,
         for a passage that is not in the sample, a relevance below 0, a blank author.
         """
-        from exampp.review.planning import judge
+        from exampp.review.sampling import judge
 
         return judge(self.connection, plan, query_id, passage_id, relevance, author, reason, seen)
 
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
         """What a person said of the passages of a sample and did not take back, in order."""
-        from exampp.review.planning import judged_by
+        from exampp.review.sampling import judged_by
 
         return judged_by(self.connection, plan, author)
 
@@ -425,14 +422,14 @@ class CollectionGrades(Grades):
         query_id: str | None = None,
         intervals: bool = False,
         cells: AbstractSet[tuple[str, str, str]] | None = None,
-    ) -> Judging:
+    ) -> AssessorAgreement:
         """How people and the grader agree, and people among each other; of all queries, or of one.
 
         Of some `cells` (query id, item id, passage id) where they are named. `min_rating` is the
         lowest rating of an answer, by default 4, or the highest of a shorter scale. With
         `intervals` the kappa of answers has a 95 % interval over queries.
         """
-        from exampp.review.judging import judging
+        from exampp.review.assessor_agreement import judging
 
         threshold = self.grader.threshold(min_rating)
         judged = [
@@ -449,7 +446,7 @@ class CollectionGrades(Grades):
 
         With `blind` by the decisions alone that were made while the grade was hidden.
         """
-        from exampp.review.judging import compared_cells
+        from exampp.review.assessor_agreement import compared_cells
 
         return compared_cells(self.judged(), person, other, blind=blind)
 
@@ -458,14 +455,16 @@ class CollectionGrades(Grades):
 
         `review.impact.Baseline.impact` tells what the result does to the leaderboard.
         """
-        from exampp.review.preview import preview
+        from exampp.review.impact import preview
 
         return preview(self.connection, self.stored, self.bank_name, query, edits)
 
 
-def _dispute(one: Decided, made: list[Decision]) -> Disputed:
-    stand = sorted(standing(made).values(), key=lambda decision: (decision.at, decision.number))
-    return Disputed(
+def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
+    stand = sorted(
+        standing_decisions(made).values(), key=lambda decision: (decision.at, decision.number)
+    )
+    return Dispute(
         one.query_id,
         one.item_id,
         one.passage_id,

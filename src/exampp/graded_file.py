@@ -7,19 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.lines import Skipped, existing_file, refuse, skipping
+from exampp.formats.lines import Skipped, error_counter, existing_file, raise_error
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.formats.workbench_graders import scale_note
 from exampp.grades.grades import Grades
 from exampp.grades.source import GradeSource
-from exampp.outside import counting_replaced
 from exampp.records import BankEntry, GraderIdentity
-from exampp.records.bank import BankTexts
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import DecisionChoice, Gradebook
-from exampp.records.grading import RatingScale, check_scale
+from exampp.records.gradebook import DecisionChoice, Dossier, Gradebook
+from exampp.records.graders import RatingScale, check_scale
+from exampp.records.items import BankTexts
 from exampp.records.readings import RuleCount
 from exampp.records.wording import counted
+from exampp.sanitize import count_replacements
 
 
 class GradedFile(GradeSource[Grades]):
@@ -34,13 +33,13 @@ class GradedFile(GradeSource[Grades]):
         self, path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
     ) -> None:
         self.path = existing_file(path)
-        skipping_now = skipping(on_error)
+        skipping_now = error_counter(on_error)
         self.skipped = skipping_now or Skipped()
         self._on_error = on_error
         self._counted: dict[str, tuple[RuleCount, ...]] = {}
         self._scale = None if scale is None else check_scale(scale)
-        with counting_replaced() as self._unfit:
-            self._read = read_grades(self.path, skipping_now or refuse, self._scale)
+        with count_replacements() as self._unfit:
+            self._read = read_grades(self.path, skipping_now or raise_error, self._scale)
         if scale is not None and not any(scale_note(one, "") for one in self.graders):
             raise InputError("every grader has its own scale", file=path, mend="Leave out --scale")
 
@@ -125,7 +124,7 @@ class GradedFile(GradeSource[Grades]):
         entries = None if bank is None else read_bank_file(bank)
         name = "" if bank is None else Path(bank).name
         # what was skipped has been counted already
-        on_error = skipping(self._on_error) or refuse
+        on_error = error_counter(self._on_error) or raise_error
         return read_dossiers(self.path, grader, entries, name, query_ids, on_error, self._scale)
 
 

@@ -41,10 +41,10 @@ def pip_command(*arguments: str) -> str:
     python = Path(sys.executable)
     pip = shutil.which("pip")
     here = pip is not None and os.path.realpath(Path(pip).parent) == os.path.realpath(python.parent)
-    return f"{'pip' if here else f'{typed(python)} -m pip'} install {shlex.join(arguments)}"
+    return f"{'pip' if here else f'{typed_path(python)} -m pip'} install {shlex.join(arguments)}"
 
 
-def typed(path: Path) -> str:
+def typed_path(path: Path) -> str:
     """The name alone where the shell finds this file by it, else its path, from here if below."""
     found = shutil.which(path.name)
     if path.name == str(path) or (found and os.path.realpath(found) == os.path.realpath(path)):

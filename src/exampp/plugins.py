@@ -110,7 +110,7 @@ class Registry(Generic[T]):
             raise
         except BaseException as error:
             # what others write may fail in any way, and must end nothing else
-            cause = str(error) if isinstance(error, ExamError) else told(error)
+            cause = str(error) if isinstance(error, ExamError) else describe_error(error)
             raise InputError(
                 f"{what} cannot be loaded: {cause}",
                 mend="Install the package again, or another version of it",
@@ -140,6 +140,6 @@ def package_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.module.partition(".")[0]
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What went wrong, in a line: the class of the error and what it says."""
     return f"{type(error).__name__}: {error}".rstrip(": ")

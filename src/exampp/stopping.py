@@ -30,7 +30,7 @@ FLOOD_SECONDS = 1.0
 
 
 @contextmanager
-def stopping(
+def stop_on_signal(
     stop: Callable[[float], None], grace: float, say: Callable[[], None]
 ) -> Iterator[None]:
     """Within the block the first signal calls `stop(grace)` and `say()`, on another thread.
@@ -100,7 +100,7 @@ def _watch(
         interrupt_main()
 
 
-def rest(halted: threading.Event, seconds: float) -> None:
+def wait_until_halted(halted: threading.Event, seconds: float) -> None:
     """Wait so long, or until something is halted; Ctrl-C is heard meanwhile."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:

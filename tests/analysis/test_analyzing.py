@@ -10,7 +10,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.analysis.agreement_tables import AgreementBlock
+from exampp.analysis.agreement import AgreementBlock
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_report_names_the_commands_that_make_its_parts(
     official = tmp_path / "official ranks.tsv"
     official.write_text("alpha\t1\nbeta\t2\n")
     pytest.importorskip("vl_convert")
-    from exampp.report.page import to_json
+    from exampp.results.page import to_json
 
     with opened:
         text = to_json(opened.grades(kind="question").report(official=[official], min_rating=2))

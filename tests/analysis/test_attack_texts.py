@@ -12,16 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.attacks.attacks import ATTACKS, BY_NAME, NUMBERS, Harm
 from exampp.analysis.attacks.battery import Battery, BatterySettings, beside, place_of
-from exampp.analysis.attacks.disguises import (
+from exampp.analysis.attacks.families import (
+    ATTACKS,
+    BY_NAME,
+    NUMBERS,
+    Harm,
     full_width,
     homoglyphs,
     near_miss,
+    prn,
     undisguised,
     zero_width,
 )
-from exampp.analysis.attacks.material import prn
 from exampp.errors import InputError
 
 DIGEST = "90434e0df1915cf41bbf7f9e147f3791f9e0e71c55821f07f094198aa9483e85"

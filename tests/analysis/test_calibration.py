@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import exampp
-from exampp.analysis.calibration import CalibrationSettings, calibrate
-from exampp.analysis.calibration_tables import CalibrationFindings
+from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings, calibrate
 from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import CalibrationModel, calibration_of

@@ -11,9 +11,9 @@ import exampp
 from exampp.analysis.citations import CitationScores
 from exampp.citations import collect
 from exampp.errors import InputError
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
-from exampp.records.cited import CitedSentence, read_sentence
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.records.inputs import CitedSentence, read_sentence
 
 # what the passages say of a sentence is in their names: full, half, none
 DOCUMENTS = {name: f"Text of {name}." for name in ("full1", "full2", "half1", "none1", "odd")}

@@ -7,18 +7,23 @@ from dataclasses import replace
 import pytest
 from gradebooks import GRADER, make_book, make_query, make_ranking
 
-from exampp.analysis import compare_tables
-from exampp.analysis.compare import SystemComparison, compare, item_changes, quote, said
-from exampp.analysis.compare_items import Quote
-from exampp.analysis.compare_records import CoverChange
+from exampp.analysis import compare as compare_module
+from exampp.analysis.compare import (
+    CoverChange,
+    Quote,
+    SystemComparison,
+    compare,
+    item_changes,
+    quote,
+    quoted_texts,
+)
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard
-from exampp.evaluate.exams import Subtopics
+from exampp.measures.board import Leaderboard
+from exampp.measures.exams import Subtopics
 from exampp.records import Grade, GraderIdentity, Item, State
 from exampp.records.decisions import Decision
-from exampp.records.dossier import Dossier, PassageText
-from exampp.records.gradebook import Gradebook, QueryGrades
-from exampp.report.table import STYLES, render
+from exampp.records.gradebook import Dossier, Gradebook, PassageText, QueryGrades
+from exampp.results.result import STYLES, render
 
 
 def exam() -> Gradebook:
@@ -76,7 +81,7 @@ def test_the_total_is_second_minus_first() -> None:
     ]
     assert [change.query_id for change in found.changes] == ["q2", "q1", "q1"]
     assert found.items == 5
-    table = compare_tables.total(found)
+    table = compare_module.total(found)
     assert dict(zip([c.name for c in table.columns], table.rows[0], strict=True))["better"] == 2
     assert (
         "new covers 2 items that old does not, and lacks 1 that it covers, of 5 (first 2 passages, "
@@ -136,7 +141,7 @@ def test_systems_that_cannot_be_compared() -> None:
 def test_one_query_is_said_to_be_too_few() -> None:
     book = replace(exam(), queries=exam().queries[:1])
     found, _ = explained(book)
-    table = compare_tables.total(found)
+    table = compare_module.total(found)
     because = "because fewer than 2 queries count for both systems."
     for what in ("p", "The effect size d_z"):
         assert f"{what} is undefined, {because}" in table.notes
@@ -214,9 +219,9 @@ def test_a_cell_that_people_decided_is_not_quoted_by_the_grader() -> None:
 def test_the_tables_say_everything() -> None:
     book = exam()
     found, _ = explained(book)
-    texts = said(found.changes, (dossier(query) for query in book.queries[:2]))
+    texts = quoted_texts(found.changes, (dossier(query) for query in book.queries[:2]))
     assert texts.queries == {"q1": "sea life", "q2": "sea life"}
-    items = compare_tables.by_item(found, texts)
+    items = compare_module.by_item(found, texts)
     rows = [dict(zip([c.name for c in items.columns], row, strict=True)) for row in items.rows]
     assert [(r["item_id"], r["change"], r["passage_id"], r["rank"], r["quote"]) for r in rows] == [
         ("q2/i0", "gained", "p0", 1, "Whales breathe air at the surface."),
@@ -224,14 +229,14 @@ def test_the_tables_say_everything() -> None:
         ("q1/i0", "lost", "p0", 1, "Whales breathe air at the surface."),
     ]
     assert items.notes[0].startswith("No quote for 1 item:")
-    short = compare_tables.by_item(found, texts, width=12)
+    short = compare_module.by_item(found, texts, width=12)
     assert short.rows[0][:2] == ("q2 sea life", "How do whal\N{HORIZONTAL ELLIPSIS}")
     assert "quoted" not in [column.name for column in short.columns]
     assert short.notes[0].startswith("Quotes are the sentences")
     for style in STYLES:
         for table in (
-            compare_tables.total(found),
-            compare_tables.by_query(found, texts.queries),
+            compare_module.total(found),
+            compare_module.by_query(found, texts.queries),
             items,
         ):
             assert "nan" not in render(table, style).lower()
@@ -280,7 +285,7 @@ def test_a_comparison_in_a_sentence() -> None:
     found, _ = explained(exam())
     assert found.queries_won == (2, 1, 0)
     # 3 queries: p is 0.5, of 2 of 4 sign patterns
-    assert compare_tables.verdict(found) == (
+    assert compare_module.verdict(found) == (
         "new has 0.417 more Cover@2 \u22654 than old on 3 queries; "
         "the test does not show that they behave differently."
     )

@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exampp.analysis.corrected import correct
-from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
-from exampp.analysis.corrected_tables import lead
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct, lead
 from exampp.errors import InputError
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.population import Population
-from exampp.stats.difference import Sample
+from exampp.measures.names import parse_measure
+from exampp.measures.population import Population
 from exampp.stats.means import student_quantile
+from exampp.stats.sampling import Sample
 
 
 def units(coefficients: list[list[float]], queries: int = 2) -> Population:

@@ -17,21 +17,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.correlation import compare_methods
-from exampp.analysis.correlation_tables import (
+from exampp.analysis.correlation import (
     Correlations,
+    Method,
     MethodCorrelation,
+    Scoring,
+    compare_methods,
+    graded_method,
     intervals,
+    listed_method,
+    qrels_method,
     tidy,
     wide,
 )
-from exampp.analysis.methods import Method, Scoring, graded_method, listed_method, qrels_method
 from exampp.errors import InputError
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.values import Values
+from exampp.measures.names import parse_measure
+from exampp.measures.values import Values
 from exampp.records import Judgment
-from exampp.report.table import STYLES, render
-from exampp.stats.rank_correlation import printed, settle_ties
+from exampp.results.result import STYLES, render
+from exampp.stats.rank_correlation import round_as_printed, unite_ties
 
 SYSTEMS = "abcdefgh"
 OFFICIAL = {system: float(rank) for rank, system in enumerate(SYSTEMS, 1)}
@@ -82,7 +86,7 @@ def test_statistics_equal_scipy() -> None:
     values = np.round(noisy(), 1)
     official = {**OFFICIAL, "c": 2.5, "b": 2.5}
     found = by_key(compare_methods([Method("m", (scoring(values),))], {"o": official}, EVERY))
-    x = settle_ties(values.mean(axis=1)[None])[0]
+    x = unite_ties(values.mean(axis=1)[None])[0]
     y = [-official[system] for system in SYSTEMS]
     rho, tau = scipy.stats.spearmanr(x, y).statistic, scipy.stats.kendalltau(x, y).statistic
     assert found["M", None, "spearman"].estimate.value == pytest.approx(rho, abs=1e-9)
@@ -428,13 +432,13 @@ def test_means_as_trec_eval_prints_them(
     st.lists(st.floats() | st.integers(-(10**6), 10**6).map(lambda n: n / 2000)), st.integers(0, 15)
 )
 def test_means_are_rounded_as_python_rounds(values: list[float], decimals: int) -> None:
-    found = printed([values], decimals)[0].tolist()
+    found = round_as_printed([values], decimals)[0].tolist()
     assert list(map(repr, found)) == [repr(round(value, decimals)) for value in values]
 
 
 def test_rounding_ties_means_that_differ_in_later_digits() -> None:
     """2.675 lies below the half in binary, and printf rounds it down."""
-    assert printed([[2.675, 2.671, 2.676]], 2).tolist() == [[2.67, 2.67, 2.68]]
-    assert printed(np.empty((1, 0)), 2).tolist() == [[]]
+    assert round_as_printed([[2.675, 2.671, 2.676]], 2).tolist() == [[2.67, 2.67, 2.68]]
+    assert round_as_printed(np.empty((1, 0)), 2).tolist() == [[]]
     with pytest.raises(InputError, match="rounded to 0 to 15 decimals, not 16"):
         compare_methods([listed_method("m", {"a": 1})], {"o": {"a": 1}}, decimals=16)

@@ -15,17 +15,22 @@ from conftest import Build
 from gradebooks import make_book, make_query, make_ranking, official_ranks
 
 import exampp
-from exampp.analysis.attacks import attacks
-from exampp.analysis.attacks.attacks import Harm
+from exampp.analysis.attacks import families
 from exampp.analysis.attacks.battery import BatterySettings
-from exampp.analysis.attacks.circularity import circularity, reranked
-from exampp.analysis.attacks.findings import AttackResult, Rates, untouched
-from exampp.analysis.attacks.gaming import GamingSettings
-from exampp.analysis.attacks.ledger import ledger
-from exampp.analysis.attacks.tables import Gaming
+from exampp.analysis.attacks.families import Harm
+from exampp.analysis.attacks.result import (
+    AttackReport,
+    AttackResult,
+    GamingSettings,
+    Rates,
+    circularity,
+    ledger,
+    reranked,
+    untouched,
+)
 from exampp.errors import InputError
-from exampp.formats.uses import SystemUse, read
-from exampp.report.page import Facts
+from exampp.formats.system_models import SystemUse, read
+from exampp.results.page import Facts
 from exampp.stats.estimate import Estimate
 
 ATTACKS = ("A3", "A9", "A10", "A13", "A14", "A15")
@@ -50,17 +55,17 @@ def folder(built: Build) -> Path:
 
 
 @pytest.fixture(scope="module")
-def gaming(folder: Path) -> Gaming:
+def gaming(folder: Path) -> AttackReport:
     with exampp.open(folder / "my.exam") as exam:
         return exam.grades().attacks(settings=GamingSettings(k=1))
 
 
-def result(gaming: Gaming, name: str) -> AttackResult:
+def result(gaming: AttackReport, name: str) -> AttackResult:
     assert gaming.battery is not None
     return next(one for one in gaming.battery.results.attacks if one.attack.name == name)
 
 
-def test_rates_beside_controls(gaming: Gaming) -> None:
+def test_rates_beside_controls(gaming: AttackReport) -> None:
     # the grader looks for the subject, which the query names and no passage judged 0
     for name in ("A3-start", "A3-end", "A3-three"):
         one = result(gaming, name)
@@ -70,29 +75,29 @@ def test_rates_beside_controls(gaming: Gaming) -> None:
         assert one.cells.p == 2**-7
 
 
-def test_disguised_letters_are_not_what_the_grader_looks_for(gaming: Gaming) -> None:
+def test_disguised_letters_are_not_what_the_grader_looks_for(gaming: AttackReport) -> None:
     for name in ("homoglyphs", "zero-width", "full-width"):
         assert result(gaming, f"A15-{name}").cells.attack == 0.0
 
 
-def test_padding_hurts_no_grader_that_reads_all(gaming: Gaming) -> None:
+def test_padding_hurts_no_grader_that_reads_all(gaming: AttackReport) -> None:
     one = result(gaming, "A10-after")
     assert (one.pairs, one.cells.attack, one.cells.control) == (8, 1.0, 1.0)
     assert one.finding == "no sign"
 
 
-def test_a_near_miss_is_told_by_what_it_keeps(gaming: Gaming) -> None:
+def test_a_near_miss_is_told_by_what_it_keeps(gaming: AttackReport) -> None:
     assert result(gaming, "A13").finding == "100% kept"
 
 
-def test_holm_goes_over_all_attacks(gaming: Gaming) -> None:
+def test_holm_goes_over_all_attacks(gaming: AttackReport) -> None:
     # of nine tested three have 1 / 128, and six have 1
     assert result(gaming, "A3-end").holm == pytest.approx(9 / 128)
     assert result(gaming, "A15-homoglyphs").holm == 1.0
     assert result(gaming, "A3-end").finding == "no sign"
 
 
-def test_replies_that_cannot_be_read_are_told_and_no_low_grades(gaming: Gaming) -> None:
+def test_replies_that_cannot_be_read_are_told_and_no_low_grades(gaming: AttackReport) -> None:
     one = result(gaming, "A9")
     assert one.unread == (1.0, 0.0)
     assert (one.pairs, one.cells.attack, one.finding) == (0, None, "")
@@ -100,7 +105,7 @@ def test_replies_that_cannot_be_read_are_told_and_no_low_grades(gaming: Gaming) 
     assert gaming.battery.results.ungraded == 0
 
 
-def test_closed_book(gaming: Gaming) -> None:
+def test_closed_book(gaming: AttackReport) -> None:
     assert gaming.battery is not None
     results = gaming.battery.results
     assert {one.texts: (one.items, one.rate) for one in results.guessing} == {
@@ -114,14 +119,14 @@ def test_closed_book(gaming: Gaming) -> None:
     assert one.luck.high == pytest.approx(1 - (1 - (one.rate.high or 0)) ** 20)
 
 
-def test_untouched_passages(gaming: Gaming) -> None:
+def test_untouched_passages(gaming: AttackReport) -> None:
     assert [(one.min_rating, one.passages, one.share) for one in gaming.untouched] == [
         (4, 8, 1.0),
         (5, 8, 1.0),
     ]
 
 
-def test_every_form_shows_it(gaming: Gaming) -> None:
+def test_every_form_shows_it(gaming: AttackReport) -> None:
     shown = str(gaming)
     assert "whole query at the start" in shown
     assert "The grader has given no grade to an empty passage." in shown
@@ -175,13 +180,13 @@ def test_a_battery_stays_apart(folder: Path, tmp_path: Path) -> None:
 
 
 def test_findings_need_no_more_than_the_corrected_level() -> None:
-    attack = next(one for one in attacks.ATTACKS if one.harm is Harm.FALL)
+    attack = next(one for one in families.ATTACKS if one.harm is Harm.FALL)
     rates = (0.1, 0.6)
     cells = Rates(*rates, Estimate(-0.5), 0.001)
     one = AttackResult(attack, 8, 8, cells, cells, (0.0, 0.0), 0.01)
     assert (one.finding, one.succeeds) == ("hurt", True)
     assert replace(one, holm=0.06).finding == "no sign"
-    gains = replace(one, attack=next(a for a in attacks.ATTACKS if a.harm is Harm.RISE))
+    gains = replace(one, attack=next(a for a in families.ATTACKS if a.harm is Harm.RISE))
     assert (gains.finding, gains.succeeds) == ("lowered", False)
 
 

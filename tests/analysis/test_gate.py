@@ -16,16 +16,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.gate import EarlierScores, GateSettings, gate, scores_of
-from exampp.analysis.gate_result import GateFailed, GateResult, GateUndecided
-from exampp.analysis.requirements import Requirement, parse_requirement, required
+from exampp.analysis.gate import (
+    EarlierScores,
+    GateFailed,
+    GateResult,
+    GateSettings,
+    GateUndecided,
+    Requirement,
+    gate,
+    parse_requirement,
+    required,
+    scores_of,
+)
 from exampp.demo import demo_files
-from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.formats.per_query import QueryScore
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import Gradebook
 from exampp.records.ids import text_hash
-from exampp.report.table import render
+from exampp.results.result import render
 from exampp.stats.means import DIFFERENCE, SHARE, mean_test
 
 ITEMS = 10
@@ -419,7 +428,7 @@ def test_a_defect_is_no_verdict(
     def broken(_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("exampp.project.gating.run_gate", broken)
+    monkeypatch.setattr("exampp.project.gate_file.run_gate", broken)
     ran = exampp_command("gate", graded / "made.exam", "-r", "Cover@20>=0.7")
     assert (ran.code, "ZeroDivisionError" in ran.err) == (3, True)
 

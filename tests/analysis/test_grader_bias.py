@@ -30,7 +30,7 @@ def lines(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def report(path: Path) -> dict[str, Any]:
-    from exampp.report.page import to_json
+    from exampp.results.page import to_json
 
     with exampp.open(path) as opened:
         return dict(json.loads(to_json(opened.grades().report())))
@@ -81,7 +81,7 @@ def test_the_corrected_board_is_in_the_report_of_a_judged_pool(tmp_path: Path) -
     text, table, _ = section(report(path), "corrected")
     assert text["text"].startswith("By all 600 passages that people decided, P@20")
     with exampp.open(path) as opened:
-        from exampp.analysis.corrected_records import CorrectionSettings
+        from exampp.analysis.corrected import CorrectionSettings
 
         alone = opened.grades().corrected(settings=CorrectionSettings(over="queries"))
     assert [row["system"] for row in table["rows"]] == list(alone.systems)

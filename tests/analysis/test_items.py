@@ -13,16 +13,15 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking, official_ranks
 
 import exampp
-from exampp.analysis.item_notes import exam_notes
-from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
+from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze, exam_notes
 from exampp.analysis.reliability import scored_column
 from exampp.errors import InputError
-from exampp.evaluate.cover import cover
-from exampp.evaluate.item_scores import item_scores
-from exampp.evaluate.leaderboard import evaluate_gradebook
+from exampp.measures.cover import cover
+from exampp.measures.item_scores import item_scores
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records import BankEntry, Item
-from exampp.records.bank import BankTexts
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.items import BankTexts
 from exampp.stats.rank_correlation import kendall_rows
 
 

@@ -14,15 +14,23 @@ import numpy as np
 import pytest
 
 import exampp
-from exampp.analysis.agreement import Rater, compare, judgment_scale, rating_scale
-from exampp.analysis.agreement_findings import Agreements, find
-from exampp.analysis.agreement_people import among_people, with_people
-from exampp.analysis.agreement_raters import among_graders, panel, with_judgments
+from exampp.analysis.agreement import Agreements, find_agreements
+from exampp.analysis.raters import (
+    Rater,
+    among_graders,
+    among_people,
+    compare,
+    judgment_scale,
+    panel,
+    rating_scale,
+    with_judgments,
+    with_people,
+)
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.grading import GraderIdentity
-from exampp.report.table import STYLES, render
+from exampp.records.graders import GraderIdentity
+from exampp.results.result import STYLES, render
 from exampp.stats.agreement import STATISTICS, cohen_kappa, weighted_kappa
 from exampp.store.decisions import JudgedCell
 
@@ -89,7 +97,7 @@ def counts(found: Agreements, **wanted: object) -> dict[tuple[str, str], int]:
 @pytest.fixture(scope="module")
 def dl19(shared_data: Path) -> Agreements:
     with exampp.open(shared_data / "dl19" / "graded.jsonl.gz") as opened:
-        return find([opened.grades().gradebook], min_relevant=[1, 2])
+        return find_agreements([opened.grades().gradebook], min_relevant=[1, 2])
 
 
 def test_expected_values_of_dl19(dl19: Agreements, shared_data: Path) -> None:
@@ -202,7 +210,7 @@ def test_published_kappas_of_llmjudge(shared_data: Path) -> None:
 def test_llmjudge_has_graders_but_no_judgments(shared_data: Path) -> None:
     with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
         books = [opened.grades(one.key).gradebook for one in opened.graders]
-    found = find(books, at_least=[1], layouts=["LENIENT"])
+    found = find_agreements(books, at_least=[1], layouts=["LENIENT"])
     assert not found.judged
     assert len(found.mutual) == 10
     assert "undefined, because there are no judgments" in found.notes[-1]
@@ -216,7 +224,9 @@ def test_llmjudge_has_graders_but_no_judgments(shared_data: Path) -> None:
 
 def test_layouts_by_hand() -> None:
     """Best ratings a 5, b 4, c 1, d 0 (e has no grade) against judgments 3, 0, 2, 1."""
-    found = find([make_book(make_query(RATINGS, JUDGED))], at_least=[1], min_relevant=[2])
+    found = find_agreements(
+        [make_book(make_query(RATINGS, JUDGED))], at_least=[1], min_relevant=[2]
+    )
     merge = counts(found, layout="MERGE")
     assert {cell for cell, count in merge.items() if count} == {
         ("4+5", "2+3"),
@@ -241,7 +251,7 @@ def test_layouts_by_hand() -> None:
 
 def test_the_label_is_the_mth_best_rating() -> None:
     book = make_book(make_query(RATINGS, JUDGED))
-    found = find([book], at_least=[2, 3, 4], layouts=["graded"])
+    found = find_agreements([book], at_least=[2, 3, 4], layouts=["graded"])
     for m, labels in ((2, "4010"), (3, "0010"), (4, "0000")):
         (cells,) = [counts(found, at_least=m)]
         for passage, label in zip("abcd", labels, strict=True):
@@ -250,21 +260,21 @@ def test_the_label_is_the_mth_best_rating() -> None:
 
 def test_min_rating_moves_strict_and_merge() -> None:
     book = make_book(make_query(RATINGS, JUDGED))
-    found = find([book], at_least=[1], min_rating=5, min_relevant=[3])
+    found = find_agreements([book], at_least=[1], min_rating=5, min_relevant=[3])
     assert counts(found, layout="STRICT")["5", "3"] == 1
     assert counts(found, layout="STRICT")["0+1+2+3+4", "0+1+2"] == 3
     with pytest.raises(InputError, match=r"9 makes no sense.*Choose from 1 to 5"):
-        find([book], min_rating=9)
+        find_agreements([book], min_rating=9)
     with pytest.raises(InputError, match=r"no layout 'MEDIUM'.*GRADED, MERGE"):
-        find([book], layouts=["MEDIUM"])
+        find_agreements([book], layouts=["MEDIUM"])
     with pytest.raises(InputError, match="at least 1 item"):
-        find([book], at_least=[0])
+        find_agreements([book], at_least=[0])
 
 
 def test_graders_are_aligned_by_passage() -> None:
     first = make_book(make_query({"a": [5], "b": [0], "c": [2], "d": [4]}))
     second = make_book(make_query({"d": [4], "x": [1], "c": [0], "a": [5]}), grader=OTHER)
-    found = find([first, second], at_least=[1], layouts=["GRADED"])
+    found = find_agreements([first, second], at_least=[1], layouts=["GRADED"])
     (block,) = found.mutual
     assert block.comparison.units == 3
     cells = {cell for cell, count in counts(found).items() if count}
@@ -309,7 +319,9 @@ def test_subtopic_judgments_meet_the_items_of_the_subtopic() -> None:
         item_subtopics=np.array([1, 2], np.int32),
         judgments=judgments,
     )
-    found = find([make_book(subtopiced)], at_least=[1], layouts=["GRADED"], min_relevant=[1])
+    found = find_agreements(
+        [make_book(subtopiced)], at_least=[1], layouts=["GRADED"], min_relevant=[1]
+    )
     # f1: a 5 against 3, b 0 against 0; f2: a 0 against 0
     assert {cell: n for cell, n in counts(found).items() if n} == {("5", "3"): 1, ("0", "0"): 2}
     assert found.judged[0].comparison.queries == 1
@@ -328,7 +340,7 @@ def test_all_graders_together_by_krippendorff() -> None:
     data = labels.astype(float)
     for number in (1, 2):
         data[number, [(i + number) % 5 == 0 for i in range(60)]] = np.nan
-    found = find(books, at_least=[1], layouts=["GRADED"])
+    found = find_agreements(books, at_least=[1], layouts=["GRADED"])
     assert [one.units for one in found.joint] == [60]
     rows = statistics(found, rater="alpha of all 3 graders")
     nominal = krippendorff.alpha(data, level_of_measurement="nominal")
@@ -373,13 +385,15 @@ def test_people_against_grader_and_each_other() -> None:
     of_pair = pair.estimates("STRICT")["kappa"]
     assert (of_pair.value, of_pair.low) == (0, None)
     assert of_pair.no_interval == "all ratings of ben (questions) are 0+1+2+3"
-    tables = find([make_book()], people=[pair], against="people", layouts=["STRICT"]).tables()
+    tables = find_agreements(
+        [make_book()], people=[pair], against="people", layouts=["STRICT"]
+    ).tables()
     captions = [table.caption for table in tables.values()]
     assert (
         captions[-1]
         == "Agreement of anna (questions) against ben (questions): 2 cells of 2 queries"
     )
-    nobody = find([make_book()], against="people")
+    nobody = find_agreements([make_book()], against="people")
     assert "nobody has decided a cell" in nobody.notes[-1]
 
 
@@ -387,7 +401,7 @@ def test_people_against_grader_and_each_other() -> None:
 
 
 def only(book: Gradebook, **options: Any) -> dict[str, dict[str, Any]]:
-    return statistics(find([book], at_least=[1], **options))
+    return statistics(find_agreements([book], at_least=[1], **options))
 
 
 def reasons(
@@ -402,7 +416,7 @@ KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
 
 
 def test_no_judgments() -> None:
-    found = find([make_book(make_query(RATINGS))])
+    found = find_agreements([make_book(make_query(RATINGS))])
     assert not found.judged
     (table,) = found.tables().values()
     assert table.notes == (
@@ -456,7 +470,7 @@ def test_a_threshold_that_no_grade_reaches() -> None:
 def test_a_cut_off_the_scale_of_the_judgments_is_refused(cut: int) -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
     with pytest.raises(InputError, match=f"judgment {cut} makes no sense.* Choose from 1 to 2"):
-        find([book], min_relevant=[1, cut])
+        find_agreements([book], min_relevant=[1, cut])
 
 
 def test_judgments_that_are_all_alike_may_be_the_cut() -> None:
@@ -468,30 +482,32 @@ def test_judgments_that_are_all_alike_may_be_the_cut() -> None:
 
 def test_labels_by_more_ratings_than_there_are_items_are_noted() -> None:
     book = make_book(make_query(RATINGS, JUDGED))
-    assert find([book], at_least=[1, 3, 9, 12]).notes[-1] == (
+    assert find_agreements([book], at_least=[1, 3, 9, 12]).notes[-1] == (
         "The 9th best rating, 12th best rating by model:self-rating is 0 for every passage, "
         "because no query has more than 3 items (--at-least)."
     )
-    assert not find([book], at_least=[1, 3]).notes[1:]
+    assert not find_agreements([book], at_least=[1, 3]).notes[1:]
 
 
 def test_labels_are_not_compared_against_just_anything() -> None:
     with pytest.raises(InputError, match=r"'judgement'.* judgments, graders, people"):
-        find([make_book(make_query(RATINGS, JUDGED))], against="judgement")  # type: ignore[arg-type]
+        find_agreements([make_book(make_query(RATINGS, JUDGED))], against="judgement")  # type: ignore[arg-type]
 
 
 def test_one_query_has_a_value_and_no_interval() -> None:
     found = only(make_book(make_query(RATINGS, JUDGED)), layouts=["LENIENT"])
     assert found["kappa"]["value"] == pytest.approx(0.5)
     assert (found["kappa"]["low"], found["kappa"]["reason"]) == (None, "there is only one query")
-    made = find([make_book(make_query(RATINGS, JUDGED))], at_least=[1], layouts=["LENIENT"])
+    made = find_agreements(
+        [make_book(make_query(RATINGS, JUDGED))], at_least=[1], layouts=["LENIENT"]
+    )
     confusion, _ = made.tables().values()
     assert confusion.rows[0][-1] is None
     assert confusion.notes == ("Cohen's kappa has no interval, because there is only one query.",)
 
 
 def test_one_grader_alone() -> None:
-    found = find([make_book(make_query(RATINGS, JUDGED))], against="graders")
+    found = find_agreements([make_book(make_query(RATINGS, JUDGED))], against="graders")
     assert not found.judged
     assert not found.mutual
     assert found.notes == ("Agreement of graders is undefined, because there is only one grader.",)
@@ -503,7 +519,7 @@ def test_scales_that_do_not_fit() -> None:
         make_book(make_query(RATINGS)),
         make_book(make_query(verdicts), grader=VERDICTS),
     ]
-    found = find(books, at_least=[1])
+    found = find_agreements(books, at_least=[1])
     graded = statistics(found, layout="GRADED")
     assert reasons(graded, list(graded)) == {
         "labels of model:self-rating go from 0 to 5, labels of model:answering go from 0 to 1"
@@ -519,7 +535,7 @@ def test_scales_that_do_not_fit() -> None:
 def test_binary_judgments_are_cut_at_one() -> None:
     scale = judgment_scale(np.array([0, 1, 1]), 1)
     assert scale.groups("STRICT") == ((0,), (1,))
-    found = find([make_book(make_query(RATINGS, {"a": 1, "b": 0}))], at_least=[1])
+    found = find_agreements([make_book(make_query(RATINGS, {"a": 1, "b": 0}))], at_least=[1])
     assert {block.min_relevant for block in found.judged} == {1}
     merge = statistics(found, layout="MERGE")
     assert reasons(merge, list(merge)) == {
@@ -528,6 +544,6 @@ def test_binary_judgments_are_cut_at_one() -> None:
 
 
 def test_a_gradebook_without_queries() -> None:
-    found = find([make_book(), make_book(grader=OTHER)])
+    found = find_agreements([make_book(), make_book(grader=OTHER)])
     for block in found.mutual:
         assert {one.value for one in block.estimates.values()} == {None}

@@ -16,16 +16,17 @@ from exampp.analysis.significance import (
     Significance,
     SignificanceSettings,
     bars_overlap,
+    leaderboard_table,
+    pairs_table,
     significance,
 )
-from exampp.analysis.significance_tables import leaderboard_table, pairs_table
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard, MeasureColumn
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.values import Mean, masked
+from exampp.measures.board import Leaderboard, MeasureColumn
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.names import parse_measure
+from exampp.measures.values import Mean, masked
 from exampp.records.gradebook import Gradebook
-from exampp.report.table import STYLES, render
+from exampp.results.result import STYLES, render
 
 Rows = list[list[float | None]]
 
@@ -176,7 +177,7 @@ def test_all_values_equal() -> None:
 
 
 def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.stats.letter_display.MOST_GROUPS", 1)
+    monkeypatch.setattr("exampp.stats.significance.MOST_GROUPS", 1)
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
     assert any("The letters of nCover@20 \u22654 are undefined, because they" in n for n in notes)

@@ -15,14 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.reliability import ONE_ITEM, UNEQUAL, reliability, scored_column
-from exampp.analysis.reliability_graders import grader_reliability
-from exampp.analysis.reliability_records import ONLY_COVER, ReliabilitySettings, Scored
-from exampp.analysis.reliability_sentences import ORDER
-from exampp.analysis.reliability_tables import Reliability
+from exampp.analysis.grader_reliability import grader_reliability
+from exampp.analysis.reliability import (
+    ONE_ITEM,
+    ONLY_COVER,
+    ORDER,
+    UNEQUAL,
+    Reliability,
+    ReliabilitySettings,
+    Scored,
+    reliability,
+    scored_column,
+)
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import evaluate_gradebook
-from exampp.evaluate.values import Values
+from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.values import Values
 from exampp.records.gradebook import Gradebook
 from exampp.stats.generalizability import ALL_ALIKE, FEW_QUERIES, FEW_SYSTEMS
 

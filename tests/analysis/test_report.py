@@ -14,14 +14,13 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking
 
 import exampp
-from exampp.analysis.cautions import CHECKS, FEW_QUERIES, families_of
-from exampp.analysis.findings import ReportSettings, ReportSource
-from exampp.analysis.references import REFERENCES, bibtex
 from exampp.analysis.report import report
-from exampp.analysis.report_methods import as_latex, without_citations
+from exampp.analysis.report_data import ReportSettings, ReportSource
+from exampp.analysis.report_methods import REFERENCES, as_latex, bibtex, without_citations
+from exampp.analysis.warnings import CHECKS, FEW_QUERIES, families_of
 from exampp.records.gradebook import Gradebook
-from exampp.records.grading import GraderIdentity
-from exampp.report.page import Document, Notices, to_json
+from exampp.records.graders import GraderIdentity
+from exampp.results.page import Document, Notices, to_json
 
 OFFICIAL = {"good": 1.0, "fair": 2.0, "poor": 3.0}
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
 from exampp.errors import InputError
 from exampp.records.gradebook import Gradebook
-from exampp.records.grading import GraderIdentity
-from exampp.stats.multiverse import competition_ranks, correlations, shares_above
+from exampp.records.graders import GraderIdentity
+from exampp.stats.rank_sets import competition_ranks, correlations, shares_above
 
 COVERS = Declaration(("Cover",), (1, 3, 5, 10, 20), missing=("zero",))
 

@@ -15,12 +15,12 @@ import scipy
 from commands import Commands
 from gradebooks import dl19, official_ranks
 
-from exampp.analysis.methods import Method, Scoring, graded_method, listed_method
+from exampp.analysis.correlation import Method, Scoring, graded_method, listed_method
 from exampp.analysis.side_by_side import side_by_side, tidy, wide
 from exampp.errors import InputError
-from exampp.evaluate.values import Values
-from exampp.report.plots.figure import GREY
-from exampp.report.table import STYLES, render
+from exampp.measures.values import Values
+from exampp.results.plots.figure import GREY
+from exampp.results.result import STYLES, render
 
 PUBLISHED = """\
 GPT4-question   0.827 0.747 0.658 1.000 1.000 0.982 \u22481

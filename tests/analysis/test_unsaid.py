@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from gradebooks import make_book, make_query, make_ranking
 
-from exampp.analysis.unsaid import Unsaid, find_pairs, find_unsaid
+from exampp.analysis.omissions import Omissions, find_omissions, find_pairs
 from exampp.errors import InputError
-from exampp.evaluate.cover import cover
-from exampp.evaluate.item_scores import item_scores
+from exampp.measures.cover import cover
+from exampp.measures.item_scores import item_scores
 from exampp.records import BankEntry, Item
-from exampp.records.bank import BankTexts
 from exampp.records.gradebook import Gradebook
+from exampp.records.items import BankTexts
 from exampp.stats.means import DIFFERENCE, mean_test
 
 # items: retrieved and said, retrieved only, said only, neither
@@ -30,14 +30,14 @@ def one_query(name: str = "q", source: list[int] | None = None) -> Gradebook:
     return make_book(query)
 
 
-def found(book: Gradebook, pairs: dict[str, str] | None = None) -> Unsaid:
+def found(book: Gradebook, pairs: dict[str, str] | None = None) -> Omissions:
     items = tuple(
         Item(item, query.query_id, f"text of {item}")
         for query in book.queries
         for item in query.item_ids
     )
     texts = BankTexts((BankEntry("q", items),))
-    return find_unsaid(item_scores(book, 4), texts, pairs)
+    return find_omissions(item_scores(book, 4), texts, pairs)
 
 
 def test_the_four_cases() -> None:

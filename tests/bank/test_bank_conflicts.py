@@ -11,10 +11,10 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.bank.changes import Operation
+from exampp.items.edits import Operation
 from exampp.records import item_id
-from exampp.report.table import Table
-from exampp.store.bank_history import ItemState
+from exampp.results.result import Table
+from exampp.store.bank import ItemState
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
 NEW, OTHER = "Which colour does air scatter most?", "What scatters blue light?"

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.report.table import Table
+from exampp.results.result import Table
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
 NEW = "Which colour does air scatter most?"

@@ -14,10 +14,10 @@ from commands import Commands
 from servers import Answer, FaultServer, Seen, completion, error
 
 import exampp
-from exampp.bank.generating import Settled
 from exampp.errors import InputError, Unfinished
-from exampp.llm.base import Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Reply
+from exampp.graders.scripted import ScriptedGrader
+from exampp.items.generation import GenerationOutcome
 from exampp.records import item_id
 
 TOPICS = {
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_with_the_rest(path: Path) -> None:
     good = {name: f'["What is {name} of {n}?"]' for n, name in enumerate(TOPICS)}
     with FaultServer(answering(good)) as server, exampp.Collection(path) as collection:
 
-        def die(settled: Settled) -> None:
+        def die(settled: GenerationOutcome) -> None:
             seen.append(settled.subject.query_id)
             if len(seen) == 5:
                 raise KeyboardInterrupt

@@ -11,7 +11,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.store.connection import connect
 

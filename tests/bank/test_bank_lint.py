@@ -9,8 +9,8 @@ import exams
 import pytest
 
 import exampp
-from exampp.bank.lint import WHY, Finding, lint
 from exampp.formats import bank as workbench_bank
+from exampp.items.lint import RULES, Finding, lint
 from exampp.records import BankEntry, Item
 
 
@@ -225,8 +225,8 @@ def test_queries_without_items_and_items_without_a_query() -> None:
 def test_every_rule_says_why_and_is_in_order() -> None:
     entry = BankEntry("q", items("?", "Is a reef alive today?", "Is a reef alive today?"))
     rules = [one.rule for one in lint([entry], {"r": ""})]
-    assert rules == sorted(rules, key=list(WHY).index)
-    assert set(rules) <= WHY.keys()
+    assert rules == sorted(rules, key=list(RULES).index)
+    assert set(rules) <= RULES.keys()
 
 
 def test_lint_of_a_collection(tmp_path: Path) -> None:
@@ -237,9 +237,9 @@ def test_lint_of_a_collection(tmp_path: Path) -> None:
         collection.import_files(tmp_path / "more.json", kind="queries")
         table = collection.bank().lint()
         assert [(row[0], row[1], row[5]) for row in table.rows] == [
-            ("yes-no", "q1", WHY["yes-no"]),
-            ("repeats-query", "q1", WHY["repeats-query"]),
-            ("no-items", "q8", WHY["no-items"]),
+            ("yes-no", "q1", RULES["yes-no"]),
+            ("repeats-query", "q1", RULES["repeats-query"]),
+            ("no-items", "q8", RULES["no-items"]),
         ]
         with pytest.raises(exampp.InputError, match="has no bank 'x'"):
             collection.bank("x").lint()
@@ -252,8 +252,8 @@ def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:
         collection.import_files(tmp_path / "bank.tsv")
         collection.import_files(tmp_path / "queries.json", kind="queries")
         assert [(row[0], row[1], row[5]) for row in collection.bank().lint().rows] == [
-            ("no-items", "q1", WHY["no-items"]),
-            ("unknown-query", "q7", WHY["unknown-query"]),
+            ("no-items", "q1", RULES["no-items"]),
+            ("unknown-query", "q7", RULES["unknown-query"]),
         ]
 
 

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.bank.splitting import choose_sealed, commitment_of, record_of
-from exampp.bank.verifying import verify_file
 from exampp.formats import bank as workbench_bank
-from exampp.llm.scripted import ScriptedGrader
-from exampp.report.table import Table
-from exampp.store.bank_history import ItemState
+from exampp.graders.scripted import ScriptedGrader
+from exampp.items.sealing import choose_sealed, commitment_of, record_of
+from exampp.items.verifying import verify_file
+from exampp.results.result import Table
+from exampp.store.bank import ItemState
 
 
 def rows(table: Table) -> list[dict[str, Any]]:

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from same_questions import DISTINCT, SAME
 
-from exampp.bank.sameness import difference, likenesses
+from exampp.items.lint import near_duplicates, text_difference
 from exampp.records import Item
 
 
 def same(one: str, other: str) -> bool:
-    found = likenesses([Item("1", "q", one), Item("2", "q", other)])
+    found = near_duplicates([Item("1", "q", one), Item("2", "q", other)])
     return [like.differs for like in found] == [""]
 
 
@@ -41,7 +41,7 @@ def test_what_asks_something_else(one: str, other: str) -> None:
     ],
 )
 def test_what_tells_two_apart(one: str, other: str, what: str) -> None:
-    assert difference(one, other) == difference(other, one) == what
+    assert text_difference(one, other) == text_difference(other, one) == what
 
 
 WORDS = st.lists(
@@ -53,13 +53,13 @@ WORDS = st.lists(
 @given(WORDS, WORDS)
 def test_to_be_the_same_is_mutual(one: list[str], other: list[str]) -> None:
     first, second = " ".join(one), " ".join(other)
-    assert difference(first, second) == difference(second, first)
-    assert difference(first, first) == ""
-    if difference(first, second) == "":
+    assert text_difference(first, second) == text_difference(second, first)
+    assert text_difference(first, first) == ""
+    if text_difference(first, second) == "":
         assert same(first, second) or not first.strip()
 
 
 def test_of_three_that_ask_the_same_one_is_left() -> None:
     items = [Item(str(n), "q", t) for n, t in enumerate(["A reef?", "a reef", "The reefs?"])]
-    found = list(likenesses(items))
+    found = list(near_duplicates(items))
     assert [(one.item.item_id, one.like.item_id) for one in found] == [("1", "0"), ("2", "0")]

@@ -14,10 +14,10 @@ import attacked
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
-from exampp.llm.base import Ask, Grader, Reply
-from exampp.llm.scripted import ScriptedGrader
-from exampp.project.reading import read_config
-from exampp.project.steps import perform
+from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.scripted import ScriptedGrader
+from exampp.project.config import read_config
+from exampp.project.steps import run_steps
 from exampp.records import item_id
 
 FEW, MANY = 6, 15
@@ -177,7 +177,7 @@ def make(folder: Path, queries: int) -> None:
         sections = [f'[[evaluate]]\nmeasures = ["P@3"]\noutput = "{one}"\n' for one in outputs]
         text = '[collection]\npath = "my.exam"\n' + "".join(sections)
         (folder / f"{name}.toml").write_text(text)
-    list(perform(read_config(folder / "done.toml"), print))
+    list(run_steps(read_config(folder / "done.toml"), print))
     lines = lines_of(folder / "graded.jsonl.gz")
     (folder / "bad.graded.jsonl").write_text("".join([*lines, '["q9", {"broken": 1}]\n']))
     (folder / "labels.graded.jsonl").write_text("".join(map(by_unknown, lines)))

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import exampp
-from exampp.cli.analyze_agreement import agreement
+from exampp.cli.analyze import agreement
 from exampp.cli.command import Command
 from exampp.errors import InputError, Undefined
-from exampp.report.table import STYLES
+from exampp.results.result import STYLES
 
 app = Command("agreement", agreement)
 

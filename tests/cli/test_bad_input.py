@@ -154,8 +154,8 @@ def test_what_a_killed_first_import_left_is_removed_by_the_next(
     files = exams.write_files(tmp_path / "files")
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     code = (
-        "import sys; from exampp.cli.main import main; from exampp.store import import_log\n"
-        f"import_log.ImportLog.read = lambda *_: exec({kill!r})\nmain()"
+        "import sys; from exampp.cli.main import main; from exampp.store import import_diff\n"
+        f"import_diff.ImportLog.read = lambda *_: exec({kill!r})\nmain()"
     )
     command = [sys.executable, "-c", code, "import", str(path), *map(str, files)]
     assert subprocess.run(command, check=False).returncode == -9

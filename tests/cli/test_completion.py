@@ -8,8 +8,7 @@ import click
 import pytest
 from commands import Commands
 
-from exampp.cli.main import Verbs
-from exampp.cli.verbs import PURPOSES
+from exampp.cli.main import PURPOSES, Verbs
 
 VERBS = [name for verbs in PURPOSES.values() for name in verbs]
 

@@ -145,7 +145,7 @@ def test_a_plan_is_interrupted_while_it_estimates(
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
 ) -> None:
-    monkeypatch.setattr("exampp.grade.estimate.estimate", lambda *_: signal.raise_signal(number))
+    monkeypatch.setattr("exampp.grading.estimate.estimate", lambda *_: signal.raise_signal(number))
     with FaultServer() as server:
         ran = exampp_command(*grading(graded, server, "--plan", "4"))
     assert (ran.code, ran.out) == (128 + number, "")
@@ -170,8 +170,8 @@ def test_a_grader_that_cannot_be_told_is_interrupted(
     graded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from exampp.cli.grade import work
-    from exampp.llm.base import Ask
-    from exampp.llm.scripted import ScriptedGrader
+    from exampp.graders.base import Ask
+    from exampp.graders.scripted import ScriptedGrader
 
     monkeypatch.setattr(stopping, "PATIENCE_SECONDS", 0.1)
 
@@ -206,7 +206,7 @@ def test_a_query_held_on_another_machine_is_told_at_once_and_taken_over(
         for number in signals:
             signal.raise_signal(number)
 
-    monkeypatch.setattr("exampp.grade.run.time.sleep", interrupted_once)
+    monkeypatch.setattr("exampp.grading.run.time.sleep", interrupted_once)
     ran = exampp_command("grade", graded, "--grader", "draft", "--grace", "0")
     found = re.search(
         r"Process 12 on node7 holds 1 query until (\d\d:\d\d:\d\d)\. That is", ran.err
@@ -234,7 +234,7 @@ def test_a_process_of_this_machine_is_waited_for_by_name(
         with exampp.Collection(graded) as collection:
             collection._connection.execute("DELETE FROM lease")
 
-    monkeypatch.setattr("exampp.grade.run.time.sleep", end)
+    monkeypatch.setattr("exampp.grading.run.time.sleep", end)
     ran = exampp_command("grade", graded, "--grader", "draft")
     here = f"Process {parent} of this machine is grading 1 query"
     assert f"{here}. That is left to it\n{here}. Waiting for that\n" in ran.err

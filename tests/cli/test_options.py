@@ -14,7 +14,7 @@ or, where its value depends on the use, one value per beginning of a use:
 A flag has the value "". An option with values of which no beginning fits is not tried in that use,
 which is for what other data would show: `--on-error` beside a file without bad lines. A new command
 needs an entry. Where an option would change nothing, declare that at the command, by
-`exampp.cli.command.counting`; where the example is too small to show a difference, enlarge it.
+`exampp.cli.command.option_rules`; where the example is too small to show a difference, enlarge it.
 """
 
 from __future__ import annotations
@@ -969,12 +969,12 @@ def run(
     Models only write how they were made, and of a figure in a page stands what would be drawn.
     """
     from exampp import web
-    from exampp.llm import hf, openai
-    from exampp.report.plots import figure
+    from exampp.graders import local, openai
+    from exampp.results.plots import figure
 
     recorded = options_example.Recorded
-    monkeypatch.setattr(hf, "load", recorded)
-    monkeypatch.setattr(hf, "finetune", options_example.finetuned)
+    monkeypatch.setattr(local, "load", recorded)
+    monkeypatch.setattr(local, "finetune", options_example.finetuned)
     monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
     monkeypatch.setattr(web, "serve", recorded)
     undrawn = SimpleNamespace(vegalite_to_svg=lambda *drawn, **how: f"<svg {drawn} {how}/>")

@@ -12,7 +12,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.project.reading import read_config
+from exampp.project.config import read_config
 
 CONFIG = """\
 [collection]
@@ -283,7 +283,7 @@ def test_run_writes_over_nothing_that_it_reads(
 def test_run_stopped_says_how_to_go_on(
     config: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from exampp.cli import run as command
+    from exampp.cli import collection as command
 
     monkeypatch.setattr(command, "work", lambda run, **_: run.stop())
     ran = exampp_command("run", config)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 GRADER = GraderIdentity("model", "self-rating", "question")
 Cells = Sequence[Sequence[int | None]]

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import exampp
-from exampp.evaluate.measure import Measure, parse_measure
-from exampp.evaluate.measure_names import MEASURES
-from exampp.llm.scripted import ScriptedGrader
-from exampp.report.page import to_json
+from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.names import MEASURES, Measure, parse_measure
+from exampp.results.page import to_json
 
 RATINGS = {
     ("What does air scatter?", exams.PASSAGES["p1"]): "5",

@@ -12,12 +12,12 @@ import pytest
 from gradebooks import dl19, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.evaluate.cover import cover
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.measure import Measure, parse_measure
-from exampp.evaluate.qrels import subtopic_qrels
-from exampp.evaluate.scores import score
 from exampp.installed import install_command
+from exampp.measures.cover import cover
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.names import Measure, parse_measure
+from exampp.measures.qrels import subtopic_qrels
+from exampp.measures.scores import score
 from exampp.records.gradebook import Gradebook
 
 MEASURES = (

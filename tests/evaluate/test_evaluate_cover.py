@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.evaluate.cover import CoverResult, Missing, cover, longest_sitting
-from exampp.evaluate.exams import SubtopicChoice, interleave
-from exampp.evaluate.policy import EXAM, POLICIES, RUBRIC
-from exampp.evaluate.values import Mean
+from exampp.measures.cover import (
+    EXAM,
+    POLICIES,
+    RUBRIC,
+    CoverResult,
+    Missing,
+    cover,
+    longest_ranking,
+)
+from exampp.measures.exams import SubtopicChoice, interleave
+from exampp.measures.values import Mean
 from exampp.records.gradebook import Gradebook
 
 N = None
@@ -326,7 +333,7 @@ def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) 
 def test_cover_is_the_same_past_the_longest_ranking(
     book: Gradebook, subtopics: SubtopicChoice
 ) -> None:
-    longest = longest_sitting(book, subtopics)
+    longest = longest_ranking(book, subtopics)
     last, deeper = (cover(book, (1, 3), k=longest + more, subtopics=subtopics) for more in (0, 2))
     for one, other in zip(last.cover, deeper.cover, strict=True):
         assert (one.values.values == other.values.values).all()

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from gradebooks import dl19, dl19_data, expected, official_ranks
 
-from exampp.evaluate.board import Leaderboard
-from exampp.evaluate.cover import cover
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.policy import EXAM, RUBRIC
-from exampp.evaluate.qrels import Labelling, qrels
-from exampp.evaluate.values import Mean
+from exampp.measures.board import Leaderboard
+from exampp.measures.cover import EXAM, RUBRIC, cover
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.names import parse_measure
+from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.values import Mean
 from exampp.stats.rank_correlation import RankCorrelation, correlate
 
 THRESHOLDS = (1, 2, 3, 4, 5)

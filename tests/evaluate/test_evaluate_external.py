@@ -6,9 +6,9 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.evaluate.cover import cover
-from exampp.evaluate.external import with_runs
-from exampp.evaluate.leaderboard import evaluate
+from exampp.measures.cover import cover
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.rankings import with_runs
 
 TABLE = [[5, 0], [0, 4]]
 

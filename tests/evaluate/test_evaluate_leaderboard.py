@@ -7,13 +7,12 @@ import pytest
 from gradebooks import GRADER, Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.evaluate.board import BoardRow, Leaderboard, tidy, wide
-from exampp.evaluate.cover import Missing
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.policy import EXAM, RUBRIC, CoverPolicy
-from exampp.evaluate.qrels import Labelling
+from exampp.measures.board import BoardRow, Leaderboard, tidy, wide
+from exampp.measures.cover import EXAM, RUBRIC, CoverPolicy, Missing
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import Gradebook, QueryGrades
-from exampp.report.table import render
+from exampp.results.result import render
 
 N = None
 TABLE: Cells = [[5, 0], [0, 4], [3, 0]]

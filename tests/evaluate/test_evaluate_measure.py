@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.evaluate.measure import Measure, as_measures, parse_measure
-from exampp.evaluate.measure_names import ALIASES, CHOICES, KINDS, TREC_NAMES
-from exampp.evaluate.provider import ir_measure
+from exampp.measures.formulas import ir_measure
+from exampp.measures.names import (
+    ALIASES,
+    CHOICES,
+    KINDS,
+    TREC_NAMES,
+    Measure,
+    as_measures,
+    parse_measure,
+)
 
 PLAIN = """
     nDCG@20 P@20 AP AP@100 RR RR@10 Rprec R@20 Judged@20 Judged Bpref Success@10 SetP

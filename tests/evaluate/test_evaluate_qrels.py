@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.evaluate.qrels import Labelling, label_passages, qrels, subtopic_qrels
+from exampp.measures.qrels import Labelling, label_passages, qrels, subtopic_qrels
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 N = None
 

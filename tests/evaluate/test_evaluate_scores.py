@@ -12,18 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.evaluate.cover import cover
-from exampp.evaluate.exam_sheets import contradictions
-from exampp.evaluate.exams import SubtopicChoice
-from exampp.evaluate.external import with_runs
-from exampp.evaluate.measure import as_measures, parse_measure
-from exampp.evaluate.own_measures import own_formula
-from exampp.evaluate.provider import ir_measure, provider_scores
-from exampp.evaluate.qrels import Labelling, qrels
-from exampp.evaluate.scores import Score, ScoreResult, score
-from exampp.evaluate.trec import trec_name
+from exampp.measures.cover import cover
+from exampp.measures.exams import SubtopicChoice
+from exampp.measures.formulas import ir_measure, own_formula, provider_scores, trec_name
+from exampp.measures.names import as_measures, parse_measure
+from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.rankings import contradictions, with_runs
+from exampp.measures.scores import Score, ScoreResult, score
 from exampp.records.gradebook import Gradebook
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 N = None
 

@@ -12,9 +12,9 @@ import pytest
 from ir_measures import AP, ScoredDoc
 
 import exampp
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
-from exampp.measures import Cover, measure, nCover, qrels
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.integrations.ir_measures import Cover, measure, nCover, qrels
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "dl19"
 

@@ -12,9 +12,9 @@ from gradebooks import dl19, make_book, make_query, make_ranking
 
 import exampp
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import evaluate_gradebook
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import Gradebook
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 NAMES = ("NuggetAll@5", "NuggetVital@5", "NuggetWeighted@5")
 STRICT = tuple(f"{name[:-2]}(strict=True)@5" for name in NAMES)

@@ -11,8 +11,7 @@ from gradebooks import make_book, make_query, make_ranking
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exampp.evaluate.cover import cover
-from exampp.evaluate.pair_bounds import cover_bounds, has_missing_cells
+from exampp.measures.cover import cover, cover_bounds, has_missing_cells
 from exampp.records.gradebook import MISSING, Gradebook
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.evaluate.board import caption, tidy
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.board import caption, tidy
 from exampp.records import item_id
-from exampp.report.page import to_json
-from exampp.report.table import render
+from exampp.results.page import to_json
+from exampp.results.result import render
 
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 MAGNET = item_id("q2", exams.QUESTIONS["q2"][0])

@@ -9,10 +9,9 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.population import population
-from exampp.evaluate.verdicts import item_verdicts
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.names import parse_measure
+from exampp.measures.population import item_verdicts, population
 from exampp.records.gradebook import MISSING, Gradebook
 
 

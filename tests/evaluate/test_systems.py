@@ -10,7 +10,7 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking
 
 import exampp
-from exampp.evaluate import board as boards
+from exampp.measures import board as boards
 from exampp.records.gradebook import mean_passages
 
 

@@ -10,8 +10,8 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.measure import parse_measure, with_weights
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.names import parse_measure, with_weights
 from exampp.records.gradebook import Gradebook
 
 WEIGHTED = "Cover(weights='discrimination')@20"
@@ -56,8 +56,8 @@ def test_the_model_orders_systems_as_their_abilities_do() -> None:
 
 
 def book_items(book: Gradebook) -> dict[str, float]:
-    from exampp.analysis.item_abilities import fitted
-    from exampp.evaluate.item_scores import item_scores
+    from exampp.analysis.item_selection import fitted
+    from exampp.measures.item_scores import item_scores
 
     scores = item_scores(book, 4)
     modes = fitted(scores, "").all.abilities.mode.tolist()

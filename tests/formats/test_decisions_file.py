@@ -12,9 +12,9 @@ from samples import IDS, TEXTS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats.decisions import HEADER, read, write
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.records.decisions import Decided, Decision
+from exampp.records.decisions import CellDecision, Decision
 
 SPOKEN = TEXTS.filter(lambda text: bool(text.strip()))
 DECISIONS = st.builds(
@@ -28,7 +28,7 @@ DECISIONS = st.builds(
     st.booleans(),
 )
 LINES = st.builds(
-    Decided,
+    CellDecision,
     DECISIONS,
     SPOKEN,
     IDS,
@@ -44,7 +44,7 @@ LINE = "1\t2026-01-01\tann\tq1\tmain\tquestion\ti\tWhy?\tp\t00ff\tratings\t4\tye
 
 @in_one_folder
 @given(st.lists(LINES, max_size=4))
-def test_whatever_is_written_is_read_again(tmp_path: Path, lines: list[Decided]) -> None:
+def test_whatever_is_written_is_read_again(tmp_path: Path, lines: list[CellDecision]) -> None:
     write(tmp_path / "decisions.tsv", lines)
     assert list(read(tmp_path / "decisions.tsv")) == lines
 

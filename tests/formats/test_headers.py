@@ -25,7 +25,7 @@ from exampp.formats import (
 )
 from exampp.formats.detect import detect
 from exampp.formats.headers import near, nearly, plain
-from exampp.formats.remarks import hearing
+from exampp.formats.read_warnings import collect_warnings
 
 KNOWN = frozenset({"query_id", "question", "text", "id"})
 
@@ -123,7 +123,7 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
     tmp_path: Path, read: object, row: str, key: str
 ) -> None:
     path = file(tmp_path, f"{row}\n" + row.replace('"q"', '"r"').replace('"p"', '"r"') + "\n")
-    with hearing() as heard:
+    with collect_warnings() as heard:
         assert len(list(read(path))) == 2  # type: ignore[operator]
     (sentence,) = heard.notes
     assert sentence.startswith(f"{path}:1: the key `")
@@ -203,7 +203,7 @@ def test_keys_within_a_line_are_remarked_on(
 ) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text(json.dumps(line) + "\n")
-    with hearing() as heard:
+    with collect_warnings() as heard:
         list(read(path))
     assert list(heard.notes) == [f"{path}:1: {sentence}" for sentence in said]
 

@@ -17,7 +17,7 @@ from samples import COMPRESSIONS, fault, file
 
 import exampp
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, integer, real, shown
+from exampp.formats.fields import FirstLines, brief, integer, real
 from exampp.formats.lines import (
     Skipped,
     decode_json,
@@ -29,7 +29,7 @@ from exampp.formats.lines import (
     system_of,
     text_of,
 )
-from exampp.formats.output import keep_inputs, writing
+from exampp.formats.output import check_outputs, writing
 
 Link = Callable[[Path, Path], None]
 CONTENT = b"one\n\n  \ntwo \r\nthree"
@@ -285,8 +285,8 @@ def test_what_is_no_finite_number_is_refused(text: str) -> None:
 
 
 def test_a_long_value_is_cut_in_messages() -> None:
-    assert shown("a\nb") == r"'a\nb'"
-    assert shown("x" * 100) == repr("x" * 57 + "...")
+    assert brief("a\nb") == r"'a\nb'"
+    assert brief("x" * 100) == repr("x" * 57 + "...")
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -294,8 +294,8 @@ def test_an_input_is_kept_under_all_its_names(tmp_path: Path, link: Link) -> Non
     source, other = file(tmp_path, CONTENT, "source"), tmp_path / "other"
     link(source, other)
     with pytest.raises(InputError, match="other: is read, and would be lost"):
-        keep_inputs([other], [source])
-    keep_inputs([tmp_path / "new", None], [source, None, "a name of a bank"])
+        check_outputs([other], [source])
+    check_outputs([tmp_path / "new", None], [source, None, "a name of a bank"])
 
 
 def test_a_full_disk_says_where_and_leaves_the_file_as_it_was(tmp_path: Path) -> None:

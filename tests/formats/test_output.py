@@ -156,7 +156,7 @@ def test_paths_that_are_open_files() -> None:
 
 
 def test_sigterm_leaves_nothing(tmp_path: Path) -> None:
-    with started(tmp_path / "out.run", "import exampp.cli.streams as s; s.prepare()") as process:
+    with started(tmp_path / "out.run", "import exampp.cli.output as s; s.prepare()") as process:
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from samples import fault, file
 
 from exampp.formats import queries
 from exampp.formats.detect import detect
-from exampp.formats.remarks import hearing
+from exampp.formats.read_warnings import collect_warnings
 
 SGML = """<top>
 <num> Number: 301
@@ -47,7 +47,7 @@ XML = """<?xml version="1.0" encoding="UTF-8"?>
 def test_sgml(tmp_path: Path, name: str) -> None:
     path = file(tmp_path, SGML, name)
     assert detect(path) == "queries"
-    with hearing() as heard:
+    with collect_warnings() as heard:
         found = {one.query_id: one.text for one in queries.read(path)}
     assert found == {
         "301": "International Organized Crime",

@@ -9,7 +9,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.prompts import load, names
 from exampp.prompts.catalogue import by_workbench_class
 

@@ -13,9 +13,9 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import State
-from exampp.records.dossier import Dossier
+from exampp.records.gradebook import Dossier
 
 
 @pytest.fixture

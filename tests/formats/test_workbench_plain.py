@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import exampp
 from exampp.errors import InputError
 from exampp.formats import workbench
-from exampp.formats.remarks import hearing
+from exampp.formats.read_warnings import collect_warnings
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.formats.workbench_plain import PlainReader
 from exampp.formats.workbench_readings import read_readings
@@ -126,7 +126,7 @@ def lines(draw: st.DrawFn) -> Any:
 def read(path: Path) -> tuple[Any, ...]:
     """The pools of a file, or the sentence that it gets, with all that is heard on the way."""
     cells: list[str] = []
-    with hearing() as heard:
+    with collect_warnings() as heard:
         try:
             found: list[QueryPool] | str = list(
                 workbench.read(path, on_cell=lambda error: cells.append(str(error)))

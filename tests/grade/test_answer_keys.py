@@ -10,9 +10,9 @@ import exams
 import pytest
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING
-from exampp.report.table import Table
+from exampp.results.result import Table
 
 KEYED = (
     "query_id\tquestion\tanswer\n"

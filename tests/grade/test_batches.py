@@ -30,11 +30,11 @@ from forked import forked
 import exampp
 from exampp.cli.main import main
 from exampp.errors import ExamError, InputError, Unfinished
-from exampp.grade import batch_outbox
-from exampp.grade.batches import Batches
-from exampp.grade.progress import Progress
+from exampp.grading import batches
+from exampp.grading.batches import Batches
+from exampp.grading.run import Progress
 from exampp.prompts import fill, load
-from exampp.store import batches as kept
+from exampp.store import runs as kept
 
 CELLS = 8
 WAITED_FOR = Batches(poll=0)
@@ -479,7 +479,7 @@ def test_killed_around_the_submission(
     tmp_path: Path, stub: BatchStub, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noted and not sent: sent once. Sent and its id not noted: found again."""
-    sent = batch_outbox.Outbox._send
+    sent = batches.Outbox._send
 
     def dies(self: Any, *more: Any) -> Any:
         if when == "after":
@@ -488,7 +488,7 @@ def test_killed_around_the_submission(
 
     with exams.make(tmp_path) as exam:
         with monkeypatch.context() as patch:
-            patch.setattr(batch_outbox.Outbox, "_send", dies)
+            patch.setattr(batches.Outbox, "_send", dies)
             with pytest.raises(Killed):
                 grade(exam, stub)
         (row,) = out(exam)
@@ -514,20 +514,20 @@ def interrupted_before_sending(exam: exampp.Collection, stub: BatchStub) -> None
     def dies(self: Any, *more: Any) -> Any:
         raise Killed
 
-    sent = batch_outbox.Outbox._send
-    batch_outbox.Outbox._send = dies  # type: ignore[method-assign,assignment]
+    sent = batches.Outbox._send
+    batches.Outbox._send = dies  # type: ignore[method-assign,assignment]
     try:
         with pytest.raises(Killed):
             grade(exam, stub)
     finally:
-        batch_outbox.Outbox._send = sent  # type: ignore[method-assign]
+        batches.Outbox._send = sent  # type: ignore[method-assign]
 
 
 def test_killed_between_replies_and_grades(
     tmp_path: Path, stub: BatchStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Replies that were kept are read by the next run; nothing is sent again."""
-    from exampp.grade.batches import BatchGrader
+    from exampp.grading.batches import BatchGrader
 
     def dies(self: Any, *more: Any) -> Any:
         raise Killed
@@ -544,7 +544,7 @@ def test_killed_between_replies_and_grades(
 
 
 def test_several_batches_by_size(tmp_path: Path, stub: BatchStub, monkeypatch: Any) -> None:
-    from exampp.llm.batches import SERVICES
+    from exampp.graders.batches import SERVICES
 
     monkeypatch.setattr(SERVICES[name_of(stub)], "most_requests", 3)
     with exams.make(tmp_path) as exam:
@@ -575,7 +575,7 @@ def test_max_requests_and_max_cost_hold_before_sending(tmp_path: Path, openai: B
 
 
 def test_the_estimate_is_half(tmp_path: Path, openai: BatchStub) -> None:
-    from exampp.grade.estimate import Prices, estimate
+    from exampp.grading.estimate import Prices, estimate
 
     with exams.make(tmp_path) as exam:
         name, options = "openai", {"model": "tiny", "base_url": openai.url, **USUAL["openai"]}

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.banks import Bank
-from exampp.llm.scripted import ScriptedGrader
+from exampp.bank import Bank
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING
-from exampp.report.table import Table
+from exampp.results.result import Table
 
 BANK = "keyed"
 ITEMS = ("q1.a", "q1.b", "q2.a")

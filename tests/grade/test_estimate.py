@@ -8,10 +8,10 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.grade.estimate import SAMPLE, Prices, estimate, trial
-from exampp.grade.run import GradingRun
-from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.estimate import SAMPLE, Prices, estimate, trial
+from exampp.grading.run import GradingRun
 
 QUERIES, PASSAGES, ITEMS = 10, 50, 4
 

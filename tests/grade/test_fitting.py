@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 
 from exampp.errors import InputError
-from exampp.grade.asking import LEAST_PASSAGE, fill_due
-from exampp.grade.graders import default_prompt, join
-from exampp.grade.reading import reader
-from exampp.llm.base import MARKED, MEASURED, Ask, Grader, Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import MARKED, MEASURED, Ask, Grader, Reply
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.plan import default_prompt, join_grading
+from exampp.grading.requests import LEAST_PASSAGE, fill_cell_prompt, reply_reader
 from exampp.prompts import load, names
-from exampp.prompts.declaration import parse
+from exampp.prompts.prompt import parse
 from exampp.records import State
-from exampp.store.cells import Due
+from exampp.store.cells import PendingCells
 
-DUE = Due("q", "a question", (), "a passage", ())
+DUE = PendingCells("q", "a question", (), "a passage", ())
 
 
 class Marking(Grader):
@@ -39,24 +38,24 @@ class Marking(Grader):
 @pytest.mark.parametrize("name", [name for name in names() if load(name).reading != "extraction"])
 def test_a_model_that_marks_spans_is_asked_for_no_ratings(name: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"cannot answer the prompt {name!r}")) as caught:
-        join(Marking(), "m", load(name))
+        join_grading(Marking(), "m", load(name))
     assert "nugget-extraction, question-answering" in caught.value.mend
 
 
 def test_a_model_that_marks_spans_is_asked_for_answers_by_default() -> None:
     assert default_prompt(Marking()) == "question-answering"
     assert default_prompt(ScriptedGrader({})) == "question-self-rating"
-    join(Marking(), "m", load(default_prompt(Marking())))
+    join_grading(Marking(), "m", load(default_prompt(Marking())))
 
 
 def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
     grader = Marking()
     grader.readings = MEASURED
-    join(grader, "m", load("draft"))
+    join_grading(grader, "m", load("draft"))
     with pytest.raises(InputError, match="which wants a rating"):
-        join(grader, "m", load("question-self-rating"))
+        join_grading(grader, "m", load("question-self-rating"))
     with pytest.raises(InputError, match="which wants a measure of likeness"):
-        join(ScriptedGrader({}), "m", load("draft"))
+        join_grading(ScriptedGrader({}), "m", load("draft"))
 
 
 class Small(ScriptedGrader):
@@ -79,15 +78,15 @@ class Small(ScriptedGrader):
 def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> None:
     prompt = load(name)
     alone = len(re.sub(r"\{\w+\}", "", prompt.user).split()) + 1
-    join(Small(alone + LEAST_PASSAGE), "m", prompt)
+    join_grading(Small(alone + LEAST_PASSAGE), "m", prompt)
     with pytest.raises(InputError) as caught:
-        join(Small(alone + LEAST_PASSAGE - 1), "m", prompt)
+        join_grading(Small(alone + LEAST_PASSAGE - 1), "m", prompt)
     said = f"'{name}' has {alone} tokens before item and passage are put in; the model takes "
     assert f"{said}{alone + 31}, which leaves 31 for them, and 32 are the least" in str(
         caught.value
     )
     with pytest.raises(InputError, match=f"takes {alone - 9}, which leaves 0 for them"):
-        join(Small(alone - 9), "m", prompt)
+        join_grading(Small(alone - 9), "m", prompt)
 
 
 @pytest.mark.parametrize(
@@ -97,16 +96,16 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> No
         ("correct_answer", DUE, "the item has no answer key, and the prompt 'mine' asks for"),
     ],
 )
-def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: Due, said: str) -> None:
+def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: PendingCells, said: str) -> None:
     prompt = parse(
         'name = "mine"\ntitle = ""\ngrades = "question"\nreading = "yes-no"\nverdict = true\n'
         f'cut = "context"\nuser = "{{{slot}}} {{question}} {{context}}"\n'
     )
     with pytest.raises(InputError, match=said):
-        fill_due(prompt, "question", ScriptedGrader("yes"), due)
+        fill_cell_prompt(prompt, "question", ScriptedGrader("yes"), due)
     full = due._replace(query="why", keys=("red", "blue"))
     text = {"query": "why", "correct_answer": "red or blue"}[slot]
-    filled = fill_due(prompt, "question", ScriptedGrader("yes"), full)
+    filled = fill_cell_prompt(prompt, "question", ScriptedGrader("yes"), full)
     assert filled.user == f"{text} a question a passage"
 
 
@@ -117,11 +116,11 @@ def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: Due, said: str
 def test_a_label_that_the_model_hardly_considers_is_no_grade(outside: float, state: State) -> None:
     scores = {"0": 0.1, "4": 0.9}
     reply = Reply("4", scores, detail={"outside": outside})
-    found = reader(load("question-self-rating"))(DUE, reply)
+    found = reply_reader(load("question-self-rating"))(DUE, reply)
     assert found.outcome.state is state
     assert found.detail is not None
     assert (found.detail["outside"], found.detail["scores"]) == (outside, scores)
     if state is State.UNPARSED:
         assert (found.outcome.rule, found.outcome.rating) == ("little mass", None)
-    lenient = reader(load("question-self-rating"), least_mass=0.01)(DUE, reply)
+    lenient = reply_reader(load("question-self-rating"), least_mass=0.01)(DUE, reply)
     assert lenient.outcome.rating == 4

@@ -15,9 +15,9 @@ import pytest
 
 from exampp import Collection
 from exampp.errors import InputError, Unfinished
-from exampp.llm.base import Ask, Reply
-from exampp.llm.function import ItemToGrade, PassageToGrade
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Reply
+from exampp.graders.function import ItemToGrade, PassageToGrade
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import State
 
 TEXTS = {"p0": "coral", "p1": "corals grow", "p2": "bread", "p3": "yeast", "p4": "coral"}

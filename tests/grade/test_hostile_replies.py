@@ -12,8 +12,8 @@ import pytest
 from test_run import run, scripted
 
 import exampp
-from exampp.llm.base import LONGEST_REPLY, Ask, Reply, Usage, checked
-from exampp.llm.openai.chat import read_usage
+from exampp.graders.base import LONGEST_REPLY, Ask, Reply, Usage, sanitize_reply
+from exampp.graders.openai.modes import read_usage
 from exampp.records import State
 
 HOSTILE: dict[str, Reply] = {
@@ -66,11 +66,11 @@ def test_a_good_reply_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_reply_beyond_the_limit_is_cut_and_stays_due() -> None:
-    found = checked(Reply("4" + "x" * LONGEST_REPLY))
+    found = sanitize_reply(Reply("4" + "x" * LONGEST_REPLY))
     assert len(found.text) == LONGEST_REPLY
     assert found.truncated
     assert found.detail == {"length": LONGEST_REPLY + 1}
-    assert not checked(Reply("x" * LONGEST_REPLY)).truncated
+    assert not sanitize_reply(Reply("x" * LONGEST_REPLY)).truncated
 
 
 @pytest.mark.parametrize("count", [10**30, -1, 1.5, "7", None, True])

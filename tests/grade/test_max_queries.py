@@ -10,7 +10,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.grade.merging import Merged
-from exampp.llm.base import Ask, Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Reply
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.merge import Merged
 from exampp.records import State
 
 SAYS = {

@@ -17,7 +17,7 @@ from commands import Commands
 
 import exampp
 from exampp.errors import InputError
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import State
 
 pytest.importorskip("ray", reason="ray is not installed")

@@ -11,8 +11,8 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.llm.base import Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Reply
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import State
 
 KEYED = "query_id\tquestion\tanswer\nq1\tWhat does air scatter?\tblue light\n"

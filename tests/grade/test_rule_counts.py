@@ -11,15 +11,15 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.llm.base import Ask, Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Reply
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.readings import (
     WITHOUT_EXAMPLE,
     RuleCount,
     count_rules,
-    told,
-    warned,
+    describe_readings,
+    reading_warnings,
     without_grade,
 )
 
@@ -144,7 +144,7 @@ def counts(*rules: tuple[str, int | None, int]) -> list[RuleCount]:
     ],
 )
 def test_sentences(readings: Sequence[RuleCount], grader: GraderIdentity, said: str) -> None:
-    assert list(told(readings, grader)) == [said]
+    assert list(describe_readings(readings, grader)) == [said]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_sentences(readings: Sequence[RuleCount], grader: GraderIdentity, said: 
 def test_keys_that_no_answer_matches_are_told(matching: int, unmatched: int, warns: bool) -> None:
     """Less than 5 % of at least 20 extracted answers."""
     readings = counts(("exact", 1, matching), ("unmatched", 0, unmatched), ("unanswerable", 0, 9))
-    notes = list(warned(readings, VERDICT))
+    notes = list(reading_warnings(readings, VERDICT))
     assert len(notes) == warns
     if warns:
         command = f"--prompt answer-verification --answers-of {VERDICT.key[:8]}"
@@ -251,7 +251,7 @@ def test_the_share_of_replies_with_little_mass_is_told(tmp_path: Path) -> None:
 
 def test_it_is_told_where_nothing_has_a_grade() -> None:
     readings = (RuleCount(State.UNPARSED, "little mass", None, 7, "4"),)
-    (said,) = told(readings, VERDICT)
+    (said,) = describe_readings(readings, VERDICT)
     assert said.startswith("In 7 of 7 cells (100.0%)")
 
 
@@ -270,5 +270,5 @@ def test_the_grader_that_extracted_is_named_where_it_can_verify(
     model: str, settings: Mapping[str, object], options: str
 ) -> None:
     grader = GraderIdentity(model, "question-answering", "question", 0, 1, settings)
-    (said,) = warned(counts(("unmatched", 0, 20)), grader)
+    (said,) = reading_warnings(counts(("unmatched", 0, 20)), grader)
     assert f"exampp grade COLLECTION {options}--prompt answer-verification" in said

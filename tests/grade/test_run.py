@@ -13,11 +13,10 @@ import interrupting
 import pytest
 
 import exampp
-from exampp.grade.graders import join
-from exampp.grade.progress import Progress
-from exampp.grade.run import Grading, GradingRun
-from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.scripted import Script, ScriptedGrader
+from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.scripted import Script, ScriptedGrader
+from exampp.grading.plan import join_grading
+from exampp.grading.run import Grading, GradingRun, Progress
 from exampp.prompts import load
 from exampp.records import State
 from exampp.store import runs as leases
@@ -31,7 +30,7 @@ EXAM = GradingScope("question", "main")
 def scripted(script: Script, prompt: str = "question-self-rating", **options: object) -> Grading:
     grader = ScriptedGrader(script, **options)  # type: ignore[arg-type]
     chosen = load(prompt)
-    return join(grader, "scripted", chosen)
+    return join_grading(grader, "scripted", chosen)
 
 
 def run(collection: exampp.Collection, how: Grading, **options: object) -> Progress:
@@ -176,7 +175,7 @@ def test_replies_without_a_grade_in_a_row_stop_the_run(
     tmp_path: Path, reply: str | Reply, said: str
 ) -> None:
     grader = ScriptedGrader(["4", reply, reply, "4", *[reply] * 4])
-    how = join(grader, "m", load("question-self-rating"), unnumbered="unparsed")
+    how = join_grading(grader, "m", load("question-self-rating"), unnumbered="unparsed")
     with exams.make(tmp_path) as collection:
         with pytest.raises(exampp.Unfinished) as caught:
             run(collection, how, max_failures=3)
@@ -235,7 +234,7 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
                     given.append((ask.item, ask.passage))
 
     def grade() -> None:
-        how = join(Counting("4", look_ahead=2), "scripted", load("question-self-rating"))
+        how = join_grading(Counting("4", look_ahead=2), "scripted", load("question-self-rating"))
         run(collection, how)
 
     with exams.make(tmp_path) as collection:
@@ -265,7 +264,7 @@ def test_a_run_that_was_left_in_the_middle_holds_nothing(tmp_path: Path) -> None
         for _ in range(2):
             # the first asks of it, the second while it is suspended and holds a query
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("exampp.grade.run.COMMIT_SECONDS", -1)
+                patch.setattr("exampp.grading.run.COMMIT_SECONDS", -1)
                 next(left)
         assert collection._connection.execute("SELECT count(*) FROM lease").fetchone() == (1,)
         progress = run(collection, scripted("4"))
@@ -315,7 +314,7 @@ def test_a_query_that_another_process_grades_is_left_to_it(
                 )
                 leases.release(other, key, "elsewhere:1:0", [1])
 
-        monkeypatch.setattr("exampp.grade.run.time.sleep", wait)
+        monkeypatch.setattr("exampp.grading.run.time.sleep", wait)
         progress = run(collection, how)
         assert (progress.done, progress.elsewhere, waits) == (6, 2, 1)
         assert len(grades(collection)) == 8
@@ -355,7 +354,7 @@ def test_a_lease_that_ran_out_holds_nothing(
             later += leases.LEASE_SECONDS
 
         monkeypatch.setattr("exampp.store.runs.time.time", lambda: later)
-        monkeypatch.setattr("exampp.grade.run.time.sleep", wait)
+        monkeypatch.setattr("exampp.grading.run.time.sleep", wait)
         progress = run(collection, how)
         assert (progress.done, progress.elsewhere) == (8, 0)
 
@@ -394,7 +393,7 @@ def test_label_probabilities_become_confidence_and_expected_rating(tmp_path: Pat
         )
         assert confidence == 0.5
         assert '"expected":3.875' in detail
-        spent = leases.spent_by(collection._connection, 1)
+        spent = leases.usage_of(collection._connection, 1)
         assert spent[1:6] == (8, 8, 80, 32, 8)
         assert (spent.requests, spent.cost) == (0, None)
 
@@ -491,4 +490,4 @@ def test_a_run_that_stops_before_the_repeat_leaves_the_cell_pending(tmp_path: Pa
 
 def unread_is_unparsed(how: Grading) -> Grading:
     how.grader.unnumbered = "unparsed"  # type: ignore[misc]
-    return join(how.grader, "scripted", load("question-self-rating"))
+    return join_grading(how.grader, "scripted", load("question-self-rating"))

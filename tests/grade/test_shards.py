@@ -14,9 +14,9 @@ import exams
 import pytest
 
 import exampp
-from exampp.grade import merging
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading import merge
 from exampp.records.gradebook import MISSING
 from exampp.store.merge import OtherCollection
 from exampp.store.merging import MOST_OTHERS
@@ -74,7 +74,7 @@ def test_sixteen_shards_some_twice_and_cut_off_in_between_are_one_run(
         graded(shard, f"{number}/16")
     whole = Path(shutil.copy(path, tmp_path / "whole.exam"))
     graded(whole)
-    merge_together = merging._merge_together
+    merge_together = merge._merge_together
 
     def cut_off(connection: Connection, copies: Sequence[OtherCollection], at: str) -> Any:
         if len(copies) < MOST_OTHERS:
@@ -84,7 +84,7 @@ def test_sixteen_shards_some_twice_and_cut_off_in_between_are_one_run(
     with exampp.Collection(path) as exam:
         expected = exam.merge(*shards, *shards[:5], dry_run=True)
         with monkeypatch.context() as patch:
-            patch.setattr(merging, "_merge_together", cut_off)
+            patch.setattr(merge, "_merge_together", cut_off)
             with pytest.raises(KeyboardInterrupt):
                 exam.merge(*shards)
         # the first ten are here; the others come when all are merged again, in whatever order

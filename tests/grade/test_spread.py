@@ -16,13 +16,12 @@ from contract import GraderContract, Make, make_ask, make_asks, passage_text
 from process_workers import ProcessWorkers
 
 from exampp.errors import InputError, Unfinished
-from exampp.grade.graders import join
-from exampp.grade.run import GradingRun
-from exampp.grade.spread import dispatch
-from exampp.grade.spread.dispatch import Joined
-from exampp.grade.spread.grader import SpreadGrader
-from exampp.llm.base import Ask, Grader, Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading import workers
+from exampp.grading.plan import join_grading
+from exampp.grading.run import GradingRun
+from exampp.grading.workers import SpreadGrader, WorkerJoined
 from exampp.prompts import load
 from exampp.records import State
 from exampp.store.cells import GradingScope
@@ -73,7 +72,7 @@ def spread(pool: ProcessWorkers) -> SpreadGrader:
 
 
 class TestSpreadContract(GraderContract):
-    look_ahead = 2 * 2 * dispatch.MOST
+    look_ahead = 2 * 2 * workers.MOST
 
     @pytest.fixture
     def make(self, start: Callable[..., ProcessWorkers]) -> Make:
@@ -96,7 +95,7 @@ def test_a_lost_worker_costs_what_it_had_and_nothing_is_lost_or_doubled(
     assert found == Counter(range(900))
     times = Counter(key for _, keys in pool.given for key in keys)
     again = sum(times.values()) - 900
-    assert 0 < again <= 2 * dispatch.MOST
+    assert 0 < again <= 2 * workers.MOST
     assert f"1 worker lost (the last: its process is gone), {again} asks" in grader.note
     assert {worker for worker, _ in pool.given} == {"worker 1", "worker 2", "worker 3"}
 
@@ -162,7 +161,7 @@ def test_without_workers_a_run_ends_and_the_same_grader_goes_on_when_there_are_s
 ) -> None:
     pool = start(partial(scripted, 0.01))
     grader = spread(pool)
-    monkeypatch.setattr(dispatch, "PATIENCE", 0.1)
+    monkeypatch.setattr(workers, "PATIENCE", 0.1)
     found: set[int] = set()
 
     def until_it_is_killed() -> None:
@@ -203,7 +202,7 @@ def test_the_end_is_that_of_a_single_process(
     make = partial(limited, len(PROMPT.user) + len(PROMPT.system) + 45)
     for name, grader in {"alone": make(), "spread": SpreadGrader(start(make, make))}.items():
         with exams.make(tmp_path, f"{name}.exam") as exam:
-            how = join(grader, "scripted", PROMPT)
+            how = join_grading(grader, "scripted", PROMPT)
             *_, last = GradingRun(exam._connection, how, GradingScope("question", "main")).steps()
             assert last.states == {State.GRADED: 8}
     alone, spread_out = (cells(tmp_path / f"{name}.exam") for name in ("alone", "spread"))
@@ -216,5 +215,5 @@ def test_joined_is_told_apart_from_what_was_lost_before_it(
 ) -> None:
     pool = start(scripted)
     event = pool.wait(5)
-    assert isinstance(event, Joined)
+    assert isinstance(event, WorkerJoined)
     assert event.facts.settings["name"] == "scripted"

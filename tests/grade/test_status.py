@@ -10,10 +10,10 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.evaluate.qrels import qrels
-from exampp.grade.estimate import estimate
-from exampp.llm.scripted import ScriptedGrader
-from exampp.store.cells import DEPTH, GradingScope, count_due, due, exam_of
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.estimate import estimate
+from exampp.measures.qrels import qrels
+from exampp.store.cells import DEPTH, GradingScope, count_pending, pending_cells, scope_of
 from exampp.store.connection import connect
 from exampp.store.grades import graders
 
@@ -23,9 +23,9 @@ def asked(path: Path, depth: int = DEPTH) -> list[tuple[int, int]]:
     connection = connect(path)
     found = []
     for grader in graders(connection):
-        exam: GradingScope = exam_of(connection, grader, "main", depth)
-        listed = sum(len(one.cells) for one in due(connection, grader.key, exam))
-        found.append((count_due(connection, grader.key, exam), listed))
+        exam: GradingScope = scope_of(connection, grader, "main", depth)
+        listed = sum(len(one.cells) for one in pending_cells(connection, grader.key, exam))
+        found.append((count_pending(connection, grader.key, exam), listed))
     connection.close()
     return found
 

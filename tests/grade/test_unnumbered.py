@@ -12,9 +12,9 @@ import servers
 from commands import Commands
 
 import exampp
-from exampp.grade.graders import unnumbered_of
-from exampp.grade.run import GradingRun
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.plan import unnumbered_of
+from exampp.grading.run import GradingRun
 
 TEXT = "It scatters blue light."
 
@@ -126,8 +126,8 @@ def test_nobody_pays_for_another_way_of_reading(
 
 
 def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.project.reading import read_config
-    from exampp.project.steps import perform
+    from exampp.project.config import read_config
+    from exampp.project.steps import run_steps
 
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     exams.make(tmp_path).close()
@@ -145,7 +145,7 @@ def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         for option in ('unnumbered = "answer"\n', ""):
             path.write_text(grade + option)
-            list(perform(read_config(path), work))
+            list(run_steps(read_config(path), work))
         with exampp.Collection(tmp_path / "my.exam") as collection:
             one, other = collection.graders
             assert (unnumbered_of(one.settings), unnumbered_of(other.settings)) == (

@@ -13,7 +13,7 @@ from servers import FaultServer
 
 import exampp
 from exampp.errors import InputError
-from exampp.records.voting import RULES
+from exampp.records.graders import RULES
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ import pytest
 
 import exampp
 from exampp.records import item_id
-from exampp.store.cells import GradingScope, due
+from exampp.store.cells import GradingScope, pending_cells
 
 
 def cells(collection: exampp.Collection) -> set[tuple[str, str]]:
     """(question, passage text) of everything due for nobody in particular."""
     return {
         (one.item, one.passage)
-        for one in due(collection._connection, None, GradingScope("question", "main"))
+        for one in pending_cells(collection._connection, None, GradingScope("question", "main"))
     }
 
 
@@ -132,7 +132,8 @@ def test_ids_known_from_grades_get_their_text_from_the_bank(tmp_path: Path) -> N
         collection.import_files(bank)
         key = collection._connection.execute("SELECT grader FROM grader").fetchone()[0]
         left = [
-            one.item for one in due(collection._connection, key, GradingScope("question", "main"))
+            one.item
+            for one in pending_cells(collection._connection, key, GradingScope("question", "main"))
         ]
         assert left == ["Why are sunsets red?"]
         book = collection.grades().gradebook
@@ -199,8 +200,8 @@ def test_subtopics_of_runs_and_qrels(tmp_path: Path) -> None:
 
 def collection_gradebook_of_nobody(collection: exampp.Collection) -> exams.QueryGrades:
     from exampp.records import GraderIdentity
-    from exampp.store.gradebook import read_gradebook
     from exampp.store.grades import StoredGrader
+    from exampp.store.read_model import read_gradebook
 
     nobody = StoredGrader(0, GraderIdentity("nobody", "none", "question"))
     return read_gradebook(collection._connection, nobody, "main").queries[0]
@@ -277,7 +278,7 @@ def test_an_edited_question_exports_once(tmp_path: Path) -> None:
 
 
 def test_a_prompt_that_names_the_query_is_due_when_the_query_changes(tmp_path: Path) -> None:
-    from exampp.llm.scripted import ScriptedGrader
+    from exampp.graders.scripted import ScriptedGrader
 
     mine = tmp_path / "mine.toml"
     mine.write_text(

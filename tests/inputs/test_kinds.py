@@ -15,7 +15,7 @@ import pytest
 import exampp
 from exampp.formats import car
 from exampp.inputs.generated import passage_id
-from exampp.report.table import Table
+from exampp.results.result import Table
 
 P = exams.PASSAGES
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import pytest
 
-from exampp.llm.base import Ask, Grader, Reply
+from exampp.graders.base import Ask, Grader, Reply
 
 Make = Callable[[], Grader]
 T = TypeVar("T")

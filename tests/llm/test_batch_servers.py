@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from batch_servers import AnthropicStub, Batch, BatchStub, GoogleStub, OpenAIStub, Outcome
 
-from exampp.llm.openai.providers import ANTHROPIC, GOOGLE, OPENAI, Provider
+from exampp.graders.openai.connection import ANTHROPIC, GOOGLE, OPENAI, Provider
 
 OUTCOMES = (
     Outcome("5"),

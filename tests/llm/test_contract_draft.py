@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from contract import GraderContract, Make
 
-from exampp.llm.draft import LOOK_AHEAD, DraftGrader
+from exampp.graders.draft import LOOK_AHEAD, DraftGrader
 
 
 class TestDraft(GraderContract):

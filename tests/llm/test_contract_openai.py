@@ -8,9 +8,9 @@ import pytest
 from contract import GraderContract, Make
 from servers import FaultServer, capable, llama_server
 
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 
-POLICY = Patience(max_concurrency=16, timeout=30, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=16, timeout=30, backoff=0.01)
 LABELS = tuple("012345")
 
 

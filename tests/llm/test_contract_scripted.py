@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from contract import GraderContract, Make
 
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 
 
 def rating(ask: Ask) -> str:

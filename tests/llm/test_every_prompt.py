@@ -17,11 +17,11 @@ import exams
 import pytest
 
 import exampp
-from exampp.llm.base import LEAST_MASS, MARKED, MEASURED, WRITTEN
-from exampp.llm.draft import THRESHOLDS, DraftGrader
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import LEAST_MASS, MARKED, MEASURED, WRITTEN
+from exampp.graders.draft import THRESHOLDS, DraftGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.prompts import Prompt, load, names
-from exampp.prompts.reading import read
+from exampp.prompts.replies import read
 from exampp.records import State
 from exampp.store.connection import connect
 from exampp.store.grades import graders

@@ -8,7 +8,7 @@ import pytest
 from contract import GraderContract, Make
 from tiny_models import LABELS
 
-from exampp.llm.hf import load, loading
+from exampp.graders.local import grader, load
 
 pytest_plugins = ("tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -27,7 +27,7 @@ class TestBatchesInFlight(GraderContract):
 
     @pytest.fixture
     def make(self, t5: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-        monkeypatch.setitem(loading.IN_FLIGHT, "cpu", 2)
+        monkeypatch.setitem(grader.IN_FLIGHT, "cpu", 2)
         return lambda: load(str(t5), labels=LABELS, device="cpu", batch_tokens=200)
 
 

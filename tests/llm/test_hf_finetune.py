@@ -12,11 +12,16 @@ import pytest
 from tiny_models import WORDS
 
 from exampp.errors import InputError
+from exampp.graders.base import Ask
+from exampp.graders.local import finetune, load
+from exampp.graders.local.finetune import (
+    UNANSWERABLE,
+    Example,
+    extractive_features,
+    read_squad,
+    seq2seq_features,
+)
 from exampp.installed import install_command
-from exampp.llm.base import Ask
-from exampp.llm.hf import finetune, load
-from exampp.llm.hf.features import UNANSWERABLE, extractive_features, seq2seq_features
-from exampp.llm.hf.squad import Example, read_squad
 from exampp.prompts import fill
 from exampp.prompts import load as load_prompt
 

@@ -16,9 +16,9 @@ import pytest
 from tiny_models import LABELS
 
 from exampp.errors import InputError, Unfinished
-from exampp.llm.base import Ask
-from exampp.llm.hf import load
-from exampp.llm.hf.fetching import fetch
+from exampp.graders.base import Ask
+from exampp.graders.local import load
+from exampp.graders.local.checkpoint import fetch
 
 pytest_plugins = ("tiny_models",)
 

@@ -14,8 +14,8 @@ import exams
 import pytest
 
 import exampp
-from exampp.llm.hf import identity, load
-from exampp.llm.hf.identity import folder_hash, model_name
+from exampp.graders.local import checkpoint, load
+from exampp.graders.local.checkpoint import folder_hash, model_name
 from exampp.records import GraderIdentity, content_hash
 from exampp.store.connection import transaction
 from exampp.store.grades import graders
@@ -124,18 +124,18 @@ def test_the_hash_is_that_of_the_first_version(tmp_path: Path) -> None:
 
 def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(identity, "LARGE", 3)
-    monkeypatch.setattr(identity, "SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(checkpoint, "LARGE", 3)
+    monkeypatch.setattr(checkpoint, "SETTLED_SECONDS", -1.0)
     folder = tmp_path / "model"
     folder.mkdir()
     weights = folder / "model.safetensors"
     weights.write_bytes(b"first")
     first = folder_hash(folder)
-    assert [Path(p).name for p in json.loads(identity._notes().read_text())] == [weights.name]
+    assert [Path(p).name for p in json.loads(checkpoint._notes().read_text())] == [weights.name]
 
-    notes = json.loads(identity._notes().read_text())
+    notes = json.loads(checkpoint._notes().read_text())
     notes[str(weights)][-1] = "as noted"
-    identity._notes().write_text(json.dumps(notes))
+    checkpoint._notes().write_text(json.dumps(notes))
     noted = folder_hash(folder)
     assert noted != first  # the note was believed: the file was not read
 
@@ -146,7 +146,7 @@ def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert folder_hash(folder) not in (first, noted)
     weights.write_bytes(b"first")
     for damaged in ("", "[]", '{"a": 1}', '{"x": [1]}'):
-        identity._notes().write_text(damaged)
+        checkpoint._notes().write_text(damaged)
         assert folder_hash(folder) == first
 
 
@@ -155,7 +155,7 @@ def test_without_a_place_for_notes_everything_is_read(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(identity, "LARGE", 0)
+    monkeypatch.setattr(checkpoint, "LARGE", 0)
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text("{}")

@@ -13,10 +13,10 @@ import pytest
 from tiny_models import LABELS, build_llama
 
 from exampp.errors import InputError
+from exampp.graders.base import Ask
+from exampp.graders.local import checkpoint, load
+from exampp.graders.local.checkpoint import default_dtype, find_device
 from exampp.installed import install_command
-from exampp.llm.base import Ask
-from exampp.llm.hf import fetching, load
-from exampp.llm.hf.fetching import default_dtype, find_device
 
 pytest_plugins = ("tiny_models",)
 
@@ -317,7 +317,7 @@ def test_the_least_mass_is_part_of_the_grader_where_it_is_another(t5: Path) -> N
         load(str(t5), labels=LABELS, decode="generate", least_mass=0.1)
 
 
-AS_SHIPPED = fetching.BFLOAT16_UNITS
+AS_SHIPPED = checkpoint.BFLOAT16_UNITS
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
     t5: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fetching, "BFLOAT16_UNITS", AS_SHIPPED)
+    monkeypatch.setattr(checkpoint, "BFLOAT16_UNITS", AS_SHIPPED)
     if units is None:  # as in versions of torch that do not tell
         monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     else:

@@ -12,10 +12,11 @@ from contract import make_asks
 from tiny_models import LABELS, WORDS
 
 import exampp
-from exampp.llm.base import Ask, Reply
-from exampp.llm.hf import LocalGrader, load, loading
-from exampp.llm.hf.fetching import fetch
-from exampp.llm.hf.labels import choose
+from exampp.graders.base import Ask, Reply
+from exampp.graders.local import LocalGrader, load
+from exampp.graders.local import grader as local_loading
+from exampp.graders.local.checkpoint import fetch
+from exampp.graders.local.texts import choose
 from exampp.prompts import fill, fit
 from exampp.prompts import load as load_prompt
 
@@ -114,8 +115,7 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(
 def test_steps_of_a_t5_equal_those_of_transformers(
     tied: bool, packed: bool, torch: Any, transformers: Any
 ) -> None:
-    from exampp.llm.hf.folded import APART, encode, first_logits
-    from exampp.llm.hf.packed import Packed, pack
+    from exampp.graders.local.t5_scoring import APART, Packed, encode, first_logits, pack
 
     torch.manual_seed(5)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3}
@@ -161,8 +161,8 @@ def test_steps_of_a_t5_equal_those_of_transformers(
 def test_rows_that_are_padded_read_what_rows_in_turn_read(
     dtype: str, torch: Any, transformers: Any
 ) -> None:
-    from exampp.llm.hf import folded
-    from exampp.llm.hf.tensors import pad
+    from exampp.graders.local import t5_scoring
+    from exampp.graders.local.tensors import pad
 
     torch.manual_seed(6)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 2}
@@ -174,42 +174,42 @@ def test_rows_that_are_padded_read_what_rows_in_turn_read(
     near = {"float32": 1e-5, "bfloat16": 0.1}[dtype]
     with torch.inference_mode():
         # what a card computes, for which there is none in the tests
-        padded = folded._states(encoder, ids, folded._at_once(encoder, ids, mask))
-        in_turn, _ = folded.encode(encoder, rows, 0)
+        padded = t5_scoring._states(encoder, ids, t5_scoring._at_once(encoder, ids, mask))
+        in_turn, _ = t5_scoring.encode(encoder, rows, 0)
         torch.testing.assert_close(in_turn[mask == 1], padded[mask == 1], atol=near, rtol=near)
-        even = folded._states(encoder, ids[:1], folded._at_once(encoder, ids[:1], None))
+        even = t5_scoring._states(encoder, ids[:1], t5_scoring._at_once(encoder, ids[:1], None))
         torch.testing.assert_close(even[0], padded[0], atol=near, rtol=near)
 
 
 def test_layers_that_cannot_be_packed_stay_as_they_are(
     torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from exampp.llm.hf import packed
+    from exampp.graders.local import t5_scoring
 
     class Own(torch.nn.Linear):  # type: ignore[misc]
         """As a library's that quantises or trains beside."""
 
     def changed() -> list[bool]:
-        packed._works.cache_clear()
+        t5_scoring._works.cache_clear()
         layers = torch.nn.Sequential(torch.nn.Linear(4, 4), Own(4, 4), torch.nn.Linear(4, 4).half())
         before = list(layers)
-        packed.pack(layers)
+        t5_scoring.pack(layers)
         hidden = torch.ones(2, 4)
         torch.testing.assert_close(layers[0](hidden), before[0](hidden))
         return [one is not other for one, other in zip(layers, before, strict=True)]
 
     with torch.inference_mode():
         assert changed() == [True, False, False]
-        monkeypatch.setattr(packed.Packed, "times", lambda *_: torch.zeros(5, 48))
+        monkeypatch.setattr(t5_scoring.Packed, "times", lambda *_: torch.zeros(5, 48))
         assert changed() == [False, False, False], "where it gives something else"
         monkeypatch.undo()
 
         def lacks(*_: object) -> None:
             raise RuntimeError("not built with it")
 
-        monkeypatch.setattr(packed.Packed, "__init__", lacks)
+        monkeypatch.setattr(t5_scoring.Packed, "__init__", lacks)
         assert changed() == [False, False, False], "where torch lacks it"
-    packed._works.cache_clear()
+    t5_scoring._works.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["t5", "t5_split"])
@@ -233,7 +233,7 @@ def test_replies_do_not_depend_on_batches(
     folder, asks = str(request.getfixturevalue(name)), prompts(24)
     replies = []
     for tokens, ahead, in_flight in ((1, 24, 0), (2000, 24, 0), (9000, 7, 0), (2000, 30, 2)):
-        monkeypatch.setitem(loading.IN_FLIGHT, "cpu", in_flight)
+        monkeypatch.setitem(local_loading.IN_FLIGHT, "cpu", in_flight)
         options: dict[str, Any] = {"batch_tokens": tokens, "look_ahead": ahead, "max_new_tokens": 6}
         grader = load(folder, labels=LABELS, decode=decode, device="cpu", **options)
         replies.append(answered(grader, asks))
@@ -263,13 +263,13 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
 
 
 def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.llm.hf import folded
+    from exampp.graders.local import t5_scoring
 
     asks = prompts(20)
     expected = answered(load(str(t5), labels=LABELS, device="cpu"), asks)
     grader = load(str(t5), labels=LABELS, device="cpu")
     sizes = []
-    encode = folded.encode
+    encode = t5_scoring.encode
 
     def small(encoder: Any, rows: Any, padding: int) -> Any:
         sizes.append(len(rows) * max(map(len, rows)))
@@ -277,7 +277,7 @@ def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatc
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
         return encode(encoder, rows, padding)
 
-    monkeypatch.setattr(folded, "encode", small)
+    monkeypatch.setattr(t5_scoring, "encode", small)
     got = answered(grader, asks)
     assert max(sizes) > 300
     assert {key: reply.text for key, reply in got.items()} == {
@@ -361,7 +361,7 @@ def test_chat_template_is_used(llama: Path, llama_plain: Path) -> None:
 def test_template_that_asks_for_the_date_always_gets_the_same(llama: Path) -> None:
     from transformers import AutoTokenizer
 
-    from exampp.llm.hf.texts import ChatTexts
+    from exampp.graders.local.texts import ChatTexts
 
     tokenizer = AutoTokenizer.from_pretrained(llama)
     tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }}: {{ messages[0]['content'] }}"
@@ -373,7 +373,7 @@ def test_template_that_asks_for_the_date_always_gets_the_same(llama: Path) -> No
 def test_template_without_system_turns(llama: Path) -> None:
     from transformers import AutoTokenizer
 
-    from exampp.llm.hf.texts import ChatTexts
+    from exampp.graders.local.texts import ChatTexts
 
     tokenizer = AutoTokenizer.from_pretrained(llama)
     tokenizer.chat_template = (

@@ -13,10 +13,10 @@ import pytest
 from contract import item_text, passage_text
 from tiny_models import LABELS, Build
 
-from exampp.llm.base import Ask, Reply
-from exampp.llm.hf import LocalGrader, load
-from exampp.llm.hf.fetching import require
-from exampp.llm.hf.prefixes import families, shared
+from exampp.graders.base import Ask, Reply
+from exampp.graders.local import LocalGrader, load
+from exampp.graders.local.checkpoint import require
+from exampp.graders.local.tensors import families, shared
 
 pytest_plugins = ("tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -73,7 +73,7 @@ def replies(
     grader: LocalGrader, asks: Sequence[Ask], monkeypatch: pytest.MonkeyPatch, *, shares: bool
 ) -> tuple[dict[int, Reply], int]:
     """The replies by key, and how many tokens the model has read for them, padding included."""
-    from exampp.llm.hf.causal import Causal
+    from exampp.graders.local.models import Causal
 
     model = grader.model
     assert isinstance(model, Causal)
@@ -133,7 +133,7 @@ def test_windows_of_one_run_share_the_instructions(
 
 
 def test_models_that_look_back_through_a_window_share_nothing(transformers: Any) -> None:
-    from exampp.llm.hf.causal import _shares
+    from exampp.graders.local.models import _shares
 
     forward = inspect.signature(transformers.MistralForCausalLM.forward).parameters
     for window, shares in ((16, False), (None, True)):

@@ -12,11 +12,18 @@ import numpy as np
 import pytest
 
 from exampp.errors import InputError, Unfinished
-from exampp.llm.base import Ask, Reply
-from exampp.llm.hf.batching import Batcher, is_out_of_memory
-from exampp.llm.hf.labels import LabelTokens, choose, label_tokens
-from exampp.llm.hf.spans import MAX_ANSWER_TOKENS, BestSpan, Span, Window, answer, find, placed
-from exampp.llm.hf.texts import clean
+from exampp.graders.base import Ask, Reply
+from exampp.graders.local.batching import Batcher, is_out_of_memory
+from exampp.graders.local.extractive import (
+    MAX_ANSWER_TOKENS,
+    BestSpan,
+    Span,
+    Window,
+    answer,
+    find_spans,
+    place_spans,
+)
+from exampp.graders.local.texts import LabelTokens, choose, clean, label_tokens
 
 DIGITS = LabelTokens(("0", "1"), ((3, 10), (11,)), (3,))
 
@@ -263,7 +270,7 @@ Logits = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 def found_in(window: Window, start: Logits, end: Logits) -> BestSpan:
-    return placed(window, find(window, start, end))
+    return place_spans(window, find_spans(window, start, end))
 
 
 def logits(size: int, **peaks: float) -> Logits:
@@ -308,9 +315,9 @@ def test_span_is_the_best_of_all_that_may_be(count: int) -> None:
 def test_windows_of_the_same_tokens_are_one_wherever_they_lie() -> None:
     here, there = window(4), replace(window(4), offsets=((7, 8), (8, 9), (9, 11), (12, 13)))
     assert {here: "computed"}[there] == "computed"
-    found = find(here, logits(7, p3=3), logits(7, p5=4))
-    assert placed(here, found).best == Span(5, 19, 7.0)
-    assert placed(there, found).best == Span(8, 13, 7.0)
+    found = find_spans(here, logits(7, p3=3), logits(7, p5=4))
+    assert place_spans(here, found).best == Span(5, 19, 7.0)
+    assert place_spans(there, found).best == Span(8, 13, 7.0)
     assert len({here, window(5), window(4, first=3), replace(here, null=1)}) == 4
 
 
@@ -327,6 +334,6 @@ def test_lone_surrogates_keep_their_place() -> None:
 
 
 def test_import_does_not_import_torch() -> None:
-    code = "import sys, exampp.llm.hf; print({'torch', 'transformers'} & set(sys.modules))"
+    code = "import sys, exampp.graders.local; print({'torch', 'transformers'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

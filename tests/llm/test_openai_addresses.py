@@ -10,9 +10,9 @@ from contract import answers, make_asks
 from servers import DIGITS, Answer, FaultServer, Seen, capable, error, rating
 
 from exampp.errors import InputError
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 
-POLICY = Patience(max_concurrency=4, max_retries=3, timeout=30, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=4, max_retries=3, timeout=30, backoff=0.01)
 NOBODY = "http://127.0.0.1:9/v1"
 
 
@@ -71,7 +71,7 @@ def test_what_a_lost_server_was_asked_goes_to_the_other(slots: int | None) -> No
         return Answer(cut=0) if gone > 15 else None
 
     with FaultServer(plan=plan, tells=tells) as lost, FaultServer(tells=tells) as other:
-        patient = Patience(max_concurrency=4, max_retries=3, timeout=30, backoff=5)
+        patient = RetryPolicy(max_concurrency=4, max_retries=3, timeout=30, backoff=5)
         grader = grader_at(lost.url, other.url, policy=patient)
         found = answers(grader, make_asks(40, 3))
         # a run asks in several goes, in the last of which it may not be asked at all

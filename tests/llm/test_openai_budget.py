@@ -9,17 +9,17 @@ from contract import Counted, answers, make_ask, make_asks
 from servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.openai import (
+from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.openai import (
     BudgetSpent,
     Limits,
     OpenAICompatibleGrader,
-    Patience,
     Price,
+    RetryPolicy,
     Sampling,
 )
 
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(server: FaultServer, limits: Limits, max_tokens: int = 8) -> OpenAICompatibleGrader:

@@ -10,10 +10,10 @@ from contract import answers, make_asks
 from servers import DIGITS, Answer, FaultServer, Seen, error, llama_server, logprobs
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask
-from exampp.llm.openai import Decode, OpenAICompatibleGrader, Patience
+from exampp.graders.base import Ask
+from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy
 
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=30, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=30, backoff=0.01)
 LABELS = tuple(DIGITS)
 TOLD = {" 4": -0.105, "The": -2.4}
 

@@ -10,11 +10,10 @@ import pytest
 from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError, Unfinished
-from exampp.grade.graders import make_grading
-from exampp.llm.openai.budget import TEMPLATE_TOKENS
-from exampp.llm.openai.connection import ServerConnection
-from exampp.llm.openai.context import pieces
-from exampp.llm.openai.trouble import Then, of_status
+from exampp.graders.openai.budget import TEMPLATE_TOKENS
+from exampp.graders.openai.connection import ServerConnection
+from exampp.graders.openai.failures import RetryAction, failure_of_status, token_spans
+from exampp.grading.plan import make_grading
 from exampp.records import State
 
 SLOTS: dict[str, Any] = {"default_generation_settings": {"n_ctx": 800}, "total_slots": 2}
@@ -58,7 +57,7 @@ def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: P
         notes = [*collection.status().notes, *collection.grades().evaluate().notes]
     cut = [text for text in sent if "blue sky blue sky" in text]
     assert cut
-    assert all(295 <= len(pieces(text)) + TEMPLATE_TOKENS <= 300 for text in cut)
+    assert all(295 <= len(token_spans(text)) + TEMPLATE_TOKENS <= 300 for text in cut)
     assert all("Question: " in text for text in cut), "the question stays whole"
     said = [note for note in notes if "1 passage was cut to fit what the model takes" in note]
     assert len(said) == 2
@@ -148,8 +147,8 @@ def test_what_a_server_takes_is_read_out_of_its_refusal(
 ) -> None:
     with FaultServer() as server:
         connection = ServerConnection(server.url, "key")
-        trouble = of_status(400, {"error": said}, {}, connection, "m")
-    assert trouble.then is Then.FAULT
+        trouble = failure_of_status(400, {"error": said}, {}, connection, "m")
+    assert trouble.then is RetryAction.FAULT
     assert trouble.reason.startswith("too long for the model")
     assert trouble.context == context
 
@@ -161,7 +160,7 @@ def test_passages_too_long_are_cut_once_the_server_says_what_it_takes(
     takes = 300
 
     def script(seen: Seen) -> Answer:
-        tokens = len(pieces(seen.text))
+        tokens = len(token_spans(seen.text))
         if tokens + seen.body["max_tokens"] <= takes + 500:
             return rating(seen)
         return error(400, REFUSALS[1][0]["message"])

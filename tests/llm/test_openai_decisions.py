@@ -11,14 +11,14 @@ from contract import Counted, answers, item_text, make_asks
 from servers import Answer, FaultServer, Seen, capable, decide, error
 
 from exampp.errors import InputError
-from exampp.grade.graders import make_grading
-from exampp.llm.openai import Limits, OpenAICompatibleGrader, Patience
+from exampp.graders.openai import Limits, OpenAICompatibleGrader, RetryPolicy
+from exampp.grading.plan import make_grading
 from exampp.prompts import load
-from exampp.prompts.declaration import meanings_of
+from exampp.prompts.prompt import meanings_of
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(

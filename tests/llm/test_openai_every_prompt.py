@@ -19,17 +19,17 @@ import pytest
 from contract import answers
 from servers import llama_server
 
-from exampp.grade.graders import make_grading
-from exampp.grade.reading import Reading
-from exampp.llm.base import LEAST_MASS, Reply
+from exampp.graders.base import LEAST_MASS, Reply
+from exampp.grading.plan import make_grading
+from exampp.grading.requests import ReplyReading
 from exampp.prompts import Prompt, load, names
 from exampp.records import State
-from exampp.store.cells import Due
+from exampp.store.cells import PendingCells
 
 GGUF = os.environ.get("EXAMPP_TEST_GGUF", "")
 ASKED = [name for name in names() if load(name).user]
 DUES = [
-    Due("why is the sky blue", item, ("blue light",), passage, ())
+    PendingCells("why is the sky blue", item, ("blue light",), passage, ())
     for item in ("What does air scatter?", "Why are sunsets red?")
     for passage in (
         "Air scatters blue light more than red light.",
@@ -49,7 +49,7 @@ def server(
         yield url
 
 
-def says(prompt: Prompt, reply: Reply, reading: Reading) -> bool:
+def says(prompt: Prompt, reply: Reply, reading: ReplyReading) -> bool:
     """Whether the reply says the rating, by a rule that is simpler than those of reading."""
     rating, text = reading.outcome.rating, reply.text.lower()
     if reply.scores:

@@ -11,17 +11,17 @@ from contract import Counted, answers, make_ask, make_asks
 from servers import HOSTILE, Answer, FaultServer, Plan, Seen, completion, error, random_faults
 
 from exampp.errors import ExamError, InputError, Unfinished
-from exampp.grade.reading import reader
-from exampp.llm.base import Ask, Reply, checked
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
+from exampp.graders.base import Ask, Reply, sanitize_reply
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.grading.requests import reply_reader
 from exampp.prompts import load
 from exampp.records import State
-from exampp.store.cells import Due
+from exampp.store.cells import PendingCells
 
-QUICK = Patience(max_concurrency=16, max_retries=3, timeout=3, backoff=0.01)
+QUICK = RetryPolicy(max_concurrency=16, max_retries=3, timeout=3, backoff=0.01)
 
 
-def grader_at(server: FaultServer, policy: Patience = QUICK) -> OpenAICompatibleGrader:
+def grader_at(server: FaultServer, policy: RetryPolicy = QUICK) -> OpenAICompatibleGrader:
     return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
 
 
@@ -92,8 +92,8 @@ def test_thoughts_that_the_server_tells_apart_are_no_reply(message: Any, whole: 
         assert len(server.requests) == 1
     assert (reply.text, reply.fault) == ("4" if whole else "", "")
     assert reply.detail == {"thoughts": "5?"}
-    due = Due("", "item", (), "passage", ())
-    outcome = reader(load("question-self-rating"))(due, reply).outcome
+    due = PendingCells("", "item", (), "passage", ())
+    outcome = reply_reader(load("question-self-rating"))(due, reply).outcome
     unfinished = (State.UNPARSED, None, "unfinished thought")
     found = (outcome.state, outcome.rating, outcome.rule)
     assert found == unfinished if not whole else outcome.rating == 4
@@ -109,9 +109,9 @@ def test_a_part_that_refuses_is_a_refusal() -> None:
 @pytest.mark.parametrize("answer", [Answer({"choices": [{"text": 5}]}), Answer("no { json")])
 def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None:
     with FaultServer(lambda _: answer) as server:
-        reply = answers(grader_at(server, Patience(max_retries=6, backoff=0.01)), make_asks(1, 1))[
-            0
-        ]
+        reply = answers(
+            grader_at(server, RetryPolicy(max_retries=6, backoff=0.01)), make_asks(1, 1)
+        )[0]
         assert len(server.requests) == 3
     assert reply.fault.endswith("(asked 3 times)")
 
@@ -139,7 +139,7 @@ def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None
     ],
 )
 def test_transport_faults_are_asked_again_and_then_faults(answer: Answer, reason: str) -> None:
-    policy = Patience(max_retries=1, timeout=1 if answer.hang else 60, backoff=0.01)
+    policy = RetryPolicy(max_retries=1, timeout=1 if answer.hang else 60, backoff=0.01)
     with FaultServer(plan=lambda _: answer) as server:
         replies = answers(grader_at(server, policy), make_asks(1, items=1))
         assert len(server.requests) == 2
@@ -218,7 +218,7 @@ def test_stop_reaches_a_caller_who_was_busy() -> None:
 
 
 def test_gives_up_on_a_server_that_answers_nothing() -> None:
-    policy = Patience(max_retries=0, give_up_after=10, max_concurrency=4)
+    policy = RetryPolicy(max_retries=0, give_up_after=10, max_concurrency=4)
     with FaultServer(plan=lambda _: error(500, "no disk")) as server:
         with pytest.raises(Unfinished, match=r"10 asks in a row without a reply.*no disk"):
             list(grader_at(server, policy).answer(make_asks(1_000)))
@@ -226,7 +226,7 @@ def test_gives_up_on_a_server_that_answers_nothing() -> None:
 
 
 def test_asks_that_are_too_long_do_not_end_the_run() -> None:
-    policy = Patience(give_up_after=2)
+    policy = RetryPolicy(give_up_after=2)
     with FaultServer(plan=lambda _: error(413)) as server:
         assert len(answers(grader_at(server, policy), make_asks(10))) == 30
 
@@ -245,7 +245,7 @@ def test_slow_start_is_waited_for() -> None:
         return Answer("loading", 503) if len(server.requests) < 20 else None
 
     with FaultServer(plan=plan) as server:
-        policy = Patience(max_retries=10, backoff=0.01)
+        policy = RetryPolicy(max_retries=10, backoff=0.01)
         assert not any(r.fault for r in answers(grader_at(server, policy), make_asks(5)).values())
 
 
@@ -314,7 +314,7 @@ def test_a_hostile_reply_is_a_reply_or_a_fault_and_ends_no_run(name: str) -> Non
         replies = answers(grader_at(server), asks)
     right = {ask.key: str(sum(ask.user.encode()) % 6) for ask in asks}
     for ask in asks:
-        reply = checked(replies[ask.key])
+        reply = sanitize_reply(replies[ask.key])
         if ask.user != odd or name in ("gzip", "wrong type", "huge usage"):
             assert (reply.text, reply.fault) == (right[ask.key], "")
             assert reply.usage.read < 100
@@ -326,7 +326,7 @@ def test_a_hostile_reply_is_a_reply_or_a_fault_and_ends_no_run(name: str) -> Non
 def test_a_reply_that_swells_is_not_unpacked() -> None:
     ask = make_ask(0, "what", "that")
     with FaultServer(plan=lambda seen: HOSTILE["gzip bomb"](seen)) as server:
-        reply = answers(grader_at(server, Patience(max_retries=0)), [ask])[0]
+        reply = answers(grader_at(server, RetryPolicy(max_retries=0)), [ask])[0]
         assert reply.fault == "the reply is longer than 32 MiB"
     with FaultServer(plan=lambda seen: HOSTILE["packed in another way"](seen)) as server:
         reply = answers(grader_at(server), [ask])[0]

@@ -10,9 +10,9 @@ from contract import answers, make_ask, make_asks
 from servers import DIGITS, llama_server
 
 from exampp.errors import InputError
-from exampp.llm.openai import Decode, OpenAICompatibleGrader, Patience, Sampling
+from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy, Sampling
 
-POLICY = Patience(max_concurrency=8, timeout=30, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=8, timeout=30, backoff=0.01)
 LABELS = tuple(DIGITS)
 
 

@@ -11,14 +11,13 @@ from contract import answers, make_ask, make_asks
 from servers import Answer, FaultServer, Seen, capable, completion, error, logprobs
 
 from exampp.errors import InputError, Unfinished
-from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.openai import Decode, OpenAICompatibleGrader, Patience, Sampling
-from exampp.llm.openai.chat import Chat, json_schema
-from exampp.llm.openai.labels import LabelsMode
+from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy, Sampling
+from exampp.graders.openai.modes import Chat, LabelsMode, json_schema
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(

@@ -11,16 +11,16 @@ from contract import answers, make_asks
 from servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import InputError
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
-from exampp.llm.openai.pace import START, Pace
-from exampp.llm.openai.trouble import retry_after
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai.failures import retry_after
+from exampp.graders.openai.rate_limit import START, RateLimit
 
 
-def grader_at(server: FaultServer, policy: Patience) -> OpenAICompatibleGrader:
+def grader_at(server: FaultServer, policy: RetryPolicy) -> OpenAICompatibleGrader:
     return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
 
 
-async def round_of(pace: Pace, number: int, *, overload: bool = False) -> None:
+async def round_of(pace: RateLimit, number: int, *, overload: bool = False) -> None:
     """That many requests one after another, as many in flight as the limit allows."""
 
     async def request() -> None:
@@ -33,7 +33,7 @@ async def round_of(pace: Pace, number: int, *, overload: bool = False) -> None:
 
 def test_limit_doubles_each_round_up_to_the_most() -> None:
     async def grow() -> list[float]:
-        pace = Pace(30)
+        pace = RateLimit(30)
         # a latency beyond the jitter of the clock
         pace._best = pace._recent = 1.0
         limits = [pace.limit]
@@ -50,7 +50,7 @@ def test_limit_doubles_each_round_up_to_the_most() -> None:
 
 def test_overload_halves_once_a_round() -> None:
     async def shrink() -> list[float]:
-        pace = Pace(32)
+        pace = RateLimit(32)
         limits = []
         for _ in range(5):
             await round_of(pace, int(pace.limit), overload=True)
@@ -63,7 +63,7 @@ def test_overload_halves_once_a_round() -> None:
 
 def test_limit_does_not_grow_while_replies_wait_in_a_queue() -> None:
     async def wait() -> float:
-        pace = Pace(100)
+        pace = RateLimit(100)
         loop = asyncio.get_running_loop()
         entered = [await pace.enter() for _ in range(START)]
         pace._best, pace._recent = 0.001, 0.1
@@ -76,7 +76,7 @@ def test_limit_does_not_grow_while_replies_wait_in_a_queue() -> None:
 
 def test_cancelled_waiters_lose_no_slots() -> None:
     async def cancel() -> int:
-        pace = Pace(1)
+        pace = RateLimit(1)
         entered = await pace.enter()
         waiting = [asyncio.create_task(pace.enter()) for _ in range(3)]
         await asyncio.sleep(0)
@@ -92,7 +92,7 @@ def test_cancelled_waiters_lose_no_slots() -> None:
 def test_concurrency_reaches_the_most_and_not_more() -> None:
     # a delay that outweighs the time of the client, which is no sign of a queue
     with FaultServer(delay=0.1) as server:
-        answers(grader_at(server, Patience(max_concurrency=2 * START)), make_asks(40))
+        answers(grader_at(server, RetryPolicy(max_concurrency=2 * START)), make_asks(40))
         assert server.busiest == 2 * START
 
 
@@ -102,7 +102,7 @@ def test_overloaded_server_is_found_out() -> None:
         return error(503) if server.active > 4 else None
 
     with FaultServer(plan=plan, delay=0.005) as server:
-        policy = Patience(max_concurrency=64, max_retries=20, backoff=0.01)
+        policy = RetryPolicy(max_concurrency=64, max_retries=20, backoff=0.01)
         grader = grader_at(server, policy)
         replies = answers(grader, make_asks(150))
         assert not any(reply.fault for reply in replies.values())
@@ -128,7 +128,7 @@ def test_retry_after_holds_for_all_requests(form: str) -> None:
         return error(429, headers=headers)
 
     with FaultServer(plan=plan) as server:
-        replies = answers(grader_at(server, Patience(max_concurrency=4)), make_asks(50))
+        replies = answers(grader_at(server, RetryPolicy(max_concurrency=4)), make_asks(50))
         after = [time - told[0] for time in server.times if time > told[0]]
     assert not any(reply.fault for reply in replies.values())
     # what was on its way arrives at once, everything else after the rest
@@ -167,4 +167,4 @@ def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> No
 )
 def test_policies_that_cannot_be(changes: dict[str, int]) -> None:
     with pytest.raises(InputError, match=next(iter(changes))):
-        Patience(**changes)
+        RetryPolicy(**changes)

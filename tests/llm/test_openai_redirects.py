@@ -7,9 +7,9 @@ from contract import make_asks
 from servers import Answer, FaultServer
 
 from exampp.errors import ExamError, InputError
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 
-POLICY = Patience(max_retries=1, timeout=60, backoff=0.01)
+POLICY = RetryPolicy(max_retries=1, timeout=60, backoff=0.01)
 
 
 def redirecting(status: int, to: str) -> Answer:

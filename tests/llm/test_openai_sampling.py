@@ -9,11 +9,11 @@ from contract import answers, make_asks
 from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError
-from exampp.grade.graders import make_grading, make_writer
-from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
-from exampp.llm.openai.connection import ServerConnection
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
+from exampp.graders.openai.connection import ServerConnection
+from exampp.grading.plan import make_grading, make_writer
 
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(server: FaultServer, **sampling: Any) -> OpenAICompatibleGrader:

@@ -15,11 +15,11 @@ from contract import make_asks
 from servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import ExamError, InputError
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 from exampp.installed import install_command
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
 KEY = "sk-do-not-show-7f3a"
-POLICY = Patience(max_retries=1, timeout=0.5, backoff=0.01)
+POLICY = RetryPolicy(max_retries=1, timeout=0.5, backoff=0.01)
 
 
 def blabbing(status: int) -> Answer:
@@ -129,7 +129,7 @@ def test_identity_is_the_model_and_not_the_host() -> None:
 def test_sdk_is_imported_when_a_grader_is_made() -> None:
     code = """if True:
         import sys
-        from exampp.llm.openai import OpenAICompatibleGrader
+        from exampp.graders.openai import OpenAICompatibleGrader
         assert not {"openai", "httpx", "httpx2", "pydantic"} & sys.modules.keys()
         OpenAICompatibleGrader("tiny", "http://localhost/v1")
         assert "openai" in sys.modules

@@ -20,7 +20,7 @@ import pytest
 from contract import answers, make_asks
 from forked import forked
 
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 
 pytest_plugins = ("tiny_models",)
 
@@ -74,7 +74,7 @@ def serve(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
     url, model = serve
-    policy = Patience(max_concurrency=4, timeout=60)
+    policy = RetryPolicy(max_concurrency=4, timeout=60)
     grader = OpenAICompatibleGrader(
         model, url, labels=SIX, field="grade", meanings=MEANINGS, decode="decisions", policy=policy
     )

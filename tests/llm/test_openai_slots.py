@@ -11,10 +11,10 @@ import pytest
 from contract import answers, item_text, make_asks, passage_text
 from servers import DIGITS, FaultServer, Seen, error, llama_server, rating
 
-from exampp.llm.base import Ask
-from exampp.llm.openai import Limits, OpenAICompatibleGrader, Patience, Sampling
+from exampp.graders.base import Ask
+from exampp.graders.openai import Limits, OpenAICompatibleGrader, RetryPolicy, Sampling
 
-POLICY = Patience(max_concurrency=8, max_retries=1, timeout=30, backoff=0.01)
+POLICY = RetryPolicy(max_concurrency=8, max_retries=1, timeout=30, backoff=0.01)
 SLOTS = {"/props": {"total_slots": 3}}
 
 
@@ -51,7 +51,7 @@ def test_a_passage_has_one_slot_and_its_asks_go_in_order() -> None:
 
 
 def test_no_more_passages_than_requests_that_may_be_in_flight() -> None:
-    policy = Patience(max_concurrency=2, timeout=30)
+    policy = RetryPolicy(max_concurrency=2, timeout=30)
     with FaultServer(delay=0.005, tells=SLOTS) as server:
         answers(grader_at(server.url, policy=policy), make_asks(5, 3))
     assert server.busiest == 2

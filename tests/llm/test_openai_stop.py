@@ -12,12 +12,12 @@ import pytest
 from contract import make_asks
 from servers import Answer, FaultServer, Plan, error
 
-from exampp.llm.function import FunctionGrader
-from exampp.llm.openai import OpenAICompatibleGrader, Patience
-from exampp.llm.openai.apart import Errand
-from exampp.stopping import rest
+from exampp.graders.function import FunctionGrader
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai.background_loop import BackgroundTask
+from exampp.stopping import wait_until_halted
 
-PATIENT = Patience(max_concurrency=4, max_retries=6, timeout=60)
+PATIENT = RetryPolicy(max_concurrency=4, max_retries=6, timeout=60)
 
 
 def in_time(condition: Callable[[], bool]) -> bool:
@@ -140,7 +140,7 @@ async def _never() -> None:
 
 
 def _errand() -> None:
-    Errand(_never).result()
+    BackgroundTask(_never).result()
 
 
 def _server() -> None:
@@ -156,7 +156,7 @@ def _function() -> None:
 
 
 def _pause() -> None:
-    rest(threading.Event(), 60)
+    wait_until_halted(threading.Event(), 60)
 
 
 @pytest.mark.parametrize("waits", [_errand, _server, _function, _pause])

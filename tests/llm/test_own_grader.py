@@ -11,7 +11,7 @@ import pytest
 
 import exampp
 from exampp.errors import Unfinished
-from exampp.llm.base import WRITTEN
+from exampp.graders.base import WRITTEN
 
 
 class Least(exampp.Grader):

@@ -16,9 +16,9 @@ from contract import answers
 from servers import llama_server
 
 import exampp
-from exampp.llm.base import Ask
-from exampp.llm.hf import LocalGrader, load
-from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
+from exampp.graders.base import Ask
+from exampp.graders.local import LocalGrader, load
+from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
 from exampp.prompts import load as load_prompt
 from exampp.records import State
 
@@ -57,7 +57,7 @@ def server(smollm_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def at(server: str, decode: str, **options: Any) -> OpenAICompatibleGrader:
     given = {"labels": LABELS, "field": "grade", "sampling": Sampling(max_tokens=12)} | options
-    policy = Patience(max_concurrency=2, timeout=120)
+    policy = RetryPolicy(max_concurrency=2, timeout=120)
     return OpenAICompatibleGrader("smollm2", server, decode=decode, policy=policy, **given)  # type: ignore[arg-type]
 
 

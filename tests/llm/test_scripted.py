@@ -8,8 +8,8 @@ import pytest
 from contract import answers, item_text, make_ask, make_asks, passage_text
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply
-from exampp.llm.scripted import Script, ScriptedGrader
+from exampp.graders.base import Ask, Reply
+from exampp.graders.scripted import Script, ScriptedGrader
 
 REEF = make_ask(1, "What is a reef?", "A reef is a ridge of rock.")
 BREAD = make_ask(2, "What is a reef?", "Bread is made of flour.")

@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
-from exampp.llm.hf import loading
-from exampp.llm.hf.fetching import Fetched, fetch, require
+from exampp.graders.local import grader
+from exampp.graders.local.checkpoint import LoadedModel, fetch, require
 from exampp.prompts import load as load_prompt
 
 for _package in ("torch", "transformers"):
@@ -201,12 +201,12 @@ _fetch_once = functools.cache(fetch)
 def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process reads the folder of a model once: graders share its weights, and nothing else."""
 
-    def fetched(model: str, **options: Any) -> Fetched:
+    def fetched(model: str, **options: Any) -> LoadedModel:
         once = _fetch_once(model, **options)
         tokenizer = copy.deepcopy(once.tokenizer)
         return replace(once, model=copy.copy(once.model), tokenizer=tokenizer)
 
-    monkeypatch.setattr(loading, "fetch", fetched)
+    monkeypatch.setattr(grader, "fetch", fetched)
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,11 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.llm.scripted import ScriptedGrader
-from exampp.prompts.declaration import parse
-from exampp.prompts.expressions import is_unanswerable
-from exampp.prompts.languages import ENGLISH, language_of, languages
-from exampp.prompts.reading import read
-from exampp.prompts.verification import verify
+from exampp.graders.scripted import ScriptedGrader
+from exampp.prompts.answers import is_unanswerable, verify
+from exampp.prompts.prompt import parse
+from exampp.prompts.replies import read
+from exampp.prompts.words import ENGLISH, language_of, languages
 
 TEXTS = {
     "English": "The reefs are built by small animals that live in warm seas and for which the sun "

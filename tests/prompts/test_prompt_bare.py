@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.prompts.bare import bare, bare_list
-from exampp.prompts.generated import read_items
+from exampp.prompts.generation import read_items, strip_list_markup, strip_markup
 
 STRIPPED = [
     "Question: What is a tide?",
@@ -83,13 +82,13 @@ KEPT = [
 
 @pytest.mark.parametrize("text", STRIPPED)
 def test_what_is_no_part_of_a_question(text: str) -> None:
-    assert bare(text) == "What is a tide?"
+    assert strip_markup(text) == "What is a tide?"
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_is_part_of_a_question(text: str) -> None:
-    assert bare(text) == text
-    assert bare_list([text]) == [text]
+    assert strip_markup(text) == text
+    assert strip_list_markup([text]) == [text]
     (made,) = read_items(json.dumps({"questions": [text]}), "question").made
     assert made.text == text
 
@@ -111,11 +110,11 @@ def test_what_is_part_of_a_question(text: str) -> None:
     ],
 )
 def test_numbers_go_where_they_count_up(texts: list[str], left: list[str]) -> None:
-    assert bare_list(texts) == left
+    assert strip_list_markup(texts) == left
 
 
 @given(st.text(alphabet="*_`\"“”'#-1.)( aWhat?:Q\n\x00", max_size=40))
 def test_what_is_bare_stays_so(text: str) -> None:
-    once = bare(text)
+    once = strip_markup(text)
     assert "\n" not in once
-    assert bare(once) == once
+    assert strip_markup(once) == once

@@ -14,9 +14,9 @@ from exampp.errors import InputError
 from exampp.prompts import (
     GenerationPrompt,
     Prompt,
+    all_prompts,
     by_workbench_class,
     content_hash,
-    every,
     fill,
     find,
     generation,
@@ -27,8 +27,8 @@ from exampp.prompts import (
     toml_of,
     workbench_info,
 )
-from exampp.prompts.declaration import parse, placeholders
-from exampp.records.grading import State
+from exampp.prompts.prompt import parse, placeholders
+from exampp.records.graders import State
 
 GOLDEN = Path(__file__).parent / "golden"
 SLOTS = {
@@ -91,7 +91,7 @@ def test_the_prompts_of_castorini_are_theirs_to_the_letter(shared_data: Path) ->
     listing = {"nuggets": [nugget], "nuggets_length": 1, "creator_max_nuggets": 30}
     asked_for = generation.fill_request(
         generation.load("nuggetizer-creator"),
-        generation.Wish(more=1),
+        generation.GenerationRequest(more=1),
         query,
         known=[nugget],
         passages=[passage, "Another."],
@@ -371,7 +371,7 @@ def test_slots_need_not_be_declared() -> None:
     assert parse(plain) == parse(GOOD)
 
 
-@pytest.mark.parametrize("prompt", every(), ids=lambda prompt: prompt.name)
+@pytest.mark.parametrize("prompt", all_prompts(), ids=lambda prompt: prompt.name)
 def test_every_declaration_can_be_printed_and_loaded_again(
     prompt: Prompt | GenerationPrompt, tmp_path: Path
 ) -> None:
@@ -385,7 +385,7 @@ def test_every_declaration_can_be_printed_and_loaded_again(
 
 
 def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Path) -> None:
-    named = [prompt.name for prompt in every()]
+    named = [prompt.name for prompt in all_prompts()]
     assert len(set(named)) == len(named)
     assert named == [*names(), *generation.names()]
     with pytest.raises(InputError, match="'dl-questions' asks for the items of a bank, and grades"):

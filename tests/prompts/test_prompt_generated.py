@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.prompts.generated import Made, read_items
+from exampp.prompts.generation import ParsedItem, read_items
 
 AB = ["What is a?", "Why b?"]
 READ: list[tuple[str, str, list[str]]] = [
@@ -92,21 +92,21 @@ def test_answers_stay_with_their_questions() -> None:
         '{"question": "C d?", "answers": ["y", 3]}, {"question": "E f?"}]}'
     )
     assert read_items(reply, "question").made == (
-        Made("A b?", ("x",)),
-        Made("C d?", ("y", "3")),
-        Made("E f?"),
+        ParsedItem("A b?", ("x",)),
+        ParsedItem("C d?", ("y", "3")),
+        ParsedItem("E f?"),
     )
 
 
 def test_a_question_without_its_answer_at_the_cut_is_left_out() -> None:
     whole = '{"questions": [{"question": "A b?", "answer": "x"}'
     for rest in (', {"question": "C d?", "answer": "y', ', {"question": "C d?"', ""):
-        assert read_items(whole + rest, "question").made == (Made("A b?", ("x",)),)
+        assert read_items(whole + rest, "question").made == (ParsedItem("A b?", ("x",)),)
 
 
 def test_a_list_that_was_cut_loses_its_last_line() -> None:
     found = read_items("1. What is a?\n2. Why is th", "question", truncated=True)
-    assert found.made == (Made("What is a?"),)
+    assert found.made == (ParsedItem("What is a?"),)
     assert "cut off" in read_items("1. What is", "question", truncated=True).rule
 
 
@@ -117,7 +117,7 @@ def test_nuggets() -> None:
         "Nugget 1: Black music",
         '{"key_facts": ["Black music"]}',
     ):
-        assert read_items(reply, "nugget").made == (Made("Black music"),)
+        assert read_items(reply, "nugget").made == (ParsedItem("Black music"),)
     assert not read_items("Black music\nEarly innovation", "nugget").made
 
 

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.prompts.generation import Wish, fill_request, load, names, parse, prompt_hash
+from exampp.prompts.generation import (
+    GenerationRequest,
+    fill_request,
+    load,
+    names,
+    parse,
+    prompt_hash,
+)
 
 GOLDEN = Path(__file__).parent / "golden_generation"
 QUERY, SUBTOPIC = "Earth's {science}", "Plate tectonics, {query_title}"
@@ -21,7 +28,7 @@ MINE = 'name = "mine"\nmakes = "nugget"\nuser = "Facts on {query_text}, please."
 def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
     golden = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
     prompt = load(name)
-    assert fill_request(prompt, Wish(), QUERY, SUBTOPIC) == (prompt.system, golden)
+    assert fill_request(prompt, GenerationRequest(), QUERY, SUBTOPIC) == (prompt.system, golden)
 
 
 def test_there_is_a_golden_file_for_each() -> None:
@@ -54,16 +61,16 @@ def test_the_prompts_for_a_python_list_are_those_of_flan_t5_exam(shared_data: Pa
     printed = [line.removesuffix(" |") for line in paper.replace("\u2019", "'").splitlines()]
     for name in ("dl-questions-list", "car-questions-list"):
         prompt = load(name)
-        sent = fill_request(prompt, Wish(), "{query_title}", "{query_subtopic}")[1]
+        sent = fill_request(prompt, GenerationRequest(), "{query_title}", "{query_subtopic}")[1]
         assert sent in printed
         assert sent.endswith("Python list format.")
 
 
 def test_keys_others_and_passages_go_before_the_instruction() -> None:
     prompt = load("dl-questions")
-    wish = Wish(keys=True, more=2, grounded=1)
+    wish = GenerationRequest(keys=True, more=2, grounded=1)
     _, user = fill_request(prompt, wish, "tides", known=["What is a tide?"], passages=["a\nb"])
-    plain = fill_request(prompt, Wish(), "tides")[1]
+    plain = fill_request(prompt, GenerationRequest(), "tides")[1]
     start = plain[: plain.index("Give the question set")]
     assert user.startswith(start)
     rest = user.removeprefix(start)
@@ -74,14 +81,20 @@ def test_keys_others_and_passages_go_before_the_instruction() -> None:
         'format: ```json { "questions" : [{ "question" : question_text_1, "answer" : '
         'answer_text_1 }, { "question" : question_text_2, "answer" : answer_text_2 }, ...] }```'
     )
-    wishes = (Wish(), Wish(keys=True), Wish(grounded=1), Wish(more=2), wish)
+    wishes = (
+        GenerationRequest(),
+        GenerationRequest(keys=True),
+        GenerationRequest(grounded=1),
+        GenerationRequest(more=2),
+        wish,
+    )
     assert len({prompt_hash(prompt, one) for one in wishes}) == 5
 
 
 def test_a_prompt_of_ones_own_gets_the_instruction_appended(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(MINE)
-    assert fill_request(load(path), Wish(), "tides")[1] == (
+    assert fill_request(load(path), GenerationRequest(), "tides")[1] == (
         "Facts on tides, please. Give the nugget set in the following JSON format: "
         '```json { "nuggets" : [nugget_text_1, nugget_text_2, ...] }```'
     )
@@ -101,7 +114,7 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
         'user = "<{query_title}|{query_text}|{query_subtopic}> {instruction} {{query_text}}"\n'
         'instruction = "I {query_subtopic} I"\n'
     )
-    wish = Wish(more=1, grounded=1)
+    wish = GenerationRequest(more=1, grounded=1)
     system, user = fill_request(prompt, wish, query, subtopic, known=[known], passages=[passage])
     assert system == f"S {subtopic} S"
     flat = " ".join(passage.split())

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.prompts import read
-from exampp.prompts.reading import LONGEST
-from exampp.prompts.tokens import WORDS, tokenise
-from exampp.records.grading import Outcome, State
+from exampp.prompts.grammar import WORDS, tokenise
+from exampp.prompts.replies import LONGEST
+from exampp.records.graders import Outcome, State
 
 DOCS = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
 SECTION = DOCS.partition("## What a reply is read as")[2].partition("\n## ")[0]

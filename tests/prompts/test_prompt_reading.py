@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.prompts import answer_text, read
-from exampp.prompts.expressions import UNANSWERABLE, is_refusal, is_unanswerable
-from exampp.prompts.reading import POLICIES, reading_names
-from exampp.records.grading import Outcome, State
+from exampp.prompts.answers import UNANSWERABLE, is_refusal, is_unanswerable
+from exampp.prompts.replies import POLICIES, reading_names
+from exampp.records.graders import Outcome, State
 
 RATED = [
     *(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from exampp.prompts import by_workbench_class, load, read
-from exampp.records.grading import Outcome
+from exampp.records.graders import Outcome
 
 FILES = {"dl19": "dl19/graded.jsonl.gz", "llmjudge": "llmjudge/test-graded.jsonl.gz"}
 FOLDER = next(

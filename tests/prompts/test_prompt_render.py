@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.prompts import Filled, fill, fit, load, names
-from exampp.prompts.declaration import SLOTS
+from exampp.prompts.prompt import SLOTS
 
 PROMPT = load("question-self-rating")
 TEXTS = st.text(max_size=80)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.prompts.spans import _kept_stems, best_span, content_stems, sentences
+from exampp.prompts.words import _kept_stems, best_span, content_stems, sentences
 
 PASSAGE = (
     "The light of the U.S. sun scatters. Blue light scatters the most, they say!\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exampp.prompts import read
-from exampp.records.grading import Outcome, State
+from exampp.records.graders import Outcome, State
 
 
 @pytest.mark.parametrize(

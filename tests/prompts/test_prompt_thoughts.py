@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.prompts.generated import UNFINISHED, read_items
-from exampp.prompts.reading import read
+from exampp.prompts.generation import UNFINISHED_THOUGHT, read_items
+from exampp.prompts.replies import read
 from exampp.records import State
 
 NAMES = (
@@ -64,7 +64,7 @@ def test_a_thought_is_apart_from_the_verdict_and_from_the_items(opening: str, en
 def test_a_thought_without_an_end_is_nothing_else(opening: str) -> None:
     rated = read("self-rating", f"{opening}{DECOY}Rating: 4", unnumbered="answer")
     assert (rated.state, rated.rule) == (State.UNPARSED, "unfinished thought")
-    assert read_items(f"{opening}{DECOY}{ITEMS}", "question") == ((), UNFINISHED)
+    assert read_items(f"{opening}{DECOY}{ITEMS}", "question") == ((), UNFINISHED_THOUGHT)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.prompts import rubric, verify
-from exampp.prompts.normal_form import drop_punctuation, fuzz_ratio, normalise, stem, stopwords
-from exampp.prompts.verification import find_span, is_close, key_text, spell_out
+from exampp.prompts import answers, verify
+from exampp.prompts.answers import find_span, is_close, key_text, spell_out
+from exampp.prompts.words import drop_punctuation, fuzz_ratio, normalise, stem, stopwords
 
 CASES = [
     # answer, keys, rule ("unmatched" is incorrect)
@@ -159,4 +159,4 @@ def test_without_a_known_answer_there_is_nothing_to_verify() -> None:
 )
 def test_the_reference_mode(answer: str, keys: list[str], correct: bool) -> None:
     assert verify(answer, keys, mode="rubric").correct is correct
-    assert rubric.is_correct(answer, keys) is correct
+    assert answers.rubric_is_correct(answer, keys) is correct

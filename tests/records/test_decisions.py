@@ -9,7 +9,13 @@ from decided_cells import PEOPLE, by_definition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.records.decisions import Decision, adjudication, disputed, effective, standing
+from exampp.records.decisions import (
+    Decision,
+    adjudication,
+    disputed,
+    effective_decision,
+    standing_decisions,
+)
 
 
 def made(*said: tuple[str, int | None]) -> list[Decision]:
@@ -52,7 +58,7 @@ def test_what_stands(
     said: list[tuple[str, int | None]], stands: int | None, is_disputed: bool
 ) -> None:
     decisions = made(*said)
-    found = effective(decisions)
+    found = effective_decision(decisions)
     assert (found.rating if found else None) == stands
     assert disputed(decisions) is is_disputed
 
@@ -66,7 +72,7 @@ def test_every_sequence_of_up_to_four_decisions_of_three_people() -> None:
     for length in range(5):
         for said in itertools.product(ACTIONS[:6], *[ACTIONS] * (length - 1)) if length else [()]:
             decisions = made(*((name.strip(), rating) for name, rating in said))
-            found = effective(decisions)
+            found = effective_decision(decisions)
             outcome = found.rating if found else None, disputed(decisions)
             assert outcome == by_definition(decisions), said
             checked += 1
@@ -75,7 +81,7 @@ def test_every_sequence_of_up_to_four_decisions_of_three_people() -> None:
 
 def test_an_adjudicator_has_an_own_word_as_an_assessor() -> None:
     decisions = made(("anna", 4), ("anna*", 1))
-    assert standing(decisions)["anna"].rating == 4
+    assert standing_decisions(decisions)["anna"].rating == 4
     settled = adjudication(decisions)
     assert settled is not None
     assert settled.rating == 1
@@ -90,5 +96,5 @@ def test_the_order_in_which_they_are_read_does_not_matter(
     said: list[tuple[str, int | None]],
 ) -> None:
     decisions = made(*said)
-    assert effective(decisions[::-1]) == effective(decisions)
+    assert effective_decision(decisions[::-1]) == effective_decision(decisions)
     assert disputed(decisions[::-1]) == disputed(decisions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 
 @pytest.mark.parametrize(

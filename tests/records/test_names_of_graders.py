@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import exampp
 from exampp.formats.workbench_graders import identity_json
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import GraderIdentity
-from exampp.records.choosing import choose_grader, distinct
+from exampp.records.graders import choose_grader, with_distinct_names
 
 PROMPT = "question-self-rating"
 
@@ -29,7 +29,7 @@ def grader(model: str = "t5", prompt: str = PROMPT, **settings: object) -> Grade
 
 
 def names(*graders: GraderIdentity) -> list[str]:
-    return [one.name for one in distinct(graders)]
+    return [one.name for one in with_distinct_names(graders)]
 
 
 def test_a_name_says_as_much_as_tells_it_apart() -> None:
@@ -57,7 +57,9 @@ def test_a_name_says_as_much_as_tells_it_apart() -> None:
 
 
 def test_each_is_chosen_by_the_name_that_is_shown() -> None:
-    several = distinct([grader(decode="score"), grader(decode="generate"), grader("flan")])
+    several = with_distinct_names(
+        [grader(decode="score"), grader(decode="generate"), grader("flan")]
+    )
     for one in several:
         assert choose_grader(several, grader=one.name).key == one.key
     with pytest.raises(exampp.errors.AmbiguousGrader, match="2 graders fit"):
@@ -82,11 +84,11 @@ def test_no_two_graders_have_one_name(several: list[GraderIdentity]) -> None:
     assert len(set(found)) == len(several)
     for order in list(permutations(range(len(several))))[:3]:
         assert names(*(several[n] for n in order)) == [found[n] for n in order]
-    assert names(*distinct(several)) == found
+    assert names(*with_distinct_names(several)) == found
 
 
 def test_a_name_among_others_is_no_part_of_a_grader() -> None:
-    one, _ = distinct([grader(decode="score"), grader(decode="generate")])
+    one, _ = with_distinct_names([grader(decode="score"), grader(decode="generate")])
     assert one == grader(decode="score")
     assert replace(one, settings={**one.settings, "read": "rubric"}).name == f"t5:{PROMPT}@rubric"
     assert "shown" not in identity_json(one)

@@ -10,10 +10,10 @@ import exams
 import pytest
 
 import exampp
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
-from exampp.records.origin import models_in, own_bank, same_model
-from exampp.report.page import to_json
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.records.items import models_in, own_bank, same_model
+from exampp.results.page import to_json
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.report.html import table_html
-from exampp.report.table import Column, Table, render
+from exampp.results.html import table_html
+from exampp.results.result import Table, render
+from exampp.results.view import Column
 
 TABLE = Table.of(
     ["method", "min", Column("S", 2, "Cover"), Column("K", 2, "Cover"), "note"],

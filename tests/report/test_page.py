@@ -15,7 +15,7 @@ from axe import put_axe, violations
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.report.page import (
+from exampp.results.page import (
     FOLDED_ROWS,
     Code,
     Document,
@@ -28,12 +28,11 @@ from exampp.report.page import (
     to_html,
     to_json,
 )
-from exampp.report.plots.axis import Spread
-from exampp.report.plots.distributions import grades
-from exampp.report.plots.figure import Figure
-from exampp.report.plots.heatmap import heatmap
-from exampp.report.plots.leaderboard import leaderboard
-from exampp.report.table import Table
+from exampp.results.plots.distributions import grades
+from exampp.results.plots.dots import leaderboard
+from exampp.results.plots.figure import Figure, Spread
+from exampp.results.plots.heatmap import heatmap
+from exampp.results.result import Table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -21,10 +21,10 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.report.plots import curves, distributions, heatmap, methods, reliability, scatter
-from exampp.report.plots import ranks as rank_ranges
-from exampp.report.plots.axis import Spread
-from exampp.report.plots.figure import (
+from exampp.results.plots import distributions, dots, heatmap, lines
+from exampp.results.plots import dots as rank_ranges
+from exampp.results.plots.dots import groups, leaderboard
+from exampp.results.plots.figure import (
     DRAFT,
     FORMATS,
     GRADES,
@@ -32,11 +32,11 @@ from exampp.report.plots.figure import (
     SERIES,
     ColumnWidth,
     Figure,
+    Spread,
     Theme,
     writer,
 )
-from exampp.report.plots.leaderboard import groups, leaderboard
-from exampp.report.plots.pixels import DIVERGING, picture, shade
+from exampp.results.plots.heatmap import DIVERGING, picture, shade
 
 LONG = "a-system-with-a-name-that-is-much-longer-than-any-axis-can-hold-" * 3
 HUNDRED = [f"team-{n % 9}-run-{n:03d}" for n in range(100)]
@@ -53,12 +53,12 @@ def leaderboards(names: list[str]) -> Figure:
 
 
 def several_methods(names: list[str]) -> Figure:
-    return methods.methods({"Cover@20": many(names), "AP": many(names[::-1])}, names)
+    return dots.methods({"Cover@20": many(names), "AP": many(names[::-1])}, names)
 
 
 def ranks(names: list[str]) -> Figure:
-    points = [scatter.RankPair(n, i + 1.0, (7 * i) % len(names) + 1.0) for i, n in enumerate(names)]
-    return scatter.rank_scatter(points, "Cover@20", subtitle="tau 0.5")
+    points = [lines.RankPair(n, i + 1.0, (7 * i) % len(names) + 1.0) for i, n in enumerate(names)]
+    return lines.rank_scatter(points, "Cover@20", subtitle="tau 0.5")
 
 
 def grades(names: list[str]) -> Figure:
@@ -71,7 +71,7 @@ def labels(_: list[str]) -> Figure:
 
 def covers(names: list[str]) -> Figure:
     values = {n: [(k + 1) / (k + 2 + i / 10) for k in range(20)] for i, n in enumerate(names)}
-    return curves.curves(values, ceiling=0.97)
+    return lines.curves(values, ceiling=0.97)
 
 
 def heat(names: list[str]) -> Figure:
@@ -82,14 +82,12 @@ def heat(names: list[str]) -> Figure:
 
 def sizes(names: list[str]) -> Figure:
     points = [
-        reliability.Foreseen(f"panel {panel}", line, n, n / (n + 20 + panel), 0.1, 0.9)
+        lines.ProjectedReliability(f"panel {panel}", line, n, n / (n + 20 + panel), 0.1, 0.9)
         for panel in range(3)
         for line in names[:3]
         for n in (1, 10, 40)
     ]
-    return reliability.reliability(
-        points, "Cover@20", present=10, target=0.95, interval="95% interval"
-    )
+    return lines.reliability(points, "Cover@20", present=10, target=0.95, interval="95% interval")
 
 
 def spans(names: list[str]) -> Figure:
@@ -205,16 +203,16 @@ def test_systems_not_told_apart_from_the_best_are_filled() -> None:
 
 def test_renormalising_maps_best_to_one_and_worst_to_zero_with_their_errors() -> None:
     """By hand: (x - 0.2) / 0.4."""
-    found = methods.renormalised([Spread("a", 0.6, 0.5, 0.7), Spread("b", 0.2), Spread("c", None)])
+    found = dots.renormalised([Spread("a", 0.6, 0.5, 0.7), Spread("b", 0.2), Spread("c", None)])
     assert [one.system for one in found] == ["a", "b"]
     assert found[0] == pytest.approx(("a", 1.0, 0.75, 1.25))
     assert found[1] == ("b", 0.0, None, None)
-    assert methods.renormalised([Spread("a", 0.5), Spread("b", 0.5)]) == []
+    assert dots.renormalised([Spread("a", 0.5), Spread("b", 0.5)]) == []
 
 
 def test_methods_renormalise_over_the_systems_of_the_order_only() -> None:
     scores = {"AP": [Spread("a", 0.9), Spread("b", 0.6), Spread("c", 0.1)]}
-    figure = methods.methods(scores, ["b", "a"])
+    figure = dots.methods(scores, ["b", "a"])
     assert [(row[1], row[2]) for row in figure.data.rows] == [("b", 0.0), ("a", 1.0)]
 
 
@@ -226,7 +224,7 @@ def test_error_bars_of_methods_are_whole_however_long() -> None:
     scores = {"AP": [Spread("a", 0.6, 0.1, 1.1), Spread("b", 0.5, 0.3, 0.7)]}
     bars = re.findall(
         rf'<line transform="translate\([\d.]+,([\d.-]+)\)" x2="0" y2="([\d.-]+)"[^>]*{SERIES[0]}',
-        drawn(methods.methods(scores, ["a", "b"])),
+        drawn(dots.methods(scores, ["a", "b"])),
     )
     ends = [sorted((float(y), float(y) + float(height))) for y, height in bars]
     (low_a, high_a), (low_b, high_b) = ends
@@ -244,8 +242,8 @@ def test_a_dot_at_the_axis_covers_no_name() -> None:
 def test_outliers_are_named_where_nothing_is_covered() -> None:
     names = [f"system-number-{n}" for n in range(36)]
     shift = {3: 30, 4: 29, 30: 2, 31: 1}
-    points = [scatter.RankPair(n, i + 1.0, shift.get(i, i) + 1.0) for i, n in enumerate(names)]
-    figure = scatter.rank_scatter(points, "AP")
+    points = [lines.RankPair(n, i + 1.0, shift.get(i, i) + 1.0) for i, n in enumerate(names)]
+    figure = lines.rank_scatter(points, "AP")
     shown = set(texts(drawn(figure)))
     assert {names[i] for i in shift} <= shown
     assert names[10] not in shown
@@ -402,7 +400,7 @@ def test_a_pdf_has_the_size_of_its_column_and_its_fonts() -> None:
 def test_many_systems_of_several_methods_stand_in_panels() -> None:
     names = [f"s{n}" for n in range(100)]
     scores = {"m": [Spread(name, n / 100) for n, name in enumerate(names)]}
-    made = methods.methods(scores, names)
+    made = dots.methods(scores, names)
     parts = [view["encoding"]["x"]["scale"]["domain"] for view in made.spec["vconcat"]]
     assert [name for part in parts for name in part] == names
     # labels of 9 pixels, turned by 60 degrees
@@ -410,7 +408,7 @@ def test_many_systems_of_several_methods_stand_in_panels() -> None:
         view["width"] / 12 >= len(part)
         for view, part in zip(made.spec["vconcat"], parts, strict=True)
     )
-    assert "vconcat" not in methods.methods(scores, names[:37]).spec
+    assert "vconcat" not in dots.methods(scores, names[:37]).spec
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#14171a"])
@@ -447,16 +445,16 @@ def test_every_format_is_written() -> None:
 
 NOTHING = [
     rank_ranges.ranks([], "no specification"),
-    reliability.reliability([], "AP", present=0, target=0.95, interval=""),
+    lines.reliability([], "AP", present=0, target=0.95, interval=""),
     leaderboard([], "AP"),
     leaderboard([Spread("a", None)], "AP"),
-    methods.methods({"AP": [Spread("a", 0.5)]}, ["a"]),
-    methods.methods({}, []),
-    scatter.rank_scatter([], "AP"),
+    dots.methods({"AP": [Spread("a", 0.5)]}, ["a"]),
+    dots.methods({}, []),
+    lines.rank_scatter([], "AP"),
     distributions.grades({}),
     distributions.grades({"a": {0: 0, 1: 0}}),
     distributions.labels({}),
-    curves.curves({}),
+    lines.curves({}),
     heatmap.heatmap(np.zeros((0, 0)), np.zeros((0, 0), np.bool_), [], [], "AP"),
     heatmap.heatmap(np.zeros((1, 0)), np.zeros((1, 0), np.bool_), ["a"], [], "AP"),
     heatmap.heatmap(np.zeros((1, 1)), np.zeros((1, 1), np.bool_), ["a"], ["q"], "AP"),
@@ -484,7 +482,7 @@ def test_a_limit_of_memory_is_a_sentence() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
         "from exampp.errors import InputError\n"
-        "from exampp.report.plots import figure\n"
+        "from exampp.results.plots import figure\n"
         "try:\n    figure._converter()\nexcept InputError as error:\n    print(error)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

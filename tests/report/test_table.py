@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.report.bounded import Bounded
-from exampp.report.cells import is_numeric
-from exampp.report.table import MACHINES, STYLES, Column, Table, render
+from exampp.results.result import MACHINES, STYLES, Table, render
+from exampp.results.view import Bounded, Column, is_numeric
 
 TABLE = Table.of(
     ["system", Column("score", 2), "n"],

@@ -7,8 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.report.table import Column, Table
-from exampp.report.text import as_text, shortened, width_of
+from exampp.results.result import Table
+from exampp.results.text import as_text, shortened, width_of
+from exampp.results.view import Column
 
 CODES = re.compile(r"\x1b\[[\d;]*m")
 BOARD = Table.of(

@@ -12,7 +12,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.report.tracking import mlflow_name
+from exampp.results.tracking import mlflow_name
 
 
 @pytest.fixture

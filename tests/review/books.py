@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.records.grading import GraderIdentity
-from exampp.review.edits import Add, ItemEdit, Retire, Reword, Weigh, edited
+from exampp.records.graders import GraderIdentity
+from exampp.review.impact import Add, ItemEdit, Retire, Reword, Weigh, edited
 
 GRADER = GraderIdentity("model", "self-rating", "question")
 WEIGHTS = (0.0, 0.1, 0.5, 1.0, 1.0, 1.0, 2.0)

@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 import exampp
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 
 QUERIES = [f"q{number:02}" for number in range(12)]
 PASSAGES = [f"p{number}" for number in range(9)]

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from exampp.records.decisions import Decision
-from exampp.review.assigning import Assignment
+from exampp.review.queue import Assignment
 from exampp.store.decisions import JudgedCell
 
 CELLS = [("q", f"i{n % 40}", f"p{n // 40}") for n in range(2000)]

@@ -13,14 +13,13 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
+from exampp.graders.base import Reply
+from exampp.graders.scripted import ScriptedGrader
 from exampp.grades.chosen import ChosenGrades
-from exampp.llm.base import Reply
-from exampp.llm.scripted import ScriptedGrader
 from exampp.records import State, item_id
-from exampp.records.dossier import Dossier
+from exampp.records.gradebook import Dossier
 from exampp.review.evidence import Criteria, evidence
-from exampp.review.listing import joined
-from exampp.review.lists import Sight, from_both_ends, grid, missing, spurious, verify
+from exampp.review.lists import QueryView, from_both_ends, grid, joined, missing, spurious, verify
 
 FIRST, SECOND = exams.QUESTIONS["q1"]
 SCATTER, SUNSET = item_id("q1", FIRST), item_id("q1", SECOND)
@@ -52,7 +51,7 @@ def test_passages_with_several_high_answers_alone(collection: exampp.Collection)
         (2, {"p2"}),
         (3, set()),
     ):
-        sight = Sight(dossier(collection), Criteria(min_rating=3, min_answers=least))
+        sight = QueryView(dossier(collection), Criteria(min_rating=3, min_answers=least))
         assert {cell.passage.passage_id for cell in verify(sight)} == passages
         assert {row.passage.passage_id for row in grid(sight).rows} == passages
     table = joined(
@@ -66,7 +65,7 @@ def dossier(collection: exampp.Collection, query_id: str = "q1") -> Dossier:
 
 
 def test_verify_goes_from_both_ends_to_what_is_likely_wrong(collection: exampp.Collection) -> None:
-    cells = list(verify(Sight(dossier(collection), Criteria())))
+    cells = list(verify(QueryView(dossier(collection), Criteria())))
     told = [(cell.item.item_id, cell.passage.passage_id, cell.rating) for cell in cells]
     assert told == [
         (SCATTER, "p1", 5),
@@ -80,14 +79,14 @@ def test_verify_goes_from_both_ends_to_what_is_likely_wrong(collection: exampp.C
     assert (cells[0].reply, cells[0].passage.text) == ("5", exams.PASSAGES["p1"])
     assert (cells[0].passage.evidence, cells[0].passage.judgment) == ("judged 3", 3)
     assert (cells[0].passage.systems, cells[0].passage.rank) == (1, 1)
-    two = verify(Sight(dossier(collection), Criteria()), item_id=SUNSET[:-2], limit=2)
+    two = verify(QueryView(dossier(collection), Criteria()), item_id=SUNSET[:-2], limit=2)
     assert [cell.passage.passage_id for cell in two] == ["p4", "p1"]
 
 
 def test_of_equal_ratings_the_least_and_the_most_relevant_come_first(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader("3"))
-        found = verify(Sight(dossier(opened), Criteria()), item_id=SCATTER)
+        found = verify(QueryView(dossier(opened), Criteria()), item_id=SCATTER)
         assert [cell.passage.passage_id for cell in found] == ["p4", "p1", "p2"]
 
 
@@ -96,7 +95,7 @@ def test_cells_without_a_rating_come_last_with_their_replies(tmp_path: Path) -> 
         script: dict[tuple[str, str], str | Reply] = dict(SCRIPT)
         script[FIRST, exams.PASSAGES["p1"]] = Reply("It is", truncated=True)
         opened.grade(ScriptedGrader(script, default="0"))
-        found = list(verify(Sight(dossier(opened), Criteria()), item_id=SCATTER))
+        found = list(verify(QueryView(dossier(opened), Criteria()), item_id=SCATTER))
         assert [cell.passage.passage_id for cell in found] == ["p2", "p4", "p1"]
         last = found[-1]
         assert (last.rating, last.state, last.reply) == (None, State.TRUNCATED, "It is")
@@ -111,7 +110,7 @@ def test_from_both_ends(given: str, mixed: str) -> None:
 
 def test_a_grid_has_the_most_relevant_passages_first(collection: exampp.Collection) -> None:
     collection.grades().decide("q1", SCATTER, "p4", 2, author="ann", reason="nearly")
-    found = grid(Sight(dossier(collection), Criteria()))
+    found = grid(QueryView(dossier(collection), Criteria()))
     assert [item.item_id for item in found.items] == [SCATTER, SUNSET]
     rows = [
         (row.passage.passage_id, row.best, [cell.rating for cell in row.cells])
@@ -124,21 +123,21 @@ def test_a_grid_has_the_most_relevant_passages_first(collection: exampp.Collecti
 
 
 def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> None:
-    sight = Sight(dossier(collection), Criteria(min_rating=4))
+    sight = QueryView(dossier(collection), Criteria(min_rating=4))
     assert list(missing(sight)) == []
     (entry,) = spurious(sight)
     assert (entry.item.item_id, entry.count, entry.irrelevant) == (SUNSET, 1, 1)
     assert (entry.relevant_count, entry.relevant) == (0, 2)
     assert [passage.passage_id for passage in entry.examples] == ["p4"]
-    (lacking,) = missing(Sight(dossier(collection), Criteria(min_rating=5)))
+    (lacking,) = missing(QueryView(dossier(collection), Criteria(min_rating=5)))
     assert (lacking.passage.passage_id, lacking.best) == ("p2", 4)
     assert lacking.item.item_id == SCATTER
     # p2 is not relevant where relevance begins at 2
-    sight = Sight(dossier(collection), Criteria(min_rating=4, min_relevant=2))
+    sight = QueryView(dossier(collection), Criteria(min_rating=4, min_relevant=2))
     assert {entry.item.item_id: entry.count for entry in spurious(sight)} == {SCATTER: 1, SUNSET: 1}
     # people's decisions hold, and an overturned answer is counted
     collection.grades().decide("q1", SUNSET, "p4", 0, author="ann")
-    (entry,) = spurious(Sight(dossier(collection), Criteria(min_rating=4)))
+    (entry,) = spurious(QueryView(dossier(collection), Criteria(min_rating=4)))
     assert (entry.item.item_id, entry.count, entry.overturned) == (SUNSET, 0, 1)
 
 

@@ -12,13 +12,13 @@ import sampled_exam
 from sampled_exam import QUERIES, qrels
 
 import exampp
-from exampp.analysis.corrected_records import CorrectionSettings
+from exampp.analysis.corrected import CorrectionSettings
 from exampp.decisions import CollectionGrades
 from exampp.errors import InputError
-from exampp.records.plans import SamplePlan
-from exampp.report.page import Notices, Text
-from exampp.report.plots.figure import Figure
-from exampp.report.table import Table
+from exampp.records.decisions import SamplePlan
+from exampp.results.page import Notices, Text
+from exampp.results.plots.figure import Figure
+from exampp.results.result import Table
 from exampp.stats.sampling import random_numbers
 
 

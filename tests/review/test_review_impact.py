@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exampp
-from exampp.evaluate.board import MeasureColumn
-from exampp.evaluate.cover import cover
-from exampp.evaluate.qrels import Labelling, qrels
-from exampp.evaluate.values import Values
+from exampp.measures.board import MeasureColumn
+from exampp.measures.cover import cover
+from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.values import Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.review.edits import Add, Retire, Reword, Weigh, edited
-from exampp.review.impact import Baseline, Impact, Shift
+from exampp.review.impact import Add, Baseline, Impact, Retire, Reword, Shift, Weigh, edited
 from exampp.stats.estimate import Estimate
 
 MEASURES = ("Cover@4", "nCover@4", "nDCG@3", "P@3", "ERR@3")

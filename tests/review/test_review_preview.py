@@ -12,14 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.bank.changes import Operation
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.items.edits import Operation
 from exampp.records import item_id
 from exampp.records.gradebook import QueryGrades
-from exampp.review.impact import Baseline
-from exampp.review.preview import EditPreview
-from exampp.store.bank_history import ItemState
+from exampp.review.impact import Baseline, EditPreview
+from exampp.store.bank import ItemState
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
 NEW = "Which colour does air scatter most?"

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.evaluate.cover import cover
-from exampp.evaluate.exams import resolve_subtopics
+from exampp.measures.cover import cover
+from exampp.measures.exams import resolve_subtopics
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.review.queue import (
     Candidate,
     CellName,
-    Overturned,
+    OverturnCount,
     by_passage,
     cover_means,
     effects,
@@ -129,7 +129,7 @@ def test_chances_by_hand() -> None:
 
 def test_decisions_replace_the_guess() -> None:
     seen = overturns([(2, 4), (2, 3), (2, 2), (2, 0), (5, 4), (5, 5)], MIN_RATING)
-    assert seen == {2: Overturned(4, 2), 5: Overturned(2, 0)}
+    assert seen == {2: OverturnCount(4, 2), 5: OverturnCount(2, 0)}
     found = queue(random_book(5), min_rating=MIN_RATING, seen=seen, most=10**6)
     chances = {one.rating: one.chance for one in found}
     assert chances[2] == pytest.approx((2 + 10 / 4) / 14)

@@ -8,10 +8,9 @@ import exams
 import pytest
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
-from exampp.records.grading import Grade, State
-from exampp.review.queue import Candidate
-from exampp.review.queueing import queue_of
+from exampp.graders.scripted import ScriptedGrader
+from exampp.records.graders import Grade, State
+from exampp.review.queue import Candidate, queue_of
 from exampp.store.connection import transaction
 from exampp.store.grades import grade_row, graders, put_grades
 

@@ -11,10 +11,10 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.banks import Bank
-from exampp.llm.scripted import ScriptedGrader
+from exampp.bank import Bank
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.report.table import Table
+from exampp.results.result import Table
 
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from exampp.records.gradebook import MISSING
 from exampp.stats import agreement
 from exampp.stats.agreement import (
+    clustered,
     cohen_kappa,
     confusion,
     confusions,
@@ -17,7 +18,6 @@ from exampp.stats.agreement import (
     krippendorff_alpha,
     weighted_kappa,
 )
-from exampp.stats.agreement_intervals import clustered
 from exampp.stats.estimate import Estimate
 
 STRICT_DL19 = [[5403, 1062], [1356, 1439]]
@@ -122,7 +122,7 @@ def test_alpha_equals_the_krippendorff_package(
 def test_alpha_of_two_from_their_counts_is_the_same(metric: agreement.Metric) -> None:
     rows, columns = two_raters(4)
     counts = confusion(rows, columns, range(5), range(5))
-    from_counts = agreement.one(agreement.alpha_of_two(metric), counts)
+    from_counts = agreement.statistic_of(agreement.alpha_of_two(metric), counts)
     assert value(from_counts) == pytest.approx(
         value(krippendorff_alpha(np.stack([rows, columns]), metric)), abs=1e-12
     )
@@ -164,7 +164,7 @@ def test_ac1_of_several_categories_is_its_definition() -> None:
 
 @pytest.mark.parametrize("statistic", agreement.STATISTICS.values(), ids=agreement.STATISTICS)
 def test_perfect_agreement_is_one(statistic: agreement.Statistic) -> None:
-    assert agreement.one(statistic, np.diag([3, 4, 5])).value == 1
+    assert agreement.statistic_of(statistic, np.diag([3, 4, 5])).value == 1
 
 
 # ---- what is undefined ---------------------------------------------------------------------------

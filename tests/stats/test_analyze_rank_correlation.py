@@ -17,9 +17,9 @@ from exampp.stats.rank_correlation import (
     correlate,
     kendall,
     kendall_rows,
-    settle_ties,
     spearman,
     spearman_rows,
+    unite_ties,
 )
 
 
@@ -124,13 +124,13 @@ def test_average_ranks() -> None:
 
 def test_ties_are_settled() -> None:
     third = 0.1 + 0.2
-    assert settle_ties([[0.3, third, 1.0]]).tolist() == [[0.3, 0.3, 1.0]]
-    assert settle_ties([[0.3, third, 1.0]], 0).tolist() == [[0.3, third, 1.0]]
-    assert settle_ties([[1.0, 1.0 + 1e-9]]).tolist() == [[1.0, 1.0 + 1e-9]]
-    assert settle_ties([[math.inf, 1.0, -math.inf]]).tolist() == [[math.inf, 1.0, -math.inf]]
-    assert settle_ties([[0.0, -0.0, 0.0]]).tolist() == [[0.0] * 3]
-    assert np.isnan(settle_ties([[math.nan, 1.0, 1.0]])).tolist() == [[True, False, False]]
-    assert settle_ties(np.zeros((1, 0))).shape == (1, 0)
+    assert unite_ties([[0.3, third, 1.0]]).tolist() == [[0.3, 0.3, 1.0]]
+    assert unite_ties([[0.3, third, 1.0]], 0).tolist() == [[0.3, third, 1.0]]
+    assert unite_ties([[1.0, 1.0 + 1e-9]]).tolist() == [[1.0, 1.0 + 1e-9]]
+    assert unite_ties([[math.inf, 1.0, -math.inf]]).tolist() == [[math.inf, 1.0, -math.inf]]
+    assert unite_ties([[0.0, -0.0, 0.0]]).tolist() == [[0.0] * 3]
+    assert np.isnan(unite_ties([[math.nan, 1.0, 1.0]])).tolist() == [[True, False, False]]
+    assert unite_ties(np.zeros((1, 0))).shape == (1, 0)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=9))
@@ -138,7 +138,7 @@ def test_the_order_of_a_sum_decides_nothing(parts: list[int]) -> None:
     sums = {
         sum(p / 20 for p in order) for order in itertools.islice(itertools.permutations(parts), 50)
     }
-    assert len(set(settle_ties([[*sums, 9.0]])[0].tolist()) - {9.0}) <= 1
+    assert len(set(unite_ties([[*sums, 9.0]])[0].tolist()) - {9.0}) <= 1
 
 
 def test_correlate_by_hand() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from exampp.stats import bounded_means as module
-from exampp.stats.bounded_means import MeanLimits, bounded_means, queries_for, unseen_share
+from exampp.stats import means as module
+from exampp.stats.means import MeanLimits, bounded_means, queries_for, unseen_share
 
 Floats = NDArray[np.float64]
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=12)

@@ -7,16 +7,17 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from exampp.stats.correlation_interval import (
+from exampp.stats.rank_correlation import (
     NO_SPREAD,
     UNDEFINED,
+    CorrelationRows,
     Draws,
     _widening,
     draw,
     interval,
+    kendall_rows,
     resample,
 )
-from exampp.stats.rank_correlation import CorrelationRows, kendall_rows
 
 Floats = NDArray[np.float64]
 

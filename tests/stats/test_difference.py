@@ -12,22 +12,25 @@ import numpy as np
 import pytest
 
 import exampp
-from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.population import Population, population
+from exampp.measures.names import parse_measure
+from exampp.measures.population import Population, population
 from exampp.records.gradebook import Gradebook
-from exampp.stats.difference import (
-    Drawn,
+from exampp.stats.sampling import (
+    DrawnUnits,
     Sample,
     Totals,
-    calibrated,
+    best_tuning,
+    calibrated_probabilities,
     drawn_units,
+    folds,
+    inclusion,
+    influence,
     pool_limits,
     prediction_powered,
     query_limits,
+    random_numbers,
     totals,
-    tuned,
 )
-from exampp.stats.sampling import folds, inclusion, influence, random_numbers
 
 # ---- the golden numbers of TREC DL 2019 ----------------------------------------------------------
 
@@ -85,13 +88,15 @@ def test_estimates_of_dl19(
         [said["sum_pi"], said["pi_min"], said["pi_max"]], abs=1e-10
     )
     sample, y = Sample(at, pi[at]), units.judged[at]
-    lam = tuned(best_is_five, sample, y)
+    lam = best_tuning(best_is_five, sample, y)
     assert lam == pytest.approx(said["lambda"], abs=1e-10)
     ways = {
         "people_only": 0 * best_is_five,
         "difference_f0": best_is_five,
         "ppi_lambda": lam * best_is_five,
-        "binned_cross_fitted": calibrated(units.bins, folds(seed, units.names), sample, y),
+        "binned_cross_fitted": calibrated_probabilities(
+            units.bins, folds(seed, units.names), sample, y
+        ),
     }
     place = {system: row for row, system in enumerate(units.systems)}
     for way, f in ways.items():
@@ -144,7 +149,7 @@ def test_calibration_never_sees_the_units_own_label() -> None:
     bins, fold = np.array([0, 1, 1, 0, 1]), np.array([0, 0, 1, 1, 2])
     sample = Sample(np.array([0, 1, 2, 4]), np.array([0.5, 0.5, 0.25, 0.5]))
     y = np.array([1.0, 0.0, 1.0, 1.0])
-    f = calibrated(bins, fold, sample, y)
+    f = calibrated_probabilities(bins, fold, sample, y)
     # fold 0: units 2 and 4 of bin 1, weights 4 and 2 rescaled to 4/3 and 2/3, all relevant
     assert f[:2].tolist() == pytest.approx([1.0, 1.0])
     # fold 1: units 0, 1, 4 weigh 1 each: mean 2/3; bin 0: (1 + 5 * 2/3) / 6, bin 1: (1 + 10/3) / 7
@@ -153,12 +158,14 @@ def test_calibration_never_sees_the_units_own_label() -> None:
         other = y.copy()
         other[place] = 1 - other[place]
         own = sample.places[place]
-        assert calibrated(bins, fold, sample, other)[own] == f[own]
+        assert calibrated_probabilities(bins, fold, sample, other)[own] == f[own]
 
 
 def test_calibration_of_one_fold_predicts_nothing() -> None:
     sample = Sample(np.array([0]), np.array([0.5]))
-    assert calibrated(np.array([0, 1]), np.array([3, 3]), sample, np.array([1.0])).tolist() == [
+    assert calibrated_probabilities(
+        np.array([0, 1]), np.array([3, 3]), sample, np.array([1.0])
+    ).tolist() == [
         0,
         0,
     ]
@@ -212,7 +219,7 @@ def score(residuals: list[float], parts: list[float]) -> Totals:
 def test_limits_over_a_pool_by_hand() -> None:
     # two units of variance .1^2 / 2 each; 2 * .01^2 / (2 * .005^2) = 4 degrees of freedom below;
     # above another .01, so 2 * .02^2 / (2 * .005^2 + .01^2) = 5.3 of them
-    drawn = Drawn(np.array([10]), np.array([0.0]), np.array([0.01]))
+    drawn = DrawnUnits(np.array([10]), np.array([0.0]), np.array([0.01]))
     one = score([0.1, 0.1], [0.25, 0.25])
     low, high = pool_limits(one, np.array([0.5, 0.5]), drawn, 0.95)
     assert low == pytest.approx(0.5 - 2.776445 * 0.1, rel=1e-6)
@@ -221,7 +228,7 @@ def test_limits_over_a_pool_by_hand() -> None:
 
 def test_limits_over_queries_by_hand() -> None:
     # values .2 .4 .6 .8: standard error sqrt(.2 / 3 / 4); on the logit scale over .25; t with 3
-    drawn = Drawn(np.array([10]), np.array([0.0]), np.array([0.0]))
+    drawn = DrawnUnits(np.array([10]), np.array([0.0]), np.array([0.0]))
     low, high = query_limits(score([0.1], [0.05, 0.1, 0.15, 0.2]), drawn, 0.95)
     reach = 3.182446 * math.sqrt(0.2 / 12) / 0.25
     assert low == pytest.approx(1 / (1 + math.exp(reach)), rel=1e-6)

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from exampp.evaluate.cover import coverings
+from exampp.measures.cover import coverings
+from exampp.stats.estimate import draw_queries
 from exampp.stats.generalizability import (
     ALL_ALIKE,
     NO_RESIDUAL,
@@ -35,7 +36,6 @@ from exampp.stats.generalizability import (
     with_graders,
     within,
 )
-from exampp.stats.resampling import draw_queries
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.evaluate.chance import missed
+from exampp.measures.cover import miss_probability
 from exampp.stats import item_response
 from exampp.stats.item_analysis import (
     alpha,
@@ -28,9 +28,9 @@ from exampp.stats.item_analysis import (
     kept_systems,
     order_changes,
     places,
+    select_items,
     split_halves,
 )
-from exampp.stats.item_selection import kept_items
 
 HAND = np.array([[1, 1, 1, 0], [1, 0, 1, 0], [0, 0, 1, 0]], np.float64)
 Rows = Sequence[Sequence[int]]
@@ -163,7 +163,7 @@ def test_halves_that_agree_and_halves_that_do_not() -> None:
 
 
 def test_items_on_the_cut_are_kept() -> None:
-    assert kept_items(HAND / 430, 0.5).tolist() == [True, True, False, False]
+    assert select_items(HAND / 430, 0.5).tolist() == [True, True, False, False]
 
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(1, 15))
@@ -171,7 +171,7 @@ def test_chance_as_it_is_counted(passages: int, covering: int, k: int) -> None:
     covering = min(covering, passages)
     drawn = min(k, passages)
     expected = math.comb(passages - covering, drawn) / math.comb(passages, drawn)
-    assert missed(passages, np.array([covering]), k)[0] == pytest.approx(expected)
+    assert miss_probability(passages, np.array([covering]), k)[0] == pytest.approx(expected)
 
 
 # ---- item response -------------------------------------------------------------------------------

@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 
 from exampp.records.gradebook import MISSING
 from exampp.stats.agreement import cohen_kappa, confusion
-from exampp.stats.calibration import at_least, expected_labels, fit_levels
-from exampp.stats.cut_points import best_cut_points, labels_by
-from exampp.stats.logistic import fit_logistic
-from exampp.stats.monotone import isotonic
-from exampp.stats.probabilities import Scorer, equal_bins, reliability
-from exampp.stats.rating_vectors import rating_vectors
+from exampp.stats.calibration import (
+    Scorer,
+    at_least,
+    best_cut_points,
+    equal_bins,
+    expected_labels,
+    fit_levels,
+    fit_logistic,
+    isotonic,
+    labels_by,
+    reliability,
+)
+from exampp.stats.rated_passages import rating_vectors
 
 RANDOM = np.random.default_rng(0)
 

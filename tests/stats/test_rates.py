@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import scipy
 
-from exampp.stats.rates import by_luck, rate
+from exampp.stats.means import chance_of_any, rate
 
 
 @pytest.mark.parametrize(("hits", "of"), [(0, 10), (1, 10), (3, 10), (10, 10)])
@@ -21,5 +21,5 @@ def test_nothing_tried_has_no_rate() -> None:
 
 
 def test_luck_grows_with_the_list() -> None:
-    assert by_luck(0.05, 1) == pytest.approx(0.05)
-    assert by_luck(0.05, 20) == pytest.approx(0.6415140775914581)
+    assert chance_of_any(0.05, 1) == pytest.approx(0.05)
+    assert chance_of_any(0.05, 20) == pytest.approx(0.6415140775914581)

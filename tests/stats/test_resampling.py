@@ -9,11 +9,7 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from exampp.stats.resampling import (
-    Floats,
-    draw_queries,
-    resampled_means,
-)
+from exampp.stats.estimate import Floats, draw_queries, resampled_means
 
 
 def everywhere(values: Floats) -> NDArray[np.bool_]:

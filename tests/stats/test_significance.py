@@ -15,17 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.stats import significance
-from exampp.stats.letter_display import letter_display
-from exampp.stats.multiple import benjamini_hochberg, holm
 from exampp.stats.significance import (
     FEW_QUERIES,
     NO_SPREAD,
     Floats,
     Pair,
     Rows,
+    benjamini_hochberg,
     compare_pairs,
     enough_permutations,
     hedges_factor,
+    holm,
+    letter_display,
     randomisation_tests,
 )
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.stats.rank_correlation import kendall
-from exampp.stats.rank_statistics import rank_statistic
-from exampp.stats.top_heavy import (
+from exampp.stats.rank_correlation import (
     at_the_top,
+    kendall,
     kendall_at,
     kendall_at_rows,
+    rank_statistic,
     rbo,
     rbo_rows,
     tau_ap,

@@ -12,7 +12,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.store import migrations, schema
+from exampp.store import schema
 from exampp.store.checksums import mismatches
 from exampp.store.connection import connect, transaction
 
@@ -49,7 +49,7 @@ def test_a_whole_collection_has_no_problem(path: Path) -> None:
 def test_the_digest_is_that_of_the_newest_schema() -> None:
     """A new step of the schema needs a new digest; without it every opening takes longer."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        for statement in schema.newest(migrations.MIGRATIONS):
+        for statement in schema.newest(schema.MIGRATIONS):
             made.execute(statement)
         assert schema.digest(schema.objects(made)) == schema.DIGEST
 

@@ -20,7 +20,7 @@ from exampp.errors import CollectionBusy, InputError
 from exampp.formats.output import writing
 from exampp.store import connection as module
 from exampp.store.connection import connect, is_collection, transaction
-from exampp.store.migrations import MIGRATIONS
+from exampp.store.schema import MIGRATIONS
 
 
 @pytest.mark.usefixtures("waiting_for_the_disk")

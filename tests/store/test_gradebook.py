@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.evaluate.qrels import Labelling, write_qrels
-from exampp.grade.status import grading_status
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.status import grading_status
+from exampp.measures.qrels import Labelling, write_qrels
 from exampp.records.gradebook import MISSING
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import graders, rule_counts

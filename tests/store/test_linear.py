@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import exampp
-from exampp.grade.status import grading_status
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
-from exampp.store.cells import due, exam_of
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.status import grading_status
+from exampp.store.cells import pending_cells, scope_of
 from exampp.store.connection import connect
-from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
 from exampp.store.pools import read_pools
+from exampp.store.read_model import read_gradebook
 
 CELLS = 1024
 STEP = 100
@@ -62,7 +62,7 @@ WORK: dict[str, Callable[..., object]] = {
     "export": lambda connection: list(read_pools(connection)),
     "status": grading_status,
     "grade": lambda connection: [
-        list(due(connection, grader.key, exam_of(connection, grader, "main")))
+        list(pending_cells(connection, grader.key, scope_of(connection, grader, "main")))
         for grader in graders(connection)
     ],
     "evaluate": lambda connection: [

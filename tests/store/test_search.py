@@ -11,8 +11,8 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.llm.scripted import ScriptedGrader
-from exampp.records.found import FOUND_KINDS, FoundOfKind, pieces, wanted_words
+from exampp.graders.scripted import ScriptedGrader
+from exampp.records.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 TEXTS = [
     "100% of apples \\ pears_and 'plums'",
@@ -45,7 +45,7 @@ def exam(tmp_path: Path) -> Iterator[exampp.Collection]:
         yield collection
 
 
-def one(found: list[FoundOfKind], kind: str) -> FoundOfKind:
+def one(found: list[SearchPage], kind: str) -> SearchPage:
     return next(of for of in found if of.kind == kind)
 
 
@@ -76,7 +76,7 @@ def test_words_are_found_as_reading_every_text_finds_them(tmp_path: Path) -> Non
     with exampp.Collection.create(tmp_path / "texts.exam") as exam:
         exam.add(queries={"q": "what"}, passages=texts)
         for word in [*VOCABULARY, '"yes, so it"', "apples 100%", "%", "_", "*", "zebra"]:
-            wanted = wanted_words(word)
+            wanted = search_words(word)
             found = exam.search(word, kinds=["passages"], most=300)[0].records
             folded = {name: text.lower() for name, text in texts.items()}
             if word == "café":  # one letter, or two: the same word
@@ -125,7 +125,7 @@ def test_time_that_runs_out_is_told_and_nothing_is_left_out(
 
 @pytest.mark.parametrize("text", ["", "   ", '"', '""', "\x00\x1b", "\ud800"])
 def test_no_words_find_nothing(exam: exampp.Collection, text: str) -> None:
-    assert [of.records for of in exam.search(text)] == [()] * len(FOUND_KINDS)
+    assert [of.records for of in exam.search(text)] == [()] * len(SEARCH_KINDS)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_no_words_find_nothing(exam: exampp.Collection, text: str) -> None:
 )
 def test_long_texts_are_searched_for_by_their_start(exam: exampp.Collection, text: str) -> None:
     assert exam.search(text, kinds=["passages"])[0].records == ()
-    assert sum(map(len, wanted_words(text))) <= 300
+    assert sum(map(len, search_words(text))) <= 300
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_options_that_are_wrong_are_refused(
 
 def test_an_excerpt_has_the_first_word_in_sight() -> None:
     text = "filler " * 100 + "the Needle in it " + "straw " * 100
-    found = pieces(text, ["needle", "straw"])
+    found = excerpt_pieces(text, ["needle", "straw"])
     assert found[0].text == "\u2026 "
     assert [one.text for one in found if one.wanted][:2] == ["Needle", "straw"]
     assert "".join(one.text for one in found[1:])[:-1] in text
-    assert pieces("nothing", []) == [("nothing", False)]
-    assert pieces("", ["x"]) == []
+    assert excerpt_pieces("nothing", []) == [("nothing", False)]
+    assert excerpt_pieces("", ["x"]) == []

@@ -14,12 +14,12 @@ from decided_cells import PEOPLE, by_definition
 
 import exampp
 from exampp.errors import InputError
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.records.decisions import Decision
 from exampp.store import connection as module
 from exampp.store.connection import connect, transaction
-from exampp.store.migrations import MIGRATIONS
+from exampp.store.schema import MIGRATIONS
 
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 SUNSET = item_id("q1", exams.QUESTIONS["q1"][1])

@@ -16,18 +16,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.grade.status import grading_status
-from exampp.llm.base import Ask, Reply
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask, Reply
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.status import grading_status
 from exampp.store.bank import bank_names
-from exampp.store.cells import DEPTH, count_due, exam_of
+from exampp.store.cells import DEPTH, count_pending, scope_of
 from exampp.store.connection import connect, transaction
-from exampp.store.grades import asked_otherwise, failure_reasons, graders, rule_counts
-from exampp.store.guarded import GuardedConnection
+from exampp.store.error_mapping import GuardedConnection
+from exampp.store.grades import failure_reasons, graders, prompt_deviations, rule_counts
 from exampp.store.inputs import counts
-from exampp.store.migrations import MIGRATIONS
 from exampp.store.rescue import rescue
-from exampp.store.tallies import kept_tallies, tallied_contents
+from exampp.store.schema import MIGRATIONS
+from exampp.store.tallies import count_tallies, tallied_contents
 
 KEYED = (
     "query_id\tid\tquestion\tanswer\n"
@@ -45,9 +45,11 @@ def by_definition(connection: sqlite3.Connection, depth: int) -> list[Any]:
             found.append(
                 (
                     rule_counts(connection, grader.key, bank),
-                    count_due(connection, grader.key, exam_of(connection, grader, bank, depth)),
+                    count_pending(
+                        connection, grader.key, scope_of(connection, grader, bank, depth)
+                    ),
                     failure_reasons(connection, grader.key),
-                    asked_otherwise(connection, grader.key, bank),
+                    prompt_deviations(connection, grader.key, bank),
                 )
             )
     return found
@@ -68,9 +70,9 @@ def check(path: Path, depth: int = 20) -> None:
     reading = sqlite3.connect(address, uri=True, isolation_level=None, factory=GuardedConnection)
     with closing(reading), closing(connect(path)) as opened:
         right = by_definition(opened, depth)
-        kept = kept_tallies(opened)
+        kept = count_tallies(opened)
         assert told(reading, depth) == right
-        assert kept_tallies(opened) == kept
+        assert count_tallies(opened) == kept
         assert told(opened, depth) == right
         # now it is kept, and nothing is written any more
         written = opened.total_changes
@@ -326,9 +328,9 @@ def test_a_collection_that_another_writes_to_is_counted(keyed: Path) -> None:
         right = by_definition(opened, 20)
         with other, transaction(other):
             assert told(opened, 20) == right
-        assert kept_tallies(opened) == 0
+        assert count_tallies(opened) == 0
         assert told(opened, 20) == right
-        assert kept_tallies(opened) > 0
+        assert count_tallies(opened) > 0
 
 
 def test_records_of_the_status_write_nothing(keyed: Path) -> None:

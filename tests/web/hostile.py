@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import exampp
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 
 PROOF = "exampp_was_hacked"
 """A name that any script of a passage would set."""

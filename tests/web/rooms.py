@@ -19,8 +19,8 @@ import exams
 import pytest
 
 from exampp import Collection
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare

@@ -14,7 +14,7 @@ from rooms import Client
 
 from exampp.errors import InputError
 from exampp.web.access import Access, is_loopback, is_own_request, names_of
-from exampp.web.middleware import BODY_BYTES, POLICY
+from exampp.web.app import BODY_BYTES, POLICY
 
 
 @pytest.fixture(scope="module")

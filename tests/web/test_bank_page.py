@@ -13,10 +13,10 @@ import rooms
 from rooms import Client
 
 import exampp
-from exampp.bank.changes import Operation
-from exampp.evaluate.leaderboard import evaluate_gradebook
-from exampp.records.bank import Item
-from exampp.store.bank_history import ItemState
+from exampp.items.edits import Operation
+from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.records.items import Item
+from exampp.store.bank import ItemState
 from exampp.web.pages.bank_form import FormLine, conflicts, edits, same_text, typed, untyped
 
 Q1 = next(iter(exams.QUERIES))

@@ -16,8 +16,8 @@ from browsers import page_of
 from rooms import Client
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
-from exampp.web.kept import Kept
+from exampp.graders.scripted import ScriptedGrader
+from exampp.web.page_cache import PageCache
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -145,7 +145,7 @@ def test_ties_are_those_of_the_significance_tests(dl19_exam: Path) -> None:
 
 
 def test_what_is_kept_is_made_once_and_a_failure_is_tried_again() -> None:
-    kept, made, go = Kept(most=2), [], threading.Event()
+    kept, made, go = PageCache(most=2), [], threading.Event()
 
     def slow() -> str:
         made.append(1)
@@ -172,7 +172,7 @@ def test_what_is_kept_is_made_once_and_a_failure_is_tried_again() -> None:
 
 
 def test_what_is_kept_of_an_earlier_state_is_made_anew_but_never_while_it_is_being_made() -> None:
-    kept, go = Kept(), threading.Event()
+    kept, go = PageCache(), threading.Event()
 
     def slow() -> str:
         assert go.wait(30)

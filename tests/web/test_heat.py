@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exampp.records.bank import Item
 from exampp.records.decisions import Decision
-from exampp.records.dossier import Cell, Dossier, PassageText
-from exampp.records.gradebook import MISSING, QueryGrades, Ranking
-from exampp.records.grading import Grade, GraderIdentity, State
+from exampp.records.gradebook import MISSING, Cell, Dossier, PassageText, QueryGrades, Ranking
+from exampp.records.graders import Grade, GraderIdentity, State
+from exampp.records.items import Item
 from exampp.web.pages.heat import heat_map, ordered, square, standings
 from exampp.web.rendering import shade
 

@@ -13,7 +13,7 @@ import pages
 import pytest
 from rooms import Client, visiting
 
-from exampp.web.pages.cells import CellIds
+from exampp.web.cells import CellIds
 
 QUERY = next(iter(hostile.QUERIES))
 CELLS = [

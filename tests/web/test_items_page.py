@@ -11,8 +11,8 @@ import pytest
 import rooms
 
 import exampp
-from exampp.analysis.item_list import item_list
-from exampp.review.lists import Sight, item_errors
+from exampp.analysis.items import item_list
+from exampp.review.lists import QueryView, item_errors
 
 
 def text_of(page: str) -> str:
@@ -83,7 +83,7 @@ def test_the_worst_are_those_of_analyze_items(dl19_exam: Path) -> None:
         found = grades.items(splits=2)
         worst = found.look[:20]
         first = worst[0]
-        sight = Sight(next(grades.dossiers([first.query_id])), grades.criteria())
+        sight = QueryView(next(grades.dossiers([first.query_id])), grades.criteria())
         in_vain, missed = item_errors(sight, first.item_id)
     with rooms.visiting(dl19_exam) as client:
         for _ in range(100):

@@ -15,8 +15,8 @@ import rooms
 from rooms import Client
 
 import exampp
-from exampp.llm.base import Ask
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.base import Ask
+from exampp.graders.scripted import ScriptedGrader
 
 Q1, Q2 = exams.QUERIES
 

@@ -14,7 +14,7 @@ import pytest
 import rooms
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 
 ITEMS = {
     "query_id": "q1",

@@ -18,8 +18,8 @@ from rooms import Client
 from test_overview import text_of
 
 import exampp
-from exampp.evaluate.qrels import write_qrels
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.qrels import write_qrels
 from exampp.web.rendering import shade
 
 

@@ -12,9 +12,9 @@ import rooms
 from rooms import Client
 
 import exampp
-from exampp.evaluate.values import Mean, error_bar
-from exampp.llm.scripted import ScriptedGrader
-from exampp.report.plots.axis import Spread, axis_of
+from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.values import Mean, error_bar
+from exampp.results.plots.figure import Spread, axis_of
 from exampp.web.pages import standings
 from exampp.web.rendering import visible
 

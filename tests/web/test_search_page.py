@@ -13,7 +13,7 @@ from rooms import Client
 from test_overview import text_of
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 
 
 @pytest.fixture(scope="module")

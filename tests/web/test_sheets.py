@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.web.paging import PageOfEntries, sheet
+from exampp.web.page_request import PageOfEntries, sheet
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.records.dossier import PassageText
-from exampp.records.grading import Grade, State
-from exampp.web.passages import SHOWN, brief, show
+from exampp.records.gradebook import PassageText
+from exampp.records.graders import Grade, State
+from exampp.web.cells import SHOWN, brief, show
 
 TEXT = "Tides rise twice a day. The moon pulls the sea. Boats wait."
 

@@ -17,7 +17,7 @@ from browsers import page_of
 from rooms import Client
 
 import exampp
-from exampp.llm.scripted import ScriptedGrader
+from exampp.graders.scripted import ScriptedGrader
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route

@@ -1,359 +1,485 @@
-"""Agreement of labels: grader against judgments, grader against grader, person against grader.
-
-A rater gives every unit (a passage of a query) a label or none. Two raters are compared on the
-units that both have labelled, counted per query in one table [queries, labels, labels]; everything
-else, the papers' layouts included, is sums of it, so that the grades are passed over once.
-
-The layouts are those of S4: GRADED (each label), MERGE (5+4, 3-1, 0), LENIENT (1-5 against 0) and
-STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant, in MERGE
-into 2 and more, 1, and 0. The label of a passage is its best rating or its m-th best (the
-papers' "min answers").
-"""
+"""All that is to be said of the agreement of some graders, with judgments and among themselves."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from exampp.errors import InputError
-from exampp.records.gradebook import MISSING
-from exampp.stats.agreement import (
-    STATISTICS,
-    Metric,
-    alpha,
-    coincidences,
-    confusions,
-    kappa,
-    one,
+from exampp.analysis.grader_bias import GraderBias, grader_bias
+from exampp.analysis.phrases import interval, with_interval
+from exampp.analysis.raters import (
+    DEFAULT_AT_LEAST,
+    LAYOUTS,
+    SAME_IN_TWO,
+    Layout,
+    RatedUnits,
+    RaterComparison,
+    among_graders,
+    check_layouts,
+    check_min_rating,
+    check_min_relevant,
+    group_name,
+    joint_alpha,
+    panel,
+    ways,
+    with_judgments,
+    with_qrels,
 )
-from exampp.stats.agreement_intervals import clustered
-from exampp.stats.estimate import Estimate, undefined
+from exampp.errors import InputError
+from exampp.measures.board import describe_oversight
+from exampp.records import Judgment
+from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
+from exampp.records.wording import counted
+from exampp.results.result import Result, Table
+from exampp.results.view import Column, Value
+from exampp.stats.estimate import Estimate
 
-Layout = Literal["GRADED", "MERGE", "LENIENT", "STRICT"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-Labels = NDArray[np.int32]
+NAMES = {
+    "kappa": "kappa",
+    "kappa_linear": "linear kappa",
+    "kappa_quadratic": "quadratic kappa",
+    "alpha": "alpha",
+    "alpha_ordinal": "ordinal alpha",
+    "ac1": "AC1",
+}
+TIDY = (
+    "rater",
+    "against",
+    "rater_key",
+    "against_key",
+    "at_least",
+    "min_relevant",
+    "layout",
+    "statistic",
+    "value",
+    "low",
+    "high",
+    "units",
+    "queries",
+    "reason",
+)
+COUNTS = (
+    *("rater", "against", "rater_key", "against_key", "at_least", "min_relevant", "layout"),
+    *("label", "other", "count"),
+)
+INTERVALS = (
+    "Intervals hold 95% and take the queries, not the passages, as the sample (jackknife and "
+    "symmetric bootstrap-t)."
+)
 
-SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordinal": "alpha"}
-"""With two categories there is one distance, and these are the same number."""
 
-JUDGMENTS = "judgments"
-"""What the labels of judges are called."""
+class AgreementBlock(NamedTuple):
+    """A comparison in one layout with its statistics."""
 
-KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The labels a rater can give, ascending, and the cuts of the layouts.
-
-    A label belongs to the LENIENT, STRICT or best MERGE group from the cut on; MERGE has two cuts.
-    `named` is what the labels are called in sentences.
-    """
-
-    labels: tuple[int, ...]
-    lenient: int
-    strict: int
-    merge: tuple[int, int]
-    named: str = "labels"
-
-    def cuts(self, layout: Layout) -> tuple[int, ...]:
-        """Where a new group begins."""
-        return {
-            "GRADED": self.labels[1:],
-            "MERGE": self.merge,
-            "LENIENT": (self.lenient,),
-            "STRICT": (self.strict,),
-        }[layout]
+    comparison: RaterComparison
+    layout: Layout
+    estimates: Mapping[str, Estimate]
 
     @property
-    def span(self) -> str:
-        """Where the labels go from and to, as a predicate."""
-        if len(self.labels) == 1:
-            return f"are all {self.labels[0]}"
-        return f"go from {self.labels[0]} to {self.labels[-1]}"
+    def min_relevant(self) -> int | None:
+        """From which judgment on a passage is relevant; None between graders."""
+        scale = self.comparison.other.scale
+        return scale.strict if scale.named == "judgments" else None
 
-    def groups(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
-        """The labels of each group, ascending; a group may be empty."""
-        place = np.digitize(self.labels, self.cuts(layout))
-        return tuple(
-            tuple(label for label, at in zip(self.labels, place, strict=True) if at == group)
-            for group in range(len(self.cuts(layout)) + 1)
-        )
-
-
-def rating_scale(lowest: int, highest: int, min_rating: int, named: str = "labels") -> Scale:
-    """The scale of ratings: LENIENT is all above the lowest, STRICT `min_rating` and above."""
-    strict = max(lowest + 1, min(min_rating, highest))
-    labels = tuple(range(lowest, highest + 1))
-    return Scale(labels, lowest + 1, strict, (lowest + 1, strict), named)
-
-
-def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
-    """The scale of the judgments that occur, cut at the lowest relevant one; MERGE at 1 and 2."""
-    labels = tuple(np.unique(judged).tolist())
-    # where no judgment is above 1, MERGE has no three groups
-    merge = (1, min(2, max((*labels, 1))))
-    return Scale(labels, min_relevant, min_relevant, merge, JUDGMENTS)
+    @property
+    def title(self) -> str:
+        """Who is compared with whom, and which judgments are relevant."""
+        names = f"{self.comparison.rater.name} against {self.comparison.other.name}"
+        return names if self.min_relevant is None else f"{names} (relevant: {self.min_relevant}+)"
 
 
 @dataclass(frozen=True, slots=True)
-class Rater:
-    """Who rated, the labels of all units (MISSING where there is none), and their scale.
-
-    `key` is that of a grader; people have none.
-    """
+class Joint:
+    """Krippendorff's alpha of all graders together in one layout."""
 
     name: str
-    labels: Labels
-    scale: Scale
-    key: str | None = None
-
-    @property
-    def all_labels(self) -> str:
-        """What its labels are called in sentences: labels of anna, judgments."""
-        named = self.scale.named
-        return named if self.name.endswith(named) else f"{named} of {self.name}"
-
-
-class RowKappa(NamedTuple):
-    """Cohen's kappa of one row of a layout: its number, and that of the column it is paired with.
-
-    Both count groups in ascending order.
-    """
-
-    row: int
-    column: int
-    estimate: Estimate
-
-
-@dataclass(frozen=True)
-class RaterComparison:
-    """Two raters: `tables` is queries x labels of `rater` x labels of `other`, ascending.
-
-    `at_least` tells which of a passage's ratings the label is (None: there is but one), `unit`
-    what was rated.
-    """
-
-    rater: Rater
-    other: Rater
     at_least: int | None
-    tables: NDArray[np.int64]
-    unit: str = "passage"
+    layout: Layout
+    units: int
+    queries: int
+    estimates: Mapping[str, Estimate]
 
-    def counts(self, layout: Layout) -> NDArray[np.int64]:
-        """The table of a layout, [labels, labels of the other]."""
-        total: NDArray[np.int64] = self._grouped(layout).sum(axis=0)
-        return total
 
-    @cached_property
-    def units(self) -> int:
-        """Units that both have labelled."""
-        return int(self.tables.sum())
+def label_name(at_least: int | None) -> str:
+    """What the label of a passage is, in words."""
+    if at_least is None:
+        return "rating"
+    if at_least == 1:
+        return "best rating"
+    teens = at_least // 10 % 10 == 1
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(0 if teens else at_least % 10, "th")
+    return f"{at_least}{suffix} best rating"
 
-    @cached_property
-    def queries(self) -> int:
-        """Queries with such units."""
-        return int((self.tables.sum(axis=(1, 2)) > 0).sum())
 
-    def estimates(self, layout: Layout) -> Mapping[str, Estimate]:
-        """The statistics by name (see `stats.agreement.STATISTICS`), or why there are none."""
-        tables = self._grouped(layout)
-        reason = self._why_none(layout)
-        if reason:
-            return dict.fromkeys(STATISTICS, undefined(reason))
-        constant = self._constant(layout)
-        found: dict[str, Estimate] = {}
-        for name, statistic in STATISTICS.items():
-            if constant and name in KAPPAS:
-                found[name] = _of_constant(one(statistic, tables.sum(axis=0)), constant)
-            elif tables.shape[1] == 2 and name in SAME_IN_TWO:
-                found[name] = found[SAME_IN_TWO[name]]
-            else:
-                found[name] = clustered(tables, statistic)
+def confusion_table(block: AgreementBlock) -> Table:
+    """A confusion table as the papers print it: the best labels first, the one kappa once."""
+    comparison = block.comparison
+    rows = comparison.rater.scale.groups(block.layout)
+    columns = comparison.other.scale.groups(block.layout)
+    counts = comparison.counts(block.layout)[::-1, ::-1].tolist()
+    kappa = block.estimates["kappa"]
+    body: list[list[Value]] = [
+        [group_name(labels), *of_row, sum(of_row)]
+        for labels, of_row in zip(rows[::-1], counts, strict=True)
+    ]
+    heading: list[str | Column] = [block.layout, *map(group_name, columns[::-1]), "total"]
+    of_rows = {one.row: one for one in comparison.row_kappas(block.layout)}
+    if of_rows:
+        heading += [Column("kappa of the row", 2), "against"]
+        for row, cells in zip(range(len(body) - 1, -1, -1), body, strict=True):
+            one = of_rows.get(row)
+            cells += [one.estimate.value, group_name(columns[one.column])] if one else ["", ""]
+    if kappa.value is not None:
+        bounds = interval(kappa)
+        heading += [Column("Cohen's kappa", 2), Column("95% interval", 2)]
+        for number, cells in enumerate(body):
+            cells += ["", ""] if number else [kappa.value, bounds]
+    name = label_name(comparison.at_least)
+    caption = f"{block.layout}: {block.title}, label = {name}"
+    return Table.of(heading, body, caption, list(_why(kappa)))
+
+
+def statistics_table(found: Sequence[AgreementBlock]) -> Table:
+    """All statistics of one pair of raters: a row a label and layout.
+
+    With two categories weights change nothing, and their columns stay empty or away.
+    """
+    names = [name for name in NAMES if name not in SAME_IN_TWO or not all(map(_twofold, found))]
+    body: list[list[Value]] = [
+        [
+            label_name(block.comparison.at_least),
+            block.layout,
+            *(
+                ""
+                if _twofold(block) and name in SAME_IN_TWO
+                else with_interval(block.estimates[name])
+                for name in names
+            ),
+        ]
+        for block in found
+    ]
+    first = found[0]
+    queries = counted(first.comparison.queries, "query")
+    units = f"{counted(first.comparison.units, first.comparison.unit)} of {queries}"
+    return Table.of(
+        ["label", "layout", *(Column(NAMES[name], 2) for name in names)],
+        body,
+        f"Agreement of {first.title}: {units}",
+        list(dict.fromkeys([*_notes(found), INTERVALS])),
+    )
+
+
+def joint_table(found: Sequence[Joint]) -> Table:
+    """Krippendorff's alpha of all graders together: a row a label and layout."""
+    body: list[list[Value]] = []
+    notes: dict[str, None] = {}
+    for one in found:
+        values = [with_interval(estimate) for estimate in one.estimates.values()]
+        body.append([label_name(one.at_least), one.layout, one.units, *values])
+        reasons = {estimate.reason for estimate in one.estimates.values() if estimate.reason}
+        notes.update((f"{one.layout}: undefined, because {reason}.", None) for reason in reasons)
+    alphas = (Column(NAMES[name], 2) for name in ("alpha", "alpha_ordinal"))
+    columns: list[str | Column] = ["label", "layout", "passages", *alphas]
+    return Table.of(columns, body, f"Krippendorff's {found[0].name}", [*notes, INTERVALS])
+
+
+def tidy(
+    found: Sequence[AgreementBlock], joint: Sequence[Joint], notes: Sequence[str] = ()
+) -> Table:
+    """A row a statistic, with full precision and the reason where it is undefined."""
+    keyed: list[tuple[list[Value], tuple[int, int], Mapping[str, Estimate]]] = [
+        (_key(one), (one.comparison.units, one.comparison.queries), one.estimates) for one in found
+    ]
+    keyed += [
+        (
+            [one.name, None, None, None, one.at_least, None, one.layout],
+            (one.units, one.queries),
+            one.estimates,
+        )
+        for one in joint
+    ]
+    keyed += [
+        (_key(one), (one.comparison.units, one.comparison.queries), dict(_of_rows(one)))
+        for one in found
+    ]
+    rows: list[list[Value]] = [
+        [*key, name, one.value, one.low, one.high, *sizes, one.reason or one.no_interval]
+        for key, sizes, estimates in keyed
+        for name, one in estimates.items()
+    ]
+    return Table.of(TIDY, rows, "Agreement", notes)
+
+
+def _of_rows(block: AgreementBlock) -> Iterator[tuple[str, Estimate]]:
+    """The kappas of the rows, each named by its labels and the judgments they are paired with."""
+    comparison = block.comparison
+    labels, others = (
+        side.scale.groups(block.layout) for side in (comparison.rater, comparison.other)
+    )
+    for row, column, estimate in comparison.row_kappas(block.layout):
+        yield f"kappa {group_name(labels[row])} / {group_name(others[column])}", estimate
+
+
+def tidy_counts(found: Sequence[AgreementBlock]) -> Table:
+    """A row a cell of a confusion table."""
+    rows = [
+        [*_key(block), group_name(label), group_name(other), count]
+        for block in found
+        for label, of_row in zip(
+            block.comparison.rater.scale.groups(block.layout),
+            block.comparison.counts(block.layout).tolist(),
+            strict=True,
+        )
+        for other, count in zip(
+            block.comparison.other.scale.groups(block.layout), of_row, strict=True
+        )
+    ]
+    return Table.of(COUNTS, rows, "Confusion")
+
+
+def by_pair(found: Iterable[AgreementBlock]) -> Iterator[list[AgreementBlock]]:
+    """The blocks of each pair of raters, and of each cut of the judgments."""
+    groups: dict[str, list[AgreementBlock]] = {}
+    for block in found:
+        groups.setdefault(block.title, []).append(block)
+    yield from groups.values()
+
+
+def _key(block: AgreementBlock) -> list[Value]:
+    comparison = block.comparison
+    both = (comparison.rater, comparison.other)
+    names = [*(one.name for one in both), *(one.key for one in both)]
+    return [*names, comparison.at_least, block.min_relevant, block.layout]
+
+
+def _twofold(block: AgreementBlock) -> bool:
+    return len(block.comparison.rater.scale.cuts(block.layout)) == 1
+
+
+def _why(kappa: Estimate) -> Iterator[str]:
+    if kappa.value is None:
+        yield f"Cohen's kappa is undefined, because {kappa.reason}."
+    elif kappa.no_interval:
+        yield f"Cohen's kappa has no interval, because {kappa.no_interval}."
+
+
+def _notes(found: Sequence[AgreementBlock]) -> Iterator[str]:
+    """What is undefined or has no interval, and why; where the judgments are cut."""
+    labels: dict[str, dict[str, None]] = {}
+    for block in found:
+        for sentence in _gaps(block):
+            labels.setdefault(sentence, {})[label_name(block.comparison.at_least)] = None
+    every = len({block.comparison.at_least for block in found})
+    for sentence, names in labels.items():
+        where = "" if len(names) == every else f" ({', '.join(names)})"
+        yield f"{sentence}{where}."
+    if found[0].min_relevant is not None:
+        yield f"Judgments of {found[0].min_relevant} and more are relevant (--min-relevant)."
+
+
+def _gaps(block: AgreementBlock) -> Iterator[str]:
+    """What is undefined or without interval in a block."""
+    reasons: dict[str, list[str]] = {}
+    seen = {n: e for n, e in block.estimates.items() if not (_twofold(block) and n in SAME_IN_TWO)}
+    for name, one in seen.items():
+        if one.value is None:
+            reasons.setdefault(f"undefined, because {one.reason}", []).append(NAMES[name])
+        elif one.no_interval:
+            reasons.setdefault(f"no interval, because {one.no_interval}", []).append(NAMES[name])
+    for reason, names in reasons.items():
+        which = "" if len(names) == len(seen) else f", {', '.join(names)}"
+        yield f"{block.layout}{which}: {reason}"
+
+
+Against = Literal["judgments", "graders", "people"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Agreements(Result):
+    """What `find` found, and what to know when reading it.
+
+    `judged` are graders and qrels against judgments and qrels, `mutual` graders against each other,
+    `joint` all of them together, `people` people against graders and against each other. `bias` is
+    the check of each grader for a favoured system, where its passages are judged.
+    """
+
+    judged: tuple[AgreementBlock, ...] = ()
+    mutual: tuple[AgreementBlock, ...] = ()
+    joint: tuple[Joint, ...] = ()
+    people: tuple[AgreementBlock, ...] = ()
+    bias: tuple[GraderBias, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def tables(self, *, mutual_counts: bool = False) -> dict[str, Table]:
+        """Confusion tables and statistics, pair by pair; `mutual_counts`: of graders too."""
+        tables: list[Table] = []
+        for of_pair in by_pair(self.judged):
+            tables += [*map(confusion_table, of_pair), statistics_table(of_pair)]
+        for of_pair in by_pair(self.mutual):
+            tables += map(confusion_table, of_pair if mutual_counts else ())
+            tables.append(statistics_table(of_pair))
+        tables += [joint_table(self.joint)] if self.joint else []
+        for of_pair in by_pair(self.people):
+            tables += [*map(confusion_table, of_pair), statistics_table(of_pair)]
+        tables += [table for found in self.bias for table in found.tables().values()]
+        last = tables.pop() if tables else Table.of(["label", "layout"], [], "Agreement")
+        tables.append(replace(last, notes=(*last.notes, *self.notes)))
+        return {str(number): table for number, table in enumerate(tables, 1)}
+
+    def estimates(self) -> list[Estimate]:
+        """Every statistic of every comparison; none where nothing could be compared."""
+        found = [one.estimates for one in (*self.judged, *self.mutual, *self.people)]
+        found += [one.estimates for one in self.joint]
+        return [estimate for estimates in found for estimate in estimates.values()]
+
+    def records(self) -> dict[str, Table]:
+        """All counts, and all statistics, one a row."""
+        both = (*self.judged, *self.mutual, *self.people)
+        found = {"confusion": tidy_counts(both), "agreement": tidy(both, self.joint, self.notes)}
+        if self.bias:
+            tables = [one.records()["bias"] for one in self.bias]
+            rows = tuple(row for table in tables for row in table.rows)
+            notes = tuple(note for table in tables for note in table.notes)
+            found["bias"] = replace(tables[0], rows=rows, notes=notes)
         return found
 
-    def row_kappas(self, layout: Layout) -> tuple[RowKappa, ...]:
-        """Cohen's kappa of each row of GRADED and MERGE, as the papers print it beside judgments.
 
-        It is that of a 2 x 2 table: the labels of the row or not, against the judgments paired with
-        them or not. LENIENT and STRICT have one kappa alone, and graders among themselves none.
-        """
-        if self.other.scale.named != JUDGMENTS or not self.units:
-            return ()
-        if layout == "MERGE" and self._why_none(layout):
-            return ()
-        counts = self.counts(layout)
-        return tuple(
-            RowKappa(row, column, one(kappa, _one_against_rest(counts, row, column)))
-            for row, column in self._paired(layout)
-        )
+def find_agreements(
+    books: Sequence[Gradebook],
+    *,
+    people: Sequence[RaterComparison] = (),
+    qrels: Mapping[str, Iterable[Judgment]] | None = None,
+    at_least: Sequence[int] = DEFAULT_AT_LEAST,
+    min_rating: int | None = None,
+    min_relevant: Sequence[int] = (),
+    layouts: Sequence[str] = LAYOUTS,
+    against: Against | None = None,
+) -> Agreements:
+    """Agreement of graders with judgments and with each other, in one pass over their grades.
 
-    def _paired(self, layout: Layout) -> Iterator[tuple[int, int]]:
-        """Which group of judgments goes with each group of labels."""
-        rows, columns = self.rater.scale.groups(layout), self.other.scale.groups(layout)
-        if layout == "MERGE" or (layout == "GRADED" and rows == columns):
-            yield from zip(range(len(rows)), range(len(columns)), strict=False)
-        elif layout == "GRADED":
-            # the papers' program: STRICT labels with more than the least relevant judgment, other
-            # labels with that one, and the lowest with the lowest
-            labels = self.other.scale.labels
-            least = min(bisect_left(labels, self.other.scale.strict), len(labels) - 1)
-            strict = min(least + 1, len(labels) - 1)
-            for row, (label,) in enumerate(rows):
-                paired = strict if label >= self.rater.scale.strict else least
-                yield row, 0 if row == 0 else paired
-
-    def _grouped(self, layout: Layout) -> NDArray[np.int64]:
-        rows, columns = (
-            _membership(side.scale.labels, side.scale.groups(layout))
-            for side in (self.rater, self.other)
-        )
-        grouped: NDArray[np.int64] = rows @ self.tables @ columns.T
-        return grouped
-
-    def _why_none(self, layout: Layout) -> str:
-        """Why no statistic of a layout is defined; empty if they may be."""
-        if not self.units:
-            return self._nothing_in_common()
-        first, second = self.rater.scale, self.other.scale
-        alike = first.named == second.named
-        sides = [
-            (side.all_labels if alike else side.scale.named, side.scale)
-            for side in (self.rater, self.other)
-        ]
-        if layout == "GRADED" and first.labels != second.labels:
-            return ", ".join(f"{named} {scale.span}" for named, scale in sides)
-        for named, scale in sides:
-            if layout == "MERGE" and scale.merge[0] >= scale.merge[1]:
-                return f"{named} have no group between the lowest and the highest"
-        return ""
-
-    def _nothing_in_common(self) -> str:
-        for side in (self.rater, self.other):
-            if not (side.labels != MISSING).any():
-                return f"there are no {side.all_labels}"
-        return f"{self.rater.name} and {self.other.name} have no {self.unit}s in common"
-
-    def _constant(self, layout: Layout) -> str:
-        """Which side is constant, so that a kappa is 0 whatever the other side does."""
-        counts = self.counts(layout)
-        for axis, side in ((1, self.rater), (0, self.other)):
-            (used,) = np.nonzero(counts.sum(axis=axis))
-            if len(used) == 1:
-                group = group_name(side.scale.groups(layout)[int(used[0])])
-                return f"all {side.all_labels} are {group}"
-        return ""
-
-
-def _of_constant(found: Estimate, constant: str) -> Estimate:
-    """A kappa where one side is constant: 0, or undefined where the other is so too."""
-    if found.value is None:
-        return undefined(constant)
-    return Estimate(found.value, no_interval=constant)
-
-
-def _one_against_rest(counts: NDArray[np.int64], row: int, column: int) -> NDArray[np.int64]:
-    both = counts[row, column]
-    of_row, of_column = counts[row].sum(), counts[:, column].sum()
-    rest = counts.sum() - of_row - of_column + both
-    return np.array([[both, of_row - both], [of_column - both, rest]], np.int64)
-
-
-def group_name(labels: Sequence[int]) -> str:
-    """A group as the papers write it: 4+5."""
-    return "+".join(map(str, labels)) or "none"
-
-
-def compare(
-    rater: Rater,
-    other: Rater,
-    query: NDArray[np.intp],
-    queries: int,
-    at_least: int | None = None,
-    unit: str = "passage",
-) -> RaterComparison:
-    """Compare two raters; `query` gives the number of the query of each unit, from 0."""
-    rater, other = _on_one_scale(rater, other), _on_one_scale(other, rater)
-    both = (rater.labels != MISSING) & (other.labels != MISSING)
-    tables = confusions(
-        query[both],
-        queries,
-        rater.labels[both],
-        other.labels[both],
-        rater.scale.labels,
-        other.scale.labels,
-    )
-    return RaterComparison(rater, other, at_least, tables, unit)
-
-
-def joint_alpha(
-    raters: Sequence[Rater], query: NDArray[np.intp], queries: int, layout: Layout
-) -> tuple[int, int, Mapping[str, Estimate]]:
-    """Krippendorff's alpha of all raters together: (units, queries, estimates).
-
-    Units are those with two or more labels, queries those with such units.
-
-    In GRADED all of them must rate on one scale.
-    """
-    scales = {rater.scale.labels for rater in raters}
-    groups = len(raters[0].scale.cuts(layout)) + 1
-    reason = ""
-    if layout == "GRADED" and len(scales) > 1:
-        reason = "the graders rate on different scales"
-    elif layout == "MERGE" and any(r.scale.merge[0] >= r.scale.merge[1] for r in raters):
-        reason = "a grader has no group between the lowest and the highest"
-    placed = np.array([_place(rater, layout) for rater in raters])
-    shared = (placed != MISSING).sum(axis=0) > 1
-    sizes = int(shared.sum()), len(np.unique(query[shared]))
-    if not reason and not shared.any():
-        reason = "no two of them have labelled a passage in common"
-    names = ("alpha", "alpha_ordinal")
-    if reason:
-        return *sizes, dict.fromkeys(names, undefined(reason))
-    tables = [coincidences(placed[:, query == q], range(groups)) for q in range(queries)]
-    metrics: tuple[Metric, ...] = ("nominal", "ordinal")
-    found = [clustered(tables, alpha(metric)) for metric in metrics]
-    return *sizes, dict(zip(names, found, strict=True))
-
-
-def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
-    """The layouts of these names, in any case.
+    `people` are comparisons to stand beside them (see `agreement_people`). `qrels` are label files
+    by name: they are compared with graders, with judgments and with each other, and need no graders
+    (`find([], qrels={"a": ..., "b": ...})`). `at_least` says which of
+    a passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
+    default 4 of 0-5 and two thirds up any other scale; `min_relevant` the lowest relevant
+    judgment, by default 2 or the highest there is. `against` leaves the rest out.
 
     Raises:
-        InputError: There is no such layout.
+        InputError: There is no such layout or `against`, or a number is off the scale.
     """
-    found: list[Layout] = []
-    for name in layouts:
-        known = [layout for layout in LAYOUTS if layout == name.upper()]
-        if not known:
-            raise InputError(
-                f"there is no layout {name!r}", mend=f"Choose from {', '.join(LAYOUTS)}"
+    if against not in (None, *get_args(Against)):
+        raise InputError(
+            f"labels are not compared against {against!r}",
+            mend=f"Choose from {', '.join(get_args(Against))}",
+        )
+    if qrels and against not in (None, "judgments"):
+        raise InputError(
+            f"qrels are compared as judgments are, not against {against}",
+            mend="Leave out --against, or use --against judgments",
+        )
+    wanted = check_layouts(layouts)
+    check_min_rating(books, min_rating)
+    notes = list(dict.fromkeys(note for book in books for note in _book_notes(book)))
+    judged: tuple[AgreementBlock, ...] = ()
+    mutual: tuple[AgreementBlock, ...] = ()
+    joint: tuple[Joint, ...] = ()
+    bias: tuple[GraderBias, ...] = ()
+    if against in (None, "judgments"):
+        found = panel(books, at_least, judged=True)
+        judged = tuple(_judged(found, qrels or {}, min_rating, min_relevant, wanted))
+        bias = tuple(one for one in map(grader_bias, books) if one.is_compared and one.is_judged)
+        notes += _left_out(found) if len(found.query) or not qrels else ()
+    if against in (None, "graders") and len(books) > 1:
+        found = panel(books, at_least)
+        mutual = blocks(among_graders(found, min_rating), wanted)
+        joint = all_together(found, wanted, min_rating) if len(books) > 2 else ()
+    if judged or mutual:
+        notes += dict.fromkeys(note for book in books for note in _beyond(book, at_least))
+    if against == "graders" and len(books) < 2:
+        notes.append("Agreement of graders is undefined, because there is only one grader.")
+    decided = blocks(people, wanted)
+    if against == "people" and not decided:
+        notes.append("Agreement with people is undefined, because nobody has decided a cell.")
+    return Agreements(judged, mutual, joint, decided, bias, tuple(notes))
+
+
+def _judged(
+    found: RatedUnits,
+    qrels: Mapping[str, Iterable[Judgment]],
+    min_rating: int | None,
+    min_relevant: Sequence[int],
+    layouts: Sequence[Layout],
+) -> Iterator[AgreementBlock]:
+    """Graders against judgments, then whatever there is against qrels."""
+    cuts: Sequence[int | None] = tuple(dict.fromkeys(min_relevant)) or (None,)
+    if len(found.query):
+        check_min_relevant(found.judgments, min_relevant)
+        for cut in cuts:
+            yield from blocks(with_judgments(found, min_rating, cut), layouts)
+    files = {name: tuple(judgments) for name, judgments in qrels.items()}
+    for cut in cuts if files else ():
+        compared = with_qrels(found.books, files, found.at_least, min_rating, cut)
+        yield from blocks(compared, layouts)
+
+
+def blocks(
+    comparisons: Iterable[RaterComparison], layouts: Sequence[Layout]
+) -> tuple[AgreementBlock, ...]:
+    """Every comparison in every layout."""
+    return tuple(
+        AgreementBlock(c, layout, c.estimates(layout)) for c in comparisons for layout in layouts
+    )
+
+
+def all_together(
+    found: RatedUnits, layouts: Sequence[Layout], min_rating: int | None = None
+) -> tuple[Joint, ...]:
+    """All graders together, by each m-th best rating and in every layout."""
+    name = f"alpha of all {len(found.books)} graders"
+    return tuple(
+        Joint(name, at_least, layout, units, queries, estimates)
+        for m, at_least in ways(found, *found.books)
+        for raters in (found.raters(m, min_rating),)
+        for layout in layouts
+        for units, queries, estimates in (joint_alpha(raters, found.query, found.queries, layout),)
+    )
+
+
+def _book_notes(book: Gradebook) -> Iterator[str]:
+    if book.grader.is_draft:
+        yield "These are draft grades: good for trying things out, not for conclusions."
+    if book.left_out.cells:
+        yield f"{book.grader.name}: left out, as asked for: {describe_oversight(book.left_out)}."
+    if book.oversight.cells:
+        yield (
+            f"{book.grader.name}: labels rest on people's decisions, too "
+            f"({describe_oversight(book.oversight)}); --decisions without leaves them out."
+        )
+    yield from book.notes
+
+
+def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[str]:
+    """That no passage can have so many ratings."""
+    most = max((len(query.item_ids) for query in book.queries), default=0)
+    beyond = [label_name(m) for m in dict.fromkeys(at_least) if m > most]
+    if beyond and book.grader.kind != "query":
+        yield (
+            f"The {', '.join(beyond)} by {book.grader.name} is {book.grader.lowest} for every "
+            f"passage, because no query has more than {counted(most, 'item')} (--at-least)."
+        )
+
+
+def _left_out(found: RatedUnits) -> Iterator[str]:
+    """Judged passages without a label of some grader; that nothing is judged at all."""
+    judged = found.judgments != MISSING
+    if not judged.any():
+        yield "Agreement with judgments is undefined, because there are no judgments."
+    labels = found.labels[found.at_least[0]]
+    for book, of_grader in zip(found.books, labels, strict=True):
+        without = int((judged & (of_grader == MISSING)).sum())
+        if without:
+            yield (
+                f"{without} of {int(judged.sum())} judged passages have no grade by "
+                f"{book.grader.name} and are left out. {GRADE_JUDGED}."
             )
-        found += known
-    return tuple(dict.fromkeys(found))
-
-
-def _place(rater: Rater, layout: Layout) -> Labels:
-    placed: Labels = np.digitize(rater.labels, rater.scale.cuts(layout)).astype(np.int32)
-    placed[rater.labels == MISSING] = MISSING
-    return placed
-
-
-def _membership(labels: Sequence[int], groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    return np.array([[label in group for label in labels] for group in groups], np.int64)
-
-
-def _on_one_scale(rater: Rater, other: Rater) -> Rater:
-    """The rater with the other's labels, if those are its own and some that did not occur."""
-    mine, theirs = rater.scale.labels, other.scale.labels
-    if mine and theirs and mine[-1] == theirs[-1] and set(mine) < set(theirs):
-        cuts = rater.scale
-        scale = Scale(theirs, cuts.lenient, cuts.strict, cuts.merge, cuts.named)
-        return Rater(rater.name, rater.labels, scale)
-    return rater

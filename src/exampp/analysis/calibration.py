@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.calibration_tables import CalibrationFindings
 from exampp.errors import InputError
-from exampp.outside import check_whole, or_default
+from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import (
     Calibration,
     CalibrationBin,
@@ -25,19 +25,132 @@ from exampp.records.calibration import (
     CalibrationScore,
     FittedModel,
     Fold,
-    RatedBy,
+    SourceGrader,
 )
 from exampp.records.gradebook import MISSING, Gradebook, judged_without_grade
-from exampp.records.topics import relevant_from
+from exampp.records.inputs import relevance_threshold
 from exampp.records.wording import counted
-from exampp.stats.agreement import STATISTICS, confusions, kappa, one
-from exampp.stats.agreement_intervals import clustered
-from exampp.stats.calibration import at_least, expected_labels, fit_levels
-from exampp.stats.cut_points import best_cut_points, labels_by
-from exampp.stats.estimate import Estimate
-from exampp.stats.probabilities import SCORES, Scorer, reliability
+from exampp.results.page import Block, Folded, Notices, Section, Text
+from exampp.results.plots.figure import Figure
+from exampp.results.plots.lines import calibration_curve
+from exampp.results.result import Result, Table
+from exampp.sanitize import check_integer, or_default
+from exampp.stats.agreement import STATISTICS, clustered, confusions, kappa, statistic_of
+from exampp.stats.calibration import (
+    SCORES,
+    Scorer,
+    at_least,
+    best_cut_points,
+    expected_labels,
+    fit_levels,
+    labels_by,
+    reliability,
+)
+from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, check_draws, draw_queries
 from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
-from exampp.stats.resampling import LEVEL, MOST_DRAWS, check_draws, draw_queries
+
+_SCORES = ("score", "constant", "before", "calibrated", "low", "high")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CalibrationFindings(Result):
+    """A calibration, what it is worth on held-out queries, and what to know of it.
+
+    `confusion` is people's labels x labels that it gives (held out), in passages.
+    """
+
+    calibration: Calibration
+    confusion: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibration as a file, to label other passages with it."""
+        calibration_format.write(path, self.calibration)
+
+    def tables(self) -> Mapping[str, Table]:
+        """What it is worth, the reliability curve, and labels against people's."""
+        made = self.calibration
+        labels = [f"labelled {label}" for label in made.labels]
+        rows = zip(made.labels, self.confusion.tolist(), strict=True)
+        return {
+            "calibration": scores_table(made, self.notes),
+            "reliability": reliability_table(made),
+            "labels": Table.of(
+                ["people's label", *labels],
+                [[label, *counts] for label, counts in rows],
+                "Held-out passages by people's label and the calibrated one",
+            ),
+        }
+
+    def records(self) -> Mapping[str, Table]:
+        """The same at full precision, with where it comes from."""
+        made = self.calibration
+        origin = {
+            "model": made.model,
+            "graders": " ".join(one.key for one in made.sources),
+            "source": made.source,
+            "queries": made.queries,
+            "passages": made.passages,
+            "min_relevant": made.min_relevant,
+            "share_relevant": made.share_relevant,
+            "seed": made.seed,
+        }
+        scores = [
+            [*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores
+        ]
+        named = scores_table(made)
+        return {
+            **self.tables(),
+            "calibration": Table.of([*_SCORES, *origin], scores, named.caption, self.notes),
+        }
+
+
+def scores_table(made: Calibration, notes: tuple[str, ...] = ()) -> Table:
+    """What a calibration is worth, a row a score."""
+    columns = ["on held-out queries", *_SCORES[1:-2], "95% low", "high"]
+    rows = [[getattr(one, name) for name in _SCORES] for one in made.scores]
+    names = " and ".join(one.name for one in made.sources)
+    caption = (
+        f"Labels {made.labels[0]} to {made.labels[-1]} from the ratings of {names}: "
+        f"{made.model}, {made.passages:,} judged passages of {made.queries} queries"
+    )
+    return Table.of(columns, rows, caption, notes)
+
+
+def curve_figure(made: Calibration) -> Figure:
+    """The reliability curve."""
+    subtitle = f"{made.model}, {made.queries} queries of {made.source}, each held out once"
+    return calibration_curve(made.bins, made.min_relevant, subtitle=subtitle)
+
+
+def section(calibrations: Sequence[Calibration]) -> Section:
+    """The part of a report on the calibrations that there are."""
+    blocks: list[Block] = []
+    for made in calibrations:
+        blocks += [Text(made.said()), scores_table(made), curve_figure(made)]
+        blocks.append(Folded("The reliability curve as a table", reliability_table(made)))
+    return Section.of("calibration", "Labels calibrated to people's judgments", blocks)
+
+
+def findings_section(found: CalibrationFindings) -> Section:
+    """What a calibration would be worth, before there is one."""
+    tables = dict(found.tables())
+    scores = tables.pop("calibration")
+    blocks: list[Block] = [
+        Notices(scores.notes, "note"),
+        replace(scores, notes=()),
+        curve_figure(found.calibration),
+        *(Folded(table.caption, table) for table in tables.values()),
+    ]
+    return Section("calibration", "Do ratings tell what people would judge?", tuple(blocks))
+
+
+def reliability_table(made: Calibration) -> Table:
+    """The reliability curve: of a calibrated bin both shares are alike."""
+    caption = f"Reliability: held-out passages by their probability of {made.min_relevant} or more"
+    rows = [[one.passages, one.predicted, one.observed] for one in made.bins]
+    return Table.of(["passages", "mean probability", "share people judged so"], rows, caption)
+
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -67,7 +180,7 @@ class CalibrationSettings:
         if self.model not in MODELS:
             known = " or ".join(MODELS)
             raise InputError(f"there is no model {self.model!r}", mend=f"Give {known}")
-        check_whole("folds", self.folds, 2, MOST_DRAWS)
+        check_integer("folds", self.folds, 2, MOST_DRAWS)
         check_draws(self.samples, self.seed)
 
 
@@ -127,7 +240,7 @@ class _Judged:
     labels: Labels
 
     @classmethod
-    def of(cls, found: Iterable[RatedPassages], sources: Sequence[RatedBy]) -> _Judged:
+    def of(cls, found: Iterable[RatedPassages], sources: Sequence[SourceGrader]) -> _Judged:
         queries = [
             (one, one.judgments != MISSING) for one in found if (one.judgments != MISSING).any()
         ]
@@ -181,7 +294,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
         )
     least = settings.min_relevant
     if least is None:
-        least = relevant_from(None, data.known[-1])
+        least = relevance_threshold(None, data.known[-1])
         # judgments that are all relevant are told apart by their next label
         least = least if least > data.known[0] else data.known[1]
     if not data.known[0] < least <= data.known[-1]:
@@ -198,7 +311,7 @@ class _Trained:
     """One training: the models without each fold, and what they say of the fold."""
 
     data: _Judged
-    sources: tuple[RatedBy, ...]
+    sources: tuple[SourceGrader, ...]
     settings: CalibrationSettings
     min_relevant: int
     source: str
@@ -289,7 +402,7 @@ class _Trained:
         """Cohen's kappa of held-out labels with people's; NaN where it is undefined."""
         size = len(self.data.known)
         table = np.bincount(self.codes * size + self.given, minlength=size**2)
-        found = one(kappa, table.reshape(size, size)).value
+        found = statistic_of(kappa, table.reshape(size, size)).value
         return np.nan if found is None else found
 
     def findings(self, books: Sequence[Gradebook]) -> CalibrationFindings:

@@ -18,12 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.evaluate.values import Mean, mean_of
-from exampp.records.cited import CitedSentence, read_sentence
+from exampp.measures.values import Mean, mean_of
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.inputs import CitedSentence, read_sentence
 from exampp.records.wording import counted
-from exampp.report.result import Result
-from exampp.report.table import Table
+from exampp.results.result import Result, Table
 
 PARTIAL = 0.5
 

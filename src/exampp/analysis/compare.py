@@ -9,44 +9,495 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from exampp.analysis import compare_tables
-from exampp.analysis.compare_items import (
-    ORDER,
-    BestPassage,
-    PairedItem,
-    Quote,
-    cell,
-    has_missing,
-    paired_items,
-)
-from exampp.analysis.compare_records import (
-    ComparedTexts,
-    CoverChange,
-    Move,
-    QueryDifference,
-    SystemDifference,
-)
-from exampp.analysis.compare_tables import QueryComparison
+from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded
 from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
-from exampp.evaluate.board import MeasureColumn
-from exampp.evaluate.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
-from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import evaluate
-from exampp.evaluate.measure import Measure, as_measures
-from exampp.outside import check_whole
+from exampp.measures.board import PROVENANCE, Leaderboard, MeasureColumn, caption, provenance_values
+from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
+from exampp.measures.leaderboard import evaluate, missing_prerequisite
+from exampp.measures.names import Measure, as_measures, heading
+from exampp.measures.values import Mean
 from exampp.prompts import answer_text, load, names
-from exampp.prompts.declaration import suggest
-from exampp.prompts.spans import best_span
-from exampp.records.decisions import effective
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import MISSING, Gradebook
-from exampp.report.result import Result
-from exampp.report.table import Table
-from exampp.stats.significance import PERMUTATIONS, compare_pairs
+from exampp.prompts.prompt import suggest
+from exampp.prompts.words import best_span
+from exampp.records.decisions import effective_decision
+from exampp.records.gradebook import MISSING, Dossier, Gradebook
+from exampp.records.wording import counted
+from exampp.results.result import Result, Table
+from exampp.results.view import Column, Value
+from exampp.sanitize import check_integer
+from exampp.stats.estimate import LEVEL
+from exampp.stats.significance import PERMUTATIONS, Pair, compare_pairs
+
+CoveredBy = Literal["second", "first", "unknown", "both", "neither"]
+ORDER: tuple[CoveredBy, ...] = ("second", "first", "unknown", "both", "neither")
+"""In which order items are shown: those first that make the difference."""
+
+
+class Quote(NamedTuple):
+    """What a passage says of an item: the answer taken from it, or its closest sentence.
+
+    `source` is "answer", "sentence", or "" where there is nothing to quote.
+    """
+
+    item: str
+    text: str
+    source: str
+
+
+NO_QUOTE = Quote("", "", "")
+
+
+class BestPassage(NamedTuple):
+    """The best rated passage of a system for an item, the first of equals; ranks are from 1."""
+
+    passage_id: str
+    rank: int
+    rating: int
+    quote: Quote = NO_QUOTE
+
+
+@dataclass(frozen=True, slots=True)
+class PairedItem:
+    """An item as two systems cover it; None where no passage of a system has a grade for it.
+
+    `covered_by` is unknown where a cell without a grade could change it.
+    `exam_id` is the query, or `query/subtopic` where these are separate exams. `weight` is the
+    item's share of its bank.
+    """
+
+    exam_id: str
+    item_id: str
+    text: str
+    weight: float
+    covered_by: CoveredBy
+    first: BestPassage | None
+    second: BestPassage | None
+
+
+def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem]:
+    """The items of an exam that two systems sat, without texts; items of weight 0 are none."""
+    query = exam.query
+    weights = query.weights[exam.items]
+    for at in np.flatnonzero(weights > 0).tolist():
+        item = int(exam.items[at])
+        first, second = (_best(exam, read, item, k) for read in exam.passages)
+        open_ends = tuple(bool(has_missing(exam, read, item, k)) for read in exam.passages)
+        yield PairedItem(
+            exam_id=exam.exam_id,
+            item_id=query.item_ids[item],
+            text="",
+            weight=float(weights[at] / weights.sum()),
+            covered_by=_covered_by((first, second), open_ends, threshold),
+            first=first,
+            second=second,
+        )
+
+
+def has_missing(
+    exam: QueryExam, read: Indices | None, items: int | NDArray[np.integer[Any]], k: int
+) -> NDArray[np.bool_]:
+    """Whether a system's first k passages have a cell without a grade, for one item or several."""
+    passages = np.empty(0, np.int32) if read is None else read[:k]
+    missing: NDArray[np.bool_] = (exam.query.ratings[passages][:, items] == MISSING).any(axis=0)
+    return missing
+
+
+def _best(exam: QueryExam, read: Indices | None, item: int, k: int) -> BestPassage | None:
+    passages = np.empty(0, np.int32) if read is None else read[:k]
+    ratings = exam.query.ratings[passages, item]
+    if not (ratings != MISSING).any():
+        return None
+    at = int(ratings.argmax())
+    return BestPassage(exam.query.passage_ids[passages[at]], at + 1, int(ratings[at]))
+
+
+def _covered_by(
+    best: Sequence[BestPassage | None], missing: Sequence[bool], threshold: int
+) -> CoveredBy:
+    covers = tuple(one is not None and one.rating >= threshold for one in best)
+    if any(open_end and not one for one, open_end in zip(covers, missing, strict=True)):
+        return "unknown"
+    found: Mapping[tuple[bool, ...], CoveredBy] = {
+        (False, True): "second",
+        (True, False): "first",
+        (True, True): "both",
+        (False, False): "neither",
+    }
+    return found[covers]
+
+
+def cell(dossier: Dossier, item_id: str, passage_id: str) -> tuple[int, int] | None:
+    """The passage and the item of a dossier by number; None where it does not know one of them."""
+    items, passages = dossier.grades.item_ids, dossier.grades.passage_ids
+    if item_id not in items or passage_id not in passages:
+        return None
+    return passages.index(passage_id), items.index(item_id)
+
+
+Move = Literal["gained", "lost", "unknown gain", "unknown loss"]
+"""The last two: the other system has a cell without a grade, and may cover the item too."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoverChange:
+    """An item that one of the two systems covers and the other does not.
+
+    `passage_id` is the first passage that covers it, at `rank` (from 1) of the system that gains
+    or loses it, with its `rating`; `other_best` is the best rating that the other system reaches
+    (None: no passage of it has a grade for the item). `weight` is the item's share of its bank;
+    `exam_id` is the query, or `query/subtopic` where these are separate exams.
+    """
+
+    query_id: str
+    exam_id: str
+    item_id: str
+    move: Move
+    passage_id: str
+    rank: int
+    rating: int
+    other_best: int | None
+    weight: float
+
+
+class ComparedTexts(NamedTuple):
+    """The texts of a comparison: what queries ask, and what passages say, by change."""
+
+    queries: dict[str, str]
+    quotes: dict[CoverChange, Quote]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDifference:
+    """One query: values of both systems and their difference (None where it does not count)."""
+
+    query_id: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    gained: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class SystemDifference:
+    """Two systems under one measure; `pair.difference` is second - first.
+
+    `queries` go from the largest difference to the smallest, `changes` by query in that order.
+    `board` is the leaderboard that the difference is taken from.
+    """
+
+    first: str
+    second: str
+    column: MeasureColumn
+    threshold: int
+    k: int
+    means: tuple[Mean, Mean]
+    pair: Pair
+    queries: tuple[QueryDifference, ...]
+    changes: tuple[CoverChange, ...]
+    items: int
+    board: Leaderboard
+
+    @property
+    def queries_won(self) -> tuple[int, int, int] | None:
+        """On how many queries the second is better, as good, and worse; None: undefined."""
+        pair = self.pair
+        if pair.won is None or pair.lost is None:
+            return None
+        better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
+        return better, pair.queries - better - worse, worse
+
+
+_P = Column("p", 5)
+_TITLE = 80
+"""Characters of a query's text above its items."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class QueryComparison(Result):
+    """Two systems on one query: an item that only the second covers comes first.
+
+    Items are covered by a passage among the first `k` that is rated `threshold` or better.
+    """
+
+    query_id: str
+    query_text: str
+    first: str
+    second: str
+    threshold: int
+    k: int
+    items: tuple[PairedItem, ...]
+
+    def count(self, covered_by: CoveredBy) -> int:
+        """How many items are covered so."""
+        return sum(item.covered_by == covered_by for item in self.items)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Two rows an item, one a system, with whole quotes."""
+        return {"items": paired(self, for_people=True)}
+
+    def records(self) -> Mapping[str, Table]:
+        """The same with ids."""
+        return {"items": paired(self, for_people=False)}
+
+
+def total(found: SystemDifference) -> Table:
+    """One row: both means, the difference with its paired interval, p-value, queries won."""
+    pair = found.pair
+    difference = pair.difference
+    row: list[Value] = [
+        _name(found),
+        found.means[0].mean,
+        found.means[1].mean,
+        difference.value,
+        difference.low,
+        difference.high,
+        pair.p,
+        pair.effect.value,
+        pair.queries,
+        *_counts(found),
+    ]
+    columns: list[str | Column] = [
+        "measure",
+        found.first,
+        found.second,
+        "difference",
+        "95% low",
+        "high",
+        _P,
+        "d_z",
+        "queries",
+        "better",
+        "worse",
+        "equal",
+    ]
+    columns += [Column(name, for_machines=True) for name in PROVENANCE]
+    row += provenance_values(found.board)
+    title = f"{found.second} compared with {found.first}, {caption(found.board)}"
+    return Table.of(columns, [row], title, [*found.board.notes, *_notes(found)])
+
+
+def verdict(found: SystemDifference, alpha: float = 0.05) -> str:
+    """What the comparison says, in one sentence: which is better, and whether it can be told."""
+    pair, (first, second) = found.pair, (found.first, found.second)
+    difference = pair.difference.value
+    if difference is None or pair.p is None:
+        reason = pair.difference.reason or "fewer than 2 queries count for both systems"
+        return f"Whether {second} or {first} is better is undefined, because {reason}."
+    if difference == 0:
+        same = " and returned the same passages" * (pair.difference.high == 0)
+        return f"{second} and {first} have the same mean{same}."
+    more = "more" if difference > 0 else "less"
+    here = counted(pair.queries, "query")
+    if pair.p_mean is not None and pair.p_mean <= alpha:
+        told = f"; the interval shows it {OVER_ALL}"
+    elif pair.p <= alpha:
+        told = f"; they do not behave alike, but {here} do not show which has the higher mean"
+    else:
+        told = "; the test does not show that they behave differently"
+    return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first} on {here}{told}."
+
+
+def by_query(found: SystemDifference, texts: Mapping[str, str], width: int | None = None) -> Table:
+    """A row a query, the largest difference first; texts of `width` characters at most."""
+    rows = [
+        [
+            query.query_id,
+            shorten(texts.get(query.query_id, ""), width),
+            query.first,
+            query.second,
+            query.difference,
+            query.gained,
+            query.lost,
+        ]
+        for query in found.queries
+    ]
+    columns = ["query_id", "query", found.first, found.second, "difference", "gained", "lost"]
+    return Table.of(columns, rows, f"{_name(found)} by query, largest differences first")
+
+
+def by_item(found: SystemDifference, texts: ComparedTexts, width: int | None = None) -> Table:
+    """A row an item gained or lost, query by query.
+
+    Texts have `width` characters at most; then the query's text stands in for ids of items, and
+    the notes say what all quotes are.
+    """
+    made = [
+        _item_row(change, texts.quotes.get(change, NO_QUOTE), width) for change in found.changes
+    ]
+    sources = {texts.quotes.get(change, NO_QUOTE).source for change in found.changes}
+    names = list(_ITEM_COLUMNS)
+    notes = []
+    if width is not None:
+        names.remove("item_id")
+        for row in made:
+            query_id = str(row["query_id"])
+            row["query_id"] = _titled(query_id, texts.queries.get(query_id, ""))
+        if len(sources - {""}) == 1:
+            names.remove("quoted")
+            notes.append(_QUOTED[min(sources - {""})])
+    if "" in sources:
+        silent = sum(not texts.quotes.get(change, NO_QUOTE).source for change in found.changes)
+        notes.append(
+            f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
+            "not known, or they have no word in common. A graded file knows items by their ids "
+            "alone: name a bank."
+        )
+    return Table.of(
+        names,
+        [[row[name] for name in names] for row in made],
+        f"Items that {found.second} gains or loses in its first {counted(found.k, 'passage')}, "
+        f"rated {found.threshold} or better",
+        notes,
+        grouped=width is not None,
+    )
+
+
+def paired(found: QueryComparison, *, for_people: bool) -> Table:
+    """Two rows an item, one a system: its best passage for it, with the whole quote."""
+    rows: list[list[Value]] = []
+    for item in found.items:
+        covers = _COVERED_BY[item.covered_by].format(first=found.first, second=found.second)
+        for system, best in ((found.first, item.first), (found.second, item.second)):
+            rows.append(_paired_row(item, covers, system, best))
+    columns = ["item", "item_id", "covered_by", "system", "rank", "rating", "passage_id"]
+    columns += ["quote", "quoted"]
+    kept = [at for at, name in enumerate(columns) if not (for_people and name in _FOR_MACHINES)]
+    if for_people:
+        for row in rows:
+            row[0] = f"{row[0]} ({row[2]})"
+    query = _titled(found.query_id, found.query_text)
+    notes = [
+        f"Covered is an item by a passage among the first {found.k} that is rated "
+        f"{found.threshold} or better; of each system the best rated passage is shown.",
+        f"Only {found.second} covers {found.count('second')} of "
+        f"{counted(len(found.items), 'item')}, only {found.first} {found.count('first')}, "
+        f"both {found.count('both')}, neither {found.count('neither')}.",
+    ]
+    if unknown := found.count("unknown"):
+        notes.append(f"{counted(unknown, 'item')} unknown: {_NO_GRADE}.")
+    return Table.of(
+        [columns[at] for at in kept],
+        [[row[at] for at in kept] for row in rows],
+        f"{found.second} compared with {found.first} on {query}, item by item",
+        notes,
+        grouped=for_people,
+    )
+
+
+_NO_GRADE = "a cell of a system that does not cover them has no grade"
+_FOR_MACHINES = ("item_id", "covered_by", "quoted")
+_COVERED_BY: Mapping[CoveredBy, str] = {
+    "second": "only {second}",
+    "first": "only {first}",
+    "unknown": "unknown",
+    "both": "both",
+    "neither": "neither",
+}
+
+
+def _paired_row(
+    item: PairedItem, covers: str, system: str, best: BestPassage | None
+) -> list[Value]:
+    named: list[Value] = [shorten(item.text or item.item_id, None), item.item_id, covers, system]
+    if best is None:
+        return [*named, None, None, None, "", None]
+    quote = best.quote
+    return [
+        *named,
+        *(best.rank, best.rating, best.passage_id),
+        *(shorten(quote.text, None), quote.source or None),
+    ]
+
+
+_ITEM_COLUMNS = (
+    *("query_id", "item_id", "item", "change", "passage_id", "rank", "rating", "other_best"),
+    *("quote", "quoted"),
+)
+_QUOTED = {
+    "answer": "Quotes are the answers that the grader took from the passages.",
+    "sentence": "Quotes are the sentences of the passages that come closest to the items.",
+}
+
+
+def _item_row(change: CoverChange, quote: Quote, width: int | None) -> dict[str, Value]:
+    return {
+        "query_id": change.query_id,
+        "item_id": change.item_id,
+        "item": shorten(quote.item or change.item_id, width),
+        "change": change.move,
+        "passage_id": change.passage_id,
+        "rank": change.rank,
+        "rating": change.rating,
+        "other_best": change.other_best,
+        "quote": shorten(quote.text, width),
+        "quoted": quote.source or None,
+    }
+
+
+def _titled(query_id: str, text: str) -> str:
+    return f"{query_id} {shorten(text, _TITLE)}".rstrip()
+
+
+def shorten(text: str, width: int | None) -> str:
+    """The text in one line, cut to a width if there is one."""
+    line = " ".join(text.split())
+    if width is None or len(line) <= width:
+        return line
+    return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _name(found: SystemDifference) -> str:
+    return heading(str(found.column.measure), found.column.min_rating)
+
+
+def _counts(found: SystemDifference) -> tuple[Value, Value, Value]:
+    """Queries on which the second is better, worse, and as good."""
+    if found.queries_won is None:
+        return None, None, None
+    better, equal, worse = found.queries_won
+    return better, worse, equal
+
+
+def _notes(found: SystemDifference) -> Iterator[str]:
+    moves = [change.move for change in found.changes]
+    gained, lost = moves.count("gained"), moves.count("lost")
+    yield (
+        f"{found.second} covers {counted(gained, 'item')} that {found.first} does not, and lacks "
+        f"{lost} that it covers, of {found.items} (first {counted(found.k, 'passage')}, rated "
+        f"{found.threshold} or better)."
+    )
+    if unknown := len(moves) - gained - lost:
+        yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
+    pair = found.pair
+    exact = "all sign patterns" if pair.exact else "random sign patterns"
+    how = "Gaffke's limits" if found.column.value_range else "Student's: no range is known"
+    yield (
+        f"The interval is that of the mean difference {OVER_ALL} ({how}), p that of the paired "
+        f"randomisation test ({exact}), two-sided. {ALIKE}"
+    )
+    if found.column.value_range and pair.queries:
+        yield f"{not_excluded(pair.queries, LEVEL)}."
+    yield from added_up(found.column.measure)
+    uncounted = sum(query.difference is None for query in found.queries)
+    if uncounted:
+        yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."
+    for what, reason in (
+        ("The difference", pair.difference.reason),
+        ("The interval of the difference", pair.difference.no_interval),
+        ("The effect size d_z", pair.effect.reason),
+    ):
+        if reason:
+            yield f"{what} is undefined, because {reason}."
+    if pair.p is None:
+        yield "p is undefined, because fewer than 2 queries count for both systems."
+
 
 ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
 """Reads the texts and grades of some queries."""
@@ -103,11 +554,11 @@ class SystemComparison(Result, SystemDifference):
         known = {query.query_id for query in self.book.queries}
         named = [*(one.query_id for one in shown.changes), *(one.query_id for one in shown.queries)]
         ids = [query_id for query_id in dict.fromkeys(named) if query_id in known]
-        texts = said(shown.changes, self.read(ids))
+        texts = quoted_texts(shown.changes, self.read(ids))
         return {
-            "total": compare_tables.total(self),
-            "queries": compare_tables.by_query(shown, texts.queries, width),
-            "items": compare_tables.by_item(shown, texts, width),
+            "total": total(self),
+            "queries": by_query(shown, texts.queries, width),
+            "items": by_item(shown, texts, width),
         }
 
     def records(self) -> dict[str, Table]:
@@ -144,7 +595,7 @@ def compare(
         InputError: There is no such system, the two are the same, a number makes no sense, or `k`
             is not the cutoff of the measure; there are no queries, items, grades or rankings.
     """
-    if missing := lacking(gradebook):
+    if missing := missing_prerequisite(gradebook):
         raise InputError(missing.cause, mend=missing.mend)
     asked = as_measures([measure])[0]
     if asked.weights:
@@ -158,13 +609,13 @@ def compare(
             mend=f"Leave out k, or ask for {asked.name}@{k}",
         )
     k = asked.cutoff or (20 if k is None else k)
-    check_whole("k", k, 1)
+    check_integer("k", k, 1)
     asked = asked.cut(k) if asked.kind.cover else asked
     threshold = gradebook.grader.threshold(min_rating)
     board = evaluate(gradebook, [asked], [threshold], subtopics=subtopics)
     column = board.columns[0]
     rows = [_row(gradebook.systems, name) for name in (first, second)]
-    check_whole("the seed", seed, 0)
+    check_integer("the seed", seed, 0)
     if first == second:
         raise InputError(f"{first!r} is compared with itself", mend="Name two systems")
     values, counts = column.values.values[rows], column.values.counts[rows]
@@ -225,7 +676,7 @@ def item_changes(
         yield from _moved(exam, ("lost", "unknown loss"), before, after, threshold)
 
 
-def said(changes: Iterable[CoverChange], dossiers: Iterable[Dossier]) -> ComparedTexts:
+def quoted_texts(changes: Iterable[CoverChange], dossiers: Iterable[Dossier]) -> ComparedTexts:
     """The texts behind some changes; what no dossier knows is left out."""
     wanted: dict[str, list[CoverChange]] = {}
     for change in changes:
@@ -250,7 +701,7 @@ def quote(dossier: Dossier, passage: int, item: int) -> Quote:
     asked = dossier.items[item]
     answer = (
         ""
-        if effective(dossier.decisions.get((passage, item), ()))
+        if effective_decision(dossier.decisions.get((passage, item), ()))
         else _answer(dossier, passage, item)
     )
     if answer:

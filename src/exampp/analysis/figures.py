@@ -9,19 +9,19 @@ from dataclasses import replace
 import numpy as np
 
 from exampp.analysis.significance import Significance
-from exampp.evaluate.board import Leaderboard, MeasureColumn, heading
-from exampp.evaluate.cover import cover, longest_sitting
-from exampp.evaluate.exams import SubtopicChoice
-from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
-from exampp.evaluate.values import error_bar
 from exampp.formats.leaderboards import ranks_of
+from exampp.measures.board import Leaderboard, MeasureColumn
+from exampp.measures.cover import cover, longest_ranking
+from exampp.measures.exams import SubtopicChoice
+from exampp.measures.names import heading
+from exampp.measures.qrels import Labelling, graded_passages, label_passages
+from exampp.measures.values import error_bar
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.report.plots import curves, distributions, heatmap, methods, scatter
-from exampp.report.plots import leaderboard as dots
-from exampp.report.plots.axis import Spread
-from exampp.report.plots.figure import Figure
-from exampp.report.table import Column as Field
-from exampp.report.table import Table, Value
+from exampp.results.plots import distributions, dots, heatmap, lines
+from exampp.results.plots.figure import Figure, Spread
+from exampp.results.result import Table
+from exampp.results.view import Column as Field
+from exampp.results.view import Value
 
 DEPTH = 20
 _DECIMALS = 10
@@ -78,12 +78,12 @@ def methods_figure(
     """
     if official is None:
         by = f"their {next(iter(found), '')}"
-        drawn = methods.methods(found, systems, ordered_by=by)
+        drawn = dots.methods(found, systems, ordered_by=by)
     else:
         both = [system for system in official if system in set(systems)]
         order = sorted(both, key=lambda system: (-official[system], system))
         spread = [Spread(system, official[system]) for system in order]
-        drawn = methods.methods(found, order, official=("official", spread))
+        drawn = dots.methods(found, order, official=("official", spread))
     return replace(drawn, draft=draft)
 
 
@@ -106,8 +106,8 @@ def scatter_figure(
     places = _DECIMALS if decimals is None else decimals
     ours = ranks_of({system: round(scores[system], places) for system in both})
     theirs = ranks_of({system: -official[system] for system in both})
-    points = [scatter.RankPair(system, theirs[system], ours[system]) for system in both]
-    drawn = scatter.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
+    points = [lines.RankPair(system, theirs[system], ours[system]) for system in both]
+    drawn = lines.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
     return _of(board, drawn)
 
 
@@ -163,7 +163,7 @@ def curves_figure(
     found: dict[str, list[float]] = {system: [] for system in book.systems}
     ceiling = None
     # past the end of the longest ranking a curve stays where it is
-    deepest = min(depth, longest_sitting(book, subtopics))
+    deepest = min(depth, longest_ranking(book, subtopics))
     for k in range(1, deepest + 1):
         result = cover(book, [min_rating], k=k, subtopics=subtopics)
         for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
@@ -173,7 +173,7 @@ def curves_figure(
     name = heading("Cover@k", min_rating)
     flat = depth - deepest
     found = {system: curve + curve[-1:] * flat for system, curve in found.items() if curve}
-    drawn = curves.curves(found, name, ceiling=ceiling, subtitle="Mean over all queries")
+    drawn = lines.curves(found, name, ceiling=ceiling, subtitle="Mean over all queries")
     return _of(book, drawn)
 
 

@@ -19,28 +19,330 @@ grows with their number. `benchmarks/statements.py` measures both.
 from __future__ import annotations
 
 import math
+import operator
+import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
+from xml.etree import ElementTree
 
 import numpy as np
 
-from exampp.analysis.gate_result import GateResult, GateRow, Verdict
 from exampp.analysis.grader_bias import grader_bias
-from exampp.analysis.requirements import Requirement
+from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard, MeasureColumn, whose
-from exampp.evaluate.cover import OVERALL
-from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import evaluate_gradebook
-from exampp.evaluate.measure import Measure, as_measures
 from exampp.formats.per_query import QueryScore
-from exampp.outside import or_default
+from exampp.measures.board import Leaderboard, MeasureColumn, describe_source
+from exampp.measures.cover import OVERALL
+from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
+from exampp.measures.names import Measure, as_measures
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
+from exampp.results.result import Result, Table
+from exampp.results.view import Bounded, Value, readable
+from exampp.sanitize import or_default
 from exampp.stats.estimate import Estimate
-from exampp.stats.means import mean_test
+from exampp.stats.means import mean_test, queries_for
 from exampp.stats.significance import paired_differences
+
+# What a gate requires: a measure against a number, or against a baseline with a margin.
+#
+# Cover@20>=0.7 nDCG@10>=baseline-0.02 P(rel=2)@10>baseline
+
+
+DEFAULT_MEASURE = "Cover@20"
+_HOLDS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_FORM = re.compile(
+    rf"\s*([^<>]+?)\s*(>=|<=|>|<)\s*"
+    rf"(?:({_NUMBER})|baseline\s*(?:([+-])\s*({_NUMBER}))?)\s*"
+)
+_DIGITS = 10
+"""Decimals that are compared: beyond them is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """The mean of `measure` must be on one side of `bound`.
+
+    `relative`: what must be so is its difference to the baseline, on the same queries.
+    """
+
+    measure: str
+    sign: str
+    bound: float
+    relative: bool = False
+
+    def __str__(self) -> str:
+        if not self.relative:
+            return f"{self.measure}{self.sign}{self.bound:g}"
+        return f"{self.measure}{self.sign}baseline{f'{self.bound:+g}' if self.bound else ''}"
+
+    def holds(self, value: float) -> bool:
+        """Whether it holds of a mean, or of a difference to the baseline."""
+        return bool(_HOLDS[self.sign](round(value - self.bound, _DIGITS), 0))
+
+    def fewest_queries(self, level: float) -> int | None:
+        """Return how many queries it takes to meet this; None where that depends on the values.
+
+        Of a number this counts with ideal values on every query, of a margin with no change.
+        """
+        margin = abs(self.bound)
+        if self.relative and not self.holds(0.0):
+            return None
+        if not self.relative and self.sign.startswith(">"):
+            margin = 1 - margin
+        return queries_for(margin, level) if 0 < margin < 1 else None
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Read a requirement from its text. Raises InputError for what is none."""
+    found = _FORM.fullmatch(text.replace("\u2265", ">=").replace("\u2264", "<="))
+    if found is None:
+        raise InputError(
+            f"{text!r} is no requirement",
+            mend="Write MEASURE>=NUMBER or MEASURE>=baseline-MARGIN, such as Cover@20>=0.7",
+        )
+    measure, sign, number, side, distance = found.groups()
+    if number is not None:
+        return Requirement(measure.strip(), sign, float(number))
+    bound = float(f"{side}1") * float(distance) if side else 0.0
+    return Requirement(measure.strip(), sign, bound, relative=True)
+
+
+def required(
+    texts: Sequence[str], margin: float | None, *, baseline: bool
+) -> tuple[Requirement, ...]:
+    """The requirements, each once; with a baseline every measure must be no worse than that.
+
+    `margin` is by how much a mean may be lower than the baseline's where no requirement says it.
+
+    Raises:
+        InputError: Nothing is required, a text is no requirement, a margin is missing, makes no
+            sense or changes nothing.
+    """
+    if margin is not None and not (margin >= 0 and math.isfinite(margin)):
+        raise InputError(f"the margin must be 0 or more, not {margin}")
+    named = list(dict.fromkeys(map(parse_requirement, texts)))
+    if not named and not baseline:
+        raise InputError(
+            "nothing is required", mend='Say what must hold, such as --require "Cover@20>=0.7"'
+        )
+    compared = {one.measure for one in named if one.relative}
+    left = dict.fromkeys(one.measure for one in named) if named else [DEFAULT_MEASURE]
+    open_ = [measure for measure in left if measure not in compared] if baseline else []
+    if margin is None and open_:
+        raise InputError(
+            f"how much worse than the baseline may {open_[0]} be?",
+            mend=f"Say it for all measures, --margin 0.02, or for this one, "
+            f'--require "{open_[0]}>=baseline-0.02"',
+        )
+    if margin is not None and not open_:
+        why = "every measure says it itself" if baseline else "there is no baseline"
+        raise InputError(f"the margin changes nothing here: {why}", mend="Leave it out")
+    return (*named, *_not_worse(open_, margin or 0.0))
+
+
+def _not_worse(measures: Sequence[str], margin: float) -> Iterator[Requirement]:
+    for measure in measures:
+        yield Requirement(measure, ">=", 0.0 - margin, relative=True)
+
+
+_RECORDS = (
+    *("system", "requirement", "verdict", "mean", "baseline", "difference", "low", "high"),
+    *("queries", "why"),
+)
+Verdict = Literal["passed", "failed", "cannot be told", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """A requirement on a system.
+
+    `low` and `high` bound the mean, or its `difference` to the baseline where that is required;
+    `why` says why it is missing or cannot be told. None: there is none.
+    """
+
+    system: str
+    requirement: str
+    verdict: Verdict
+    mean: float | None = None
+    baseline: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    queries: int = 0
+    why: str = ""
+
+
+class GateFailed(AssertionError):
+    """A requirement is failed, or something it needs is missing; `result` is the whole gate."""
+
+    def __init__(self, result: GateResult) -> None:
+        super().__init__(f"\n{result.render()}")
+        self.result = result
+
+
+class GateUndecided(GateFailed):
+    """Nothing is failed or missing, but so few queries cannot tell of all requirements."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GateResult(Result):
+    """What a gate found: a row for every system and requirement.
+
+    `whose` says who graded on which bank, and that grades are drafts where they are.
+    """
+
+    rows: tuple[GateRow, ...]
+    whose: str
+    is_draft: bool
+    baseline: str
+    level: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Literal["passed", "failed", "cannot be told"]:
+        """Failed where a requirement is failed or missing, passed where all are passed."""
+        found = {row.verdict for row in self.rows}
+        if found & {"failed", "missing"} or not found:
+            return "failed"
+        return "cannot be told" if "cannot be told" in found else "passed"
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 cannot be told."""
+        return ("passed", "failed", "cannot be told").index(self.verdict)
+
+    def check(self) -> None:
+        """Raise GateFailed where it failed, GateUndecided where it cannot be told."""
+        if self.verdict != "passed":
+            raise (GateFailed if self.verdict == "failed" else GateUndecided)(self)
+
+    def tables(self) -> Mapping[str, Table]:
+        """The verdict, and a row for every system and requirement."""
+        return {"gate": gate_table(self)}
+
+    def records(self) -> Mapping[str, Table]:
+        """The same with why, at full precision."""
+        rows = [
+            [*(getattr(row, name) for name in _RECORDS), self.is_draft, self.whose]
+            for row in self.rows
+        ]
+        names = [*_RECORDS, "draft", "graded"]
+        return {"gate": Table.of(names, rows, heading(self), tuple(_notes(self)))}
+
+    def to_junit(self) -> str:
+        """The same as JUnit XML, which tells continuous integration of tests.
+
+        A test for every system and requirement: what is failed or missing is a failure, what cannot
+        be told an error.
+        """
+        counts = dict(rows_by_verdict(self.rows))
+        suite = ElementTree.Element(
+            "testsuite",
+            name="exampp gate",
+            tests=str(len(self.rows)),
+            failures=str(counts.get("failed", 0) + counts.get("missing", 0)),
+            errors=str(counts.get("cannot be told", 0)),
+            skipped="0",
+        )
+        properties = ElementTree.SubElement(suite, "properties")
+        for name, value in (
+            ("verdict", self.verdict),
+            ("graded", self.whose),
+            ("draft", str(self.is_draft).lower()),
+            ("baseline", self.baseline),
+            ("level", f"{self.level:g}"),
+        ):
+            ElementTree.SubElement(properties, "property", name=name, value=readable(value))
+        for row in self.rows:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=readable(row.system or "exampp"), name=row.requirement
+            )
+            if row.verdict != "passed":
+                kind = "error" if row.verdict == "cannot be told" else "failure"
+                said = readable(f"{row.verdict}: {_row_reason(row)}")
+                ElementTree.SubElement(case, kind, type=row.verdict, message=said).text = said
+        ElementTree.indent(suite)
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
+
+
+def rows_by_verdict(rows: Iterable[GateRow]) -> Iterator[tuple[Verdict, int]]:
+    """How many rows have each verdict that occurs."""
+    found = [row.verdict for row in rows]
+    for verdict in ("passed", "failed", "cannot be told", "missing"):
+        if verdict in found:
+            yield verdict, found.count(verdict)
+
+
+def gate_table(result: GateResult) -> Table:
+    """A row for every system and requirement; notes say why what is not passed is not."""
+    compared = any(row.baseline is not None for row in result.rows)
+    columns = ["system", "requirement", "verdict", "mean"]
+    columns += ["baseline", "difference"] * compared
+    columns += [f"{percent(result.level)} interval", "queries"]
+    rows: list[list[Value]] = [
+        [
+            row.system or None,
+            row.requirement,
+            row.verdict,
+            row.mean,
+            *([row.baseline, row.difference] * compared),
+            _bounded(None, row),
+            row.queries,
+        ]
+        for row in result.rows
+    ]
+    return Table.of(columns, rows, heading(result), tuple(_notes(result)))
+
+
+def _bounded(value: float | None, row: GateRow) -> Bounded | None:
+    """The value with the interval of the row; None where there is none of it."""
+    bounds = None if row.low is None or row.high is None else (row.low, row.high)
+    return None if value is None and bounds is None else Bounded(value, bounds)
+
+
+def heading(result: GateResult) -> str:
+    """The verdict, how many rows have which, whose grades these are, and the baseline."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in rows_by_verdict(result.rows))
+    beside = f"; baseline {result.baseline}" if result.baseline else ""
+    return f"Gate: {result.verdict} ({counts}). {result.whose}{beside}"
+
+
+def _notes(result: GateResult) -> Iterator[str]:
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for row in result.rows:
+        if row.why:
+            of_why = found.setdefault((row.verdict, row.why), {})
+            of_why.setdefault(row.requirement, []).append(row.system)
+    for (verdict, why), requirements in found.items():
+        where = (
+            f"{requirement} ({', '.join(systems)})" if any(systems) else requirement
+            for requirement, systems in requirements.items()
+        )
+        yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
+    side = percent((1 - result.level) / 2)
+    yield (
+        f"Tested is the mean over all queries like these, at {side} on either side. Passed: the "
+        "whole interval meets the requirement; failed: none of it does."
+    )
+    if fewest := min((row.queries for row in result.rows if row.low is not None), default=0):
+        yield f"{not_excluded(fewest, result.level)}."
+    yield from result.notes
+
+
+def _row_reason(row: GateRow) -> str:
+    if row.mean is None:
+        return row.why
+    number = row.mean if row.difference is None else row.difference
+    what = "mean" if row.difference is None else "difference"
+    found = _bounded(number, row)
+    shown = f"{what} {found.shown(3)} over {row.queries} queries" if found else ""
+    parts = [shown, row.why]
+    return "; ".join(filter(None, parts))
+
 
 CUTOFF = 20
 """Of a Cover that has none."""
@@ -128,7 +430,7 @@ def gate(
         name: _measured(book, name, settings)
         for name in dict.fromkeys(one.measure for one in requirements)
     }
-    judge = _Judge(book, answering(book), measured, baseline, settings)
+    judge = _RequirementCheck(book, answering(book), measured, baseline, settings)
     rows = [
         judge.row(system, requirement)
         for system in systems or _all_systems(book, baseline)
@@ -139,7 +441,7 @@ def gate(
     notes = [*([bias.sentence()] if bias.found else []), *(n for one in boards for n in one.notes)]
     return GateResult(
         tuple(rows),
-        whose(book.grader, book.bank_label, book.oversight),
+        describe_source(book.grader, book.bank_label, book.oversight),
         book.grader.is_draft,
         baseline.name if baseline else "",
         settings.level,
@@ -177,12 +479,12 @@ def scores_of(board: Leaderboard) -> list[QueryScore]:
     ]
 
 
-Measured = tuple[Leaderboard, MeasureColumn] | str
+MeasureOutcome = tuple[Leaderboard, MeasureColumn] | str
 """A measure of all systems, or why it has no values."""
 
 
-def _measured(book: Gradebook, name: str, settings: GateSettings) -> Measured:
-    if absent := lacking(book):
+def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutcome:
+    if absent := missing_prerequisite(book):
         return str(absent)
     try:
         measure = cut(name)
@@ -220,10 +522,10 @@ def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _RequirementCheck:
     book: Gradebook
     asked: Mapping[str, set[str]]
-    measured: Mapping[str, Measured]
+    measured: Mapping[str, MeasureOutcome]
     baseline: EarlierScores | None
     settings: GateSettings
 
@@ -389,7 +691,7 @@ class _Judge:
         ):
             fitting = [one for one in rows if getattr(one, what) in (None, mine)]
             if not fitting:
-                return f"the baseline has another {_SAID[what]}: {getattr(rows[0], what)}"
+                return f"the baseline has another {_SETTING_NAMES[what]}: {getattr(rows[0], what)}"
             rows = fitting
         found = {one.query_id: one for one in rows if one.value is not None}
         if len({one.query_id for one in rows}) < len(rows):
@@ -420,7 +722,7 @@ def missing_of(
         return f"has no value for {_some(unvalued)}"
     share = missing_at(column, at)
     if share > lack:
-        return f"{_said_missing(share, str(column.measure))}. {_mend_missing(share)}"
+        return f"{_describe_missing(share, str(column.measure))}. {_fix_missing(share)}"
     return ""
 
 
@@ -433,11 +735,11 @@ def _is_bounded(column: MeasureColumn) -> bool:
     return column.low is not None and column.high is not None
 
 
-def _said_missing(share: float, measure: str) -> str:
+def _describe_missing(share: float, measure: str) -> str:
     return f"{100 * share:.3g} % of what {measure} reads has no grade"
 
 
-def _mend_missing(share: float) -> str:
+def _fix_missing(share: float) -> str:
     enough = math.ceil(share * 1000) / 1000
     return (
         "Ask again with exampp grade, or count these cells as not covered with "
@@ -455,8 +757,8 @@ def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: st
     verdict, why = plain.verdict, plain.why
     if {one.verdict for one in ends} != {verdict}:
         verdict = "cannot be told"
-        why = f"{_said_missing(share, measure)}, and the verdict depends on it. "
-        why += _mend_missing(share)
+        why = f"{_describe_missing(share, measure)}, and the verdict depends on it. "
+        why += _fix_missing(share)
     return replace(
         plain,
         verdict=verdict,
@@ -466,7 +768,7 @@ def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: st
     )
 
 
-_SAID = {"min_rating": "minimum rating", "grader_key": "grader", "bank": "bank"}
+_SETTING_NAMES = {"min_rating": "minimum rating", "grader_key": "grader", "bank": "bank"}
 
 
 def _canonical(measure: str) -> str:

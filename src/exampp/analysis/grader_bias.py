@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.evaluate.board import Leaderboard
-from exampp.evaluate.exams import QueryExam, exams, lay_out, resolve_subtopics
-from exampp.evaluate.qrels import graded_passages, weighted_items
+from exampp.measures.board import Leaderboard
+from exampp.measures.exams import QueryExam, exams, lay_out, resolve_subtopics
+from exampp.measures.qrels import graded_passages, weighted_items
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.wording import counted
-from exampp.report.result import Result
-from exampp.report.table import Column, Table, Value
+from exampp.results.result import Result, Table
+from exampp.results.view import Column, Value
 from exampp.stats.system_bias import JudgedPool, SystemBiases, system_biases
 
 DEPTH = 20

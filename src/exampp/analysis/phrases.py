@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from exampp.evaluate.measure import Measure
+from exampp.measures.names import Measure
 from exampp.records.wording import counted
-from exampp.report.bounded import Bounded
-from exampp.stats.bounded_means import unseen_share
+from exampp.results.view import Bounded
 from exampp.stats.estimate import Estimate
+from exampp.stats.means import unseen_share
 
 
 def with_interval(one: Estimate) -> Bounded | None:

@@ -3,42 +3,132 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from exampp.analysis import (
-    agreement_tables,
-    calibration_tables,
-    correlation_tables,
-    figures,
-    report_methods,
-)
-from exampp.analysis.corrected_tables import section as corrected_section
-from exampp.analysis.correlation_tables import Correlations
-from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
+from exampp.analysis import agreement, calibration, correlation, figures, report_methods
+from exampp.analysis.agreement import AgreementBlock
+from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery, headline
+from exampp.analysis.corrected import section as corrected_section
+from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown, with_interval
-from exampp.analysis.report_certificate import certificate_section
-from exampp.analysis.report_verdict import verdict_section
-from exampp.analysis.significance_tables import leaderboard_table
-from exampp.analysis.significance_tables import notes as significance_notes
-from exampp.analysis.trust import (
+from exampp.analysis.reliability import Reliability
+from exampp.analysis.report_data import (
+    LAYOUTS,
+    ReportData,
+    ReportSettings,
+    ReportSource,
+    compute_report_data,
+)
+from exampp.analysis.significance import leaderboard_table
+from exampp.analysis.significance import notes as significance_notes
+from exampp.analysis.verdict import (
     bias_section,
+    bounded,
     items_section,
     reliability_section,
     sensitivity_section,
+    verdict_section,
 )
-from exampp.evaluate.board import MeasureColumn, wide
-from exampp.evaluate.people import said_by_people
 from exampp.formats.output import writing
+from exampp.measures.board import MeasureColumn, describe_oversight, wide
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.records.readings import COLUMNS, rows, told, without_grade
+from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
-from exampp.report import page
-from exampp.report.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
-from exampp.report.table import Table, Value
+from exampp.results import page
+from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
+from exampp.results.result import Table
+from exampp.results.view import Value
+from exampp.stats.estimate import Estimate
+
+TITLE = "Certificate"
+
+
+def certificate_section(
+    gaming: AttackReport | None,
+    reliability: Reliability,
+    agreement: Sequence[AgreementBlock],
+    sealed: str,
+) -> Section:
+    """Reliability, attacks, circularity, agreement, sealed against public; empty without attacks.
+
+    `sealed` is what the sealed part of the bank says beside the public one.
+    """
+    if gaming is None or gaming.battery is None:
+        return Section("certificate", TITLE, ())
+    facts = [
+        ("Reliability", "; ".join(_reliability(reliability))),
+        ("Attacks", headline(gaming.battery.results.attacks)),
+        ("Replies that attacks make unreadable", _unread(gaming.battery)),
+        ("Guessing", "; ".join(_guessing(gaming.battery))),
+        ("Circularity", " ".join(gaming.circularity.notes[-1:])),
+        ("Systems that share something with grader or bank", _shared(gaming)),
+        ("Agreement with judgments", "; ".join(_agreement(agreement))),
+        ("Sealed against public items", sealed),
+        ("Battery", _made(gaming.battery.made)),
+    ]
+    tables = gaming.tables()
+    blocks: list[Block | None] = [
+        Notices(("Made of DRAFT GRADES: it certifies nothing about any other grader.",))
+        if gaming.grader.is_draft
+        else None,
+        Facts(tuple((name, said) for name, said in facts if said)),
+        gaming.figure(),
+        *(Folded(table.caption, table) for table in tables.values() if table.rows),
+    ]
+    return Section.of("certificate", TITLE, blocks)
+
+
+def _reliability(found: Reliability) -> Iterator[str]:
+    known = [study for study in found.studies if study.says_something]
+    for number, study in enumerate(known):
+        what = "" if number else "generalisability over queries "
+        without = f" without {study.shown_without}" if study.without else ""
+        yield f"{what}{_bounded(study.erho2)}{without}"
+
+
+def _bounded(one: Estimate) -> str:
+    return one.reason if one.value is None else bounded(one)
+
+
+def _unread(battery: GradedBattery) -> str:
+    broken = [
+        f"{one.attack.name} {attack:.1%} (control {control or 0:.1%})"
+        for one in battery.results.attacks
+        for attack, control in [one.unread]
+        if attack and attack > (control or 0)
+    ]
+    return ", ".join(broken) or "none"
+
+
+def _guessing(battery: GradedBattery) -> Iterator[str]:
+    for one in battery.results.guessing:
+        if one.rate is not None and one.luck is not None:
+            name = one.texts.partition("-")[2]
+            yield f"{one.rate:.3f} on {name} texts, of which {DEPTH} cover {one.luck:.3f}"
+
+
+def _shared(gaming: AttackReport) -> str:
+    ledger = gaming.ledger
+    tied = ", ".join(ledger.tied) or "none is known"
+    return f"{tied}; nothing is known of {counted(len(ledger.unknown), 'system')}"
+
+
+def _agreement(blocks: Sequence[AgreementBlock]) -> Iterator[str]:
+    for block in blocks[:1]:
+        kappa = block.estimates.get("kappa")
+        if kappa is not None:
+            yield f"kappa {_bounded(kappa)}, {block.title}"
+    if not blocks:
+        yield "nobody judged"
+
+
+def _made(how: Mapping[str, str | int]) -> str:
+    return f"SHA-256 {how['digest']}, seed {how['seed']}, {how['targets']} targets a query"
+
 
 _HARDEST = 10
 
@@ -62,7 +152,7 @@ def report(
     others: Sequence[Gradebook] = (),
 ) -> Document:
     """The whole report, beside `others` of the same exam; see `find` for what it raises."""
-    found = find(book, settings, source, others)
+    found = compute_report_data(book, settings, source, others)
     draft = "DRAFT GRADES: " if book.grader.is_draft else ""
     sections = (
         verdict_section(found),
@@ -79,7 +169,7 @@ def report(
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),
-        calibration_tables.section(source.calibrations),
+        calibration.section(source.calibrations),
         _depth(found),
         _queries(found),
         _reproduce(found),
@@ -97,7 +187,7 @@ def report(
 # ---- sections ------------------------------------------------------------------------------------
 
 
-def _evaluated(found: Findings) -> Section:
+def _evaluated(found: ReportData) -> Section:
     book, source, settings = found.book, found.source, found.settings
     grader = book.grader
     items = [len(query.item_ids) for query in book.queries]
@@ -119,9 +209,9 @@ def _evaluated(found: Findings) -> Section:
         ("Human judgments", f"{judged:,}" if judged else "none"),
     ]
     if book.oversight.cells:
-        facts.append(("Decided by people", said_by_people(book.oversight)))
+        facts.append(("Decided by people", describe_oversight(book.oversight)))
     if book.left_out.cells:
-        facts.append(("Decided by people, left out here", said_by_people(book.left_out)))
+        facts.append(("Decided by people, left out here", describe_oversight(book.left_out)))
     others = [name for name in source.graders if name != grader.name]
     if others:
         facts.append(("Other graders in the data", ", ".join(others)))
@@ -130,7 +220,7 @@ def _evaluated(found: Findings) -> Section:
     )
 
 
-def _provenance(found: Findings) -> Section:
+def _provenance(found: ReportData) -> Section:
     """Who graded, to the letter: what makes its grades those of this grader alone."""
     grader = found.book.grader
     facts = [(name, _plain(value)) for name, value in sorted(grader.settings.items()) if value]
@@ -143,13 +233,13 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _bank(found: Findings) -> str:
+def _bank(found: ReportData) -> str:
     book, version = found.book, found.source.bank_version
     name = book.bank_label or "the items that were graded"
     return f"{name}, version {version}" if version else name
 
 
-def _missing_table(found: Findings) -> Table | Text:
+def _missing_table(found: ReportData) -> Table | Text:
     """Systems with something missing; a sentence where there are none."""
     rows: list[list[Value]] = []
     main = found.main
@@ -180,7 +270,7 @@ def _missing_table(found: Findings) -> Table | Text:
     return Table.of(columns, rows, f"What is missing among what {main.measure} reads", notes)
 
 
-def _leaderboard(found: Findings) -> Section:
+def _leaderboard(found: ReportData) -> Section:
     draft = "DRAFT GRADES: " if found.book.grader.is_draft else ""
     title = f"{draft}every measure, mean and standard error over queries"
     measures = replace(wide(found.board), caption=title[:1].upper() + title[1:])
@@ -196,7 +286,7 @@ def _leaderboard(found: Findings) -> Section:
     )
 
 
-def _people(found: Findings) -> Table | None:
+def _people(found: ReportData) -> Table | None:
     """The leaderboard beside itself without what people decided, where they decided anything."""
     other = found.board.without_decisions
     if other is None:
@@ -215,7 +305,7 @@ def _people(found: Findings) -> Table | None:
         rows.append([system, now.get(system), then.get(system), change, *places])
     columns = ["system", "with", "without", "change", "place", "place without"]
     caption = f"{found.name} with and without what people decided"
-    return Table.of(columns, rows, caption, [f"{said_by_people(found.board.oversight)}."])
+    return Table.of(columns, rows, caption, [f"{describe_oversight(found.board.oversight)}."])
 
 
 def _place(system: str, scores: Mapping[str, float]) -> int | None:
@@ -225,7 +315,7 @@ def _place(system: str, scores: Mapping[str, float]) -> int | None:
     return 1 + sum(score > scores[system] for score in scores.values())
 
 
-def _thresholds(found: Findings) -> Folded | None:
+def _thresholds(found: ReportData) -> Folded | None:
     """The measure of the figures at every threshold, where that makes a difference."""
     board = found.everywhere
     first = found.main.measure
@@ -243,7 +333,7 @@ def _thresholds(found: Findings) -> Folded | None:
     return Folded(f"{name} at every threshold", table) if len(means) > 1 else None
 
 
-def _differences(found: Findings) -> Section:
+def _differences(found: ReportData) -> Section:
     if len(found.tested.systems) < 2:
         return Section("differences", "Do the systems differ?", ())
     table = leaderboard_table(found.tested, found.board)
@@ -258,7 +348,7 @@ def _differences(found: Findings) -> Section:
     )
 
 
-def _graders(found: Findings) -> Section:
+def _graders(found: ReportData) -> Section:
     title = "The same systems under other graders"
     if found.beside is None:
         return Section("graders", title, ())
@@ -266,7 +356,7 @@ def _graders(found: Findings) -> Section:
     return Section.of("graders", title, list(tables.values()))
 
 
-def _official(found: Findings) -> Section:
+def _official(found: ReportData) -> Section:
     title = "Against official leaderboards"
     exact, everywhere = found.correlation, found.correlation_everywhere
     if exact is None or everywhere is None:
@@ -280,8 +370,8 @@ def _official(found: Findings) -> Section:
                 found.board, found.main, ranks, subtitle=said, decimals=decimals
             )
             blocks.append(drawn)
-        blocks.append(correlation_tables.intervals(exact, name))
-        blocks.append(correlation_tables.wide(everywhere, name))
+        blocks.append(correlation.intervals(exact, name))
+        blocks.append(correlation.wide(everywhere, name))
         if number == 0:
             compared = figures.methods_figure(
                 figures.series({"": replace(found.board, columns=tuple(_methods(found)))}),
@@ -307,12 +397,12 @@ def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
     return "; ".join(parts)
 
 
-def _methods(found: Findings) -> list[MeasureColumn]:
+def _methods(found: ReportData) -> list[MeasureColumn]:
     """The columns that are drawn side by side: nCover follows Cover too closely to be seen."""
     return [column for column in found.board.columns if column.measure.name != "nCover"]
 
 
-def _judgments(found: Findings) -> Section:
+def _judgments(found: ReportData) -> Section:
     name = "Agreement with human judgments"
     if not found.agreement:
         return Section("judgments", name, ())
@@ -322,18 +412,18 @@ def _judgments(found: Findings) -> Section:
         blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
     passages = found.agreement[0].comparison.units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
-    table = agreement_tables.statistics_table(found.agreement)
+    table = agreement.statistics_table(found.agreement)
     blocks.append(replace(table, caption=title))
     for block in found.agreement[: len(LAYOUTS)]:
-        label = agreement_tables.label_name(block.comparison.at_least)
+        label = agreement.label_name(block.comparison.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
-        blocks.append(replace(agreement_tables.confusion_table(block), caption=caption))
+        blocks.append(replace(agreement.confusion_table(block), caption=caption))
     return Section.of("judgments", name, blocks)
 
 
-def _grades(found: Findings) -> Section:
+def _grades(found: ReportData) -> Section:
     book = found.book
-    said = " ".join(told(book.readings, book.grader))
+    said = " ".join(describe_readings(book.readings, book.grader))
     return Section.of(
         "grades",
         "Grades",
@@ -352,7 +442,7 @@ def _rules_table(book: Gradebook) -> Table:
     return Table.of(COLUMNS, rows(book.readings, book.grader), caption)
 
 
-def _depth(found: Findings) -> Section:
+def _depth(found: ReportData) -> Section:
     if not found.board.systems or not found.main.query_ids:
         return Section("depth", "How far down the ranking", ())
     drawn = figures.curves_figure(
@@ -361,7 +451,7 @@ def _depth(found: Findings) -> Section:
     return Section.of("depth", "How far down the ranking", [drawn])
 
 
-def _queries(found: Findings) -> Section:
+def _queries(found: ReportData) -> Section:
     if not found.board.systems or not found.main.query_ids:
         return Section("queries", "Queries", ())
     table = _query_table(found)
@@ -380,7 +470,7 @@ def _queries(found: Findings) -> Section:
     )
 
 
-def _query_table(found: Findings) -> Table:
+def _query_table(found: ReportData) -> Table:
     """A row a query, hardest first: how systems do, and what no graded passage covers."""
     values, counts = found.main.values.values, found.main.values.counts
     items = {query.query_id: query for query in found.book.queries}
@@ -403,7 +493,7 @@ def _query_table(found: Findings) -> Table:
     return Table.of(["query", "text", *columns[1:]], told, caption)
 
 
-def _reproduce(found: Findings) -> Section:
+def _reproduce(found: ReportData) -> Section:
     paragraph = report_methods.methods(found)
     return Section.of(
         "methods",

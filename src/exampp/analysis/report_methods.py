@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 
 import numpy as np
 
-from exampp.analysis.agreement_tables import label_name
-from exampp.analysis.findings import Findings
+from exampp.analysis.agreement import label_name
 from exampp.analysis.phrases import OVER_ALL, percent
-from exampp.analysis.references import bibtex
-from exampp.evaluate.measure import Measure
-from exampp.evaluate.qrels import Labelling
+from exampp.analysis.report_data import ReportData
+from exampp.measures.names import Measure
+from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import MISSING
 from exampp.records.wording import counted
-from exampp.report.latex import latex_escape
+from exampp.results.latex import latex_escape
+
+# The papers behind what a report used, as BibTeX: `references.bib` beside this module.
+#
+# Fields that are not known for certain are not there.
+
+
+_FILE = files("exampp.analysis").joinpath("references.bib").read_text(encoding="utf-8")
+_ENTRY = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
+
+REFERENCES: Mapping[str, str] = {entry[1]: entry[0] for entry in _ENTRY.finditer(_FILE)}
+"""What can be cited: the entries by their keys."""
+
+
+def bibtex(keys: Iterable[str]) -> str:
+    """The entries of some keys, each once, in the order of `REFERENCES`."""
+    wanted = set(keys)
+    unknown = wanted - set(REFERENCES)
+    if unknown:
+        raise ValueError(f"there are no references {sorted(unknown)}")
+    return "\n".join(entry for key, entry in REFERENCES.items() if key in wanted)
+
 
 _CITED = re.compile(r" \[@[^\]]+\]")
 _CORRECTIONS = {
@@ -35,7 +56,7 @@ def label_words(labelling: Labelling) -> str:
     return said + gains.get(labelling.gains, "")
 
 
-def methods(found: Findings) -> str:
+def methods(found: ReportData) -> str:
     """A paragraph that says how the numbers came about, with citations as `[@key; @key]`."""
     parts = (_data, _cover, _qrels, _declared, _tests, _correlation, _agreement, _program)
     return " ".join(sentence for part in parts for sentence in part(found))
@@ -60,12 +81,12 @@ def as_latex(paragraph: str) -> str:
     return "".join(pieces)
 
 
-def bibliography(found: Findings) -> str:
+def bibliography(found: ReportData) -> str:
     """BibTeX of exactly what the report used."""
     return bibtex(_keys(found))
 
 
-def _keys(found: Findings) -> Iterator[str]:
+def _keys(found: ReportData) -> Iterator[str]:
     measures = [column.measure for column in found.board.columns]
     yield from ("farzi2024exampp", "dietz2024workbench")
     if any(measure.kind.cover for measure in measures):
@@ -87,7 +108,7 @@ def _keys(found: Findings) -> Iterator[str]:
         yield "cohen1960kappa"
 
 
-def _data(found: Findings) -> Iterator[str]:
+def _data(found: ReportData) -> Iterator[str]:
     book, grader = found.book, found.book.grader
     items = [len(query.item_ids) for query in book.queries if query.item_ids]
     mean = f"{np.mean(items):.1f} per query in the mean, " if items else ""
@@ -113,12 +134,12 @@ def _data(found: Findings) -> Iterator[str]:
     )
 
 
-def _version(found: Findings) -> str:
+def _version(found: ReportData) -> str:
     version = found.source.bank_version
     return f"version {version}" if version else "as graded"
 
 
-def _cover(found: Findings) -> Iterator[str]:
+def _cover(found: ReportData) -> Iterator[str]:
     names = [c.measure for c in found.board.columns if c.measure.kind.cover]
     for measure in names:
         whole = "the whole bank of a query"
@@ -140,13 +161,13 @@ def _as_trec_eval(measure: Measure) -> bool:
     return not (measure.kind.cover or measure.kind.formula)
 
 
-def _declared(found: Findings) -> Iterator[str]:
+def _declared(found: ReportData) -> Iterator[str]:
     names = [str(c.measure) for c in found.board.columns if c.measure.kind.formula]
     if names:
         yield f"What computes {_joined(names)} is no part of exampp."
 
 
-def _qrels(found: Findings) -> Iterator[str]:
+def _qrels(found: ReportData) -> Iterator[str]:
     names = [str(c.measure) for c in found.board.columns if _as_trec_eval(c.measure)]
     if names:
         yield (
@@ -157,7 +178,7 @@ def _qrels(found: Findings) -> Iterator[str]:
         )
 
 
-def _tests(found: Findings) -> Iterator[str]:
+def _tests(found: ReportData) -> Iterator[str]:
     tested, settings = found.tested, found.settings.testing
     pairs = [pair for pair in tested.pairs if pair.p is not None]
     if not pairs:
@@ -179,7 +200,7 @@ def _tests(found: Findings) -> Iterator[str]:
     )
 
 
-def _correlation(found: Findings) -> Iterator[str]:
+def _correlation(found: ReportData) -> Iterator[str]:
     for name, ranks in found.settings.official.items():
         both = counted(len(set(ranks) & set(found.board.systems)), "system")
         yield (
@@ -196,7 +217,7 @@ def _correlation(found: Findings) -> Iterator[str]:
             )
 
 
-def _agreement(found: Findings) -> Iterator[str]:
+def _agreement(found: ReportData) -> Iterator[str]:
     for block in found.agreement[:1]:
         comparison = block.comparison
         low = comparison.other.scale.strict
@@ -207,7 +228,7 @@ def _agreement(found: Findings) -> Iterator[str]:
         )
 
 
-def _program(found: Findings) -> Iterator[str]:
+def _program(found: ReportData) -> Iterator[str]:
     if found.source.made:
         yield f"All numbers were made with {found.source.made.partition(',')[0]}."
 

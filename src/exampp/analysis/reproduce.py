@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exampp.analysis.agreement_findings import find
-from exampp.analysis.methods import Scoring, graded_method, qrels_method
+from exampp.analysis.agreement import find_agreements
+from exampp.analysis.correlation import Scoring, graded_method, qrels_method
 from exampp.records import Judgment
 from exampp.records.gradebook import Gradebook
 from exampp.records.toml import parse_toml
-from exampp.report.result import Result
-from exampp.report.table import Column, Table
+from exampp.results.result import Result, Table
+from exampp.results.view import Column
 from exampp.stats.agreement import cohen_kappa
-from exampp.stats.rank_correlation import correlate, printed
+from exampp.stats.rank_correlation import correlate, round_as_printed
 
 PRINT = "printed numbers"
 """The source of a value that follows from the paper alone."""
@@ -273,7 +273,7 @@ def _correlations(
 
 
 def _as_printed(scoring: Scoring) -> dict[str, float]:
-    values = printed(list(scoring.scores.values()), DECIMALS)
+    values = round_as_printed(list(scoring.scores.values()), DECIMALS)
     return dict(zip(scoring.scores, values.tolist(), strict=True))
 
 
@@ -289,7 +289,7 @@ def _agreement(table: PrintedTable, inputs: Inputs) -> Iterator[PrintedCell]:
         if table.at_least is None or table.min_relevant is None:
             continue
         for name, book in inputs.books_of(table.collection):
-            found = find(
+            found = find_agreements(
                 [book],
                 at_least=(table.at_least,),
                 min_relevant=(table.min_relevant,),

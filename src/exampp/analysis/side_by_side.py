@@ -6,20 +6,100 @@ them, rank correlations below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
-from exampp.analysis.between import MethodPair, between, between_records, between_table
-from exampp.analysis.correlation import compare_methods
-from exampp.analysis.correlation_tables import Correlations
-from exampp.analysis.methods import GIVEN, Method, Scoring
+from exampp.analysis.correlation import AS_GIVEN, Correlations, Method, Scoring, compare_methods
 from exampp.errors import InputError
-from exampp.evaluate.board import Ranks, official_columns, official_rank
-from exampp.evaluate.measure import heading
-from exampp.evaluate.values import Mean
-from exampp.report.result import Result
-from exampp.report.table import Column, Table, Value
+from exampp.measures.board import Ranks, official_columns, official_rank
+from exampp.measures.names import heading
+from exampp.measures.values import Mean
+from exampp.results.result import Result, Table
+from exampp.results.view import Column, Value
+from exampp.stats.rank_correlation import RankCorrelation, correlate, unite_ties
+
+_COLUMNS = (
+    "method",
+    "min_rating",
+    "other",
+    "other_min_rating",
+    "measure",
+    "spearman",
+    "kendall",
+    "systems",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodPair:
+    """Two methods under one measure, each at a threshold, and how alike they order systems."""
+
+    names: tuple[str, str]
+    scorings: tuple[Scoring, Scoring]
+    correlation: RankCorrelation
+
+    @property
+    def measure(self) -> str:
+        """The measure of both; that of the one that has some, beside a given leaderboard."""
+        one, other = (scoring.measure for scoring in self.scorings)
+        return other if one == AS_GIVEN else one
+
+    @property
+    def min_ratings(self) -> tuple[int | None, int | None]:
+        """The threshold of each."""
+        one, other = self.scorings
+        return one.min_rating, other.min_rating
+
+
+def pairwise_correlation(methods: Sequence[Method]) -> tuple[MethodPair, ...]:
+    """Every two methods under every measure that both have, at every two thresholds."""
+    return tuple(
+        MethodPair((one.name, other.name), (a, b), correlate(a.scores, _ranks(b.scores)))
+        for one, other in combinations(methods, 2)
+        for a in one.scorings
+        for b in other.scorings
+        if a.measure == b.measure or AS_GIVEN in (a.measure, b.measure)
+    )
+
+
+def _ranks(scores: Mapping[str, float]) -> dict[str, float]:
+    """Numbers that order systems as ranks do, equal where scores differ by no more than rounding.
+
+    Rank statistics need no more.
+    """
+    settled = unite_ties([list(scores.values())])[0]
+    return dict(zip(scores, (-float(value) for value in settled), strict=True))
+
+
+def pairwise_table(pairs: Iterable[MethodPair]) -> Table:
+    """A row a pair; where two methods share thresholds, the pairs at those alone."""
+    return Table.of(
+        _COLUMNS, list(map(_row, _alike(pairs))), "Rank correlation of graders with each other"
+    )
+
+
+def pairwise_records(pairs: Iterable[MethodPair]) -> Table:
+    """A row a pair, all of them."""
+    return Table.of(_COLUMNS, list(map(_row, pairs)), "Rank correlation of graders with each other")
+
+
+def _row(pair: MethodPair) -> list[Value]:
+    found = pair.correlation
+    (name, other), (at, other_at) = pair.names, pair.min_ratings
+    values = (found.spearman.value, found.kendall.value)
+    return [name, at, other, other_at, pair.measure, *values, found.systems]
+
+
+def _alike(pairs: Iterable[MethodPair]) -> Iterator[MethodPair]:
+    groups: dict[tuple[object, ...], list[MethodPair]] = {}
+    for pair in pairs:
+        groups.setdefault((*pair.names, pair.measure), []).append(pair)
+    for group in groups.values():
+        equal = [pair for pair in group if pair.min_ratings[0] == pair.min_ratings[1]]
+        yield from equal or group
+
 
 _DECIMALS = 10
 """Scores that are equal in these are equal: the last digit of a sum orders no systems."""
@@ -54,14 +134,14 @@ class SideBySide(Result):
     def tables(self) -> dict[str, Table]:
         """A row a system, a column a method, measure and threshold; the correlations below."""
         found = {"leaderboards": wide(self)}
-        return {**found, "between": between_table(self.between)} if self.between else found
+        return {**found, "between": pairwise_table(self.between)} if self.between else found
 
     def records(self) -> dict[str, Table]:
         """A row a system, method, measure and threshold; the correlations, if there are any."""
         found = {"leaderboards": tidy(self)}
         if self.correlation:
             found |= self.correlation.records()
-        return {**found, "between": between_records(self.between)} if self.between else found
+        return {**found, "between": pairwise_records(self.between)} if self.between else found
 
 
 def side_by_side(
@@ -102,7 +182,7 @@ def side_by_side(
         ordered_by=name,
         correlation=compared,
         notes=tuple(compared.told() if compared else notes),
-        between=between(methods),
+        between=pairwise_correlation(methods),
     )
 
 
@@ -143,7 +223,7 @@ def wide(found: SideBySide) -> Table:
 
     A system without an official rank has that of the nearest one above it, as an approximate one.
     """
-    measures = {one.scoring.measure for one in found.series} - {GIVEN}
+    measures = {one.scoring.measure for one in found.series} - {AS_GIVEN}
     title, names = _shortened([one.method for one in found.series])
     columns = [
         Column(_below(one, alone=len(measures) == 1), 3, name)
@@ -208,7 +288,7 @@ def tidy(found: SideBySide) -> Table:
 def _below(one: Series, *, alone: bool) -> str:
     """The heading of a column below that of its method."""
     scoring = one.scoring
-    if scoring.measure == GIVEN:
+    if scoring.measure == AS_GIVEN:
         return "rank"
     if alone:
         return scoring.measure if scoring.min_rating is None else f"\u2265{scoring.min_rating}"

@@ -8,8 +8,8 @@ from enum import Enum, StrEnum
 from functools import wraps
 from typing import Annotated, Any
 
-from exampp.cli.declare import option
-from exampp.llm.options import Option, declarations
+from exampp.cli.command import option
+from exampp.graders.options import Option, declarations
 
 OPTIONS = "options"
 """The parameter of a command in whose place the declared options stand."""
@@ -44,7 +44,7 @@ def _with_more(
 
     Raises InputError where the grader cannot be loaded.
     """
-    from exampp.llm.backends import COMMON, GRADERS
+    from exampp.graders.registry import COMMON, GRADERS
 
     backend = None if grader in GRADERS.built_in else GRADERS.get(grader)
     if backend is None:

@@ -2,44 +2,199 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import exampp
-from exampp.cli.board_options import (
+from exampp.cli.backend_options import backend_options
+from exampp.cli.command import (
+    GOES_IN,
+    Group,
+    OptionRule,
+    OptionValues,
+    argument,
+    option,
+    option_rules,
+)
+from exampp.cli.options import (
+    LIMITS,
     OF_MEASURES,
+    BankName,
+    CollectionFile,
     CountDecisions,
     DecisionMode,
+    Grace,
+    GraderName,
+    ItemKind,
     MinRating,
     Missing,
     MissingPolicy,
+    PromptName,
     RunFiles,
+    Style,
     SubtopicMode,
     Subtopics,
-)
-from exampp.cli.command import Counts, Given, Group, counting
-from exampp.cli.declare import argument, option
-from exampp.cli.generate import generate_bank
-from exampp.cli.options import (
-    BankName,
-    CollectionFile,
-    GraderName,
-    ItemKind,
-    PromptName,
-    Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show, show_several, told
-from exampp.cli.panels import GOES_IN
+from exampp.cli.output import (
+    interruptible,
+    print_line,
+    print_message,
+    report_written,
+    show,
+    show_several,
+    this_command,
+)
+from exampp.errors import Unfinished
 from exampp.records.wording import counted
+from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from exampp.banks import Bank
-    from exampp.report.table import Table
+    from exampp.bank import Bank
+    from exampp.items.generation import GenerationOutcome, GenerationRun
+    from exampp.results.result import Table
+
+
+PROGRESS_SECONDS = 10
+
+
+class Per(StrEnum):
+    """What one request is about."""
+
+    query = "query"
+    subtopic = "subtopic"
+
+
+def _asks(given: OptionValues) -> bool:
+    return not given["dry_run"]
+
+
+@option_rules(
+    OptionRule(
+        ("--author", "--reason", "--format", "--grace", "--keep-near", *LIMITS),
+        "where something is asked, not with --dry-run",
+        _asks,
+    ),
+)
+@backend_options(writes=True, says={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"})
+def generate_bank(
+    collection: CollectionFile,
+    grader: Annotated[
+        str,
+        option(
+            help="Who writes: hf (a model on this machine), openai (any OpenAI-compatible server)."
+        ),
+    ],
+    prompt: Annotated[
+        str,
+        option(
+            help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
+        ),
+    ],
+    *,
+    options: Mapping[str, Any],
+    bank: Annotated[str, option(help="The bank that the items are added to.")] = "main",
+    per: Annotated[
+        Per | None, option(help="What a request is about. [default: as the prompt asks]")
+    ] = None,
+    keys: Annotated[
+        bool, option("--keys", help="Ask for answer keys, too; they are marked machine-made.")
+    ] = False,
+    query: Annotated[str | None, option(help="Only this query.")] = None,
+    more: Annotated[
+        int | None,
+        option(min=1, help="With --query: so many others than the bank has already."),
+    ] = None,
+    keep_near: Annotated[
+        bool,
+        option("--keep-near", help="Keep items that ask the same as others, too, marked."),
+    ] = False,
+    grounded: Annotated[
+        int | None,
+        option(min=1, help="Show so many of the query's best passages with the prompt."),
+    ] = None,
+    author: Annotated[str | None, option(help="Who edits. [default: the user]")] = None,
+    reason: Annotated[
+        str, option(help="Why; kept with every edit. [default: model and prompt]")
+    ] = "",
+    grace: Grace = GRACE_SECONDS,
+    dry_run: Annotated[
+        bool, option("--dry-run", help="Say what would be asked; ask nothing.")
+    ] = False,
+    style: TableStyle = Style.text,
+) -> None:
+    """Let a model make questions or nuggets for every query or subtopic.
+
+    Every reply is kept as it comes: the same command continues after an interrupt, and asks again
+    only where the last reply failed. Items that ask the same as others of the query are dropped,
+    those that differ in a name, a number, a negation, an order or a word are kept and marked:
+    exampp bank near lists both.
+
+    Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
+    --dry-run
+    """
+    with exampp.Collection(collection) as opened:
+        run = opened.bank(bank).generation(
+            grader,
+            prompt=prompt,
+            per=per.value if per else None,
+            keys=keys,
+            query_id=query,
+            more=more or 0,
+            grounded=grounded or 0,
+            keep_near=keep_near,
+            author=author,
+            reason=reason,
+            **options,
+        )
+        if dry_run:
+            _preview(run, options["price_read"], options["price_written"])
+            return
+        _show(run, make(run, grace), style)
+
+
+def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
+    """Run to the end, unless it is stopped, within `grace` seconds; what became of each request."""
+    settled, due = [], time.monotonic() + PROGRESS_SECONDS
+    with interruptible(run, grace):
+        for one in run.steps():
+            settled.append(one)
+            if time.monotonic() >= due:
+                due = time.monotonic() + PROGRESS_SECONDS
+                print_message(f"generating: {len(settled)} of {len(run.due)} requests")
+    return settled
+
+
+def _show(run: GenerationRun, settled: list[GenerationOutcome], style: Style) -> None:
+    from exampp.items.generation import generation_tables
+
+    requests, near = generation_tables(run, settled)
+    tables = {"near": near} if near.rows or style is Style.json else {}
+    show_several({**tables, "requests": requests}, style.value)
+    if run.left:
+        why = f" ({run.why_stopped})" if run.why_stopped else ""
+        raise Unfinished(
+            f"stopped with {run.left} requests left{why}; this continues:\n  {this_command()}"
+        )
+
+
+def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:
+    found = run.preview(price_read, price_written)
+    about = "" if found.exact else "about "
+    cost = "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}"
+    print_line(f"requests        {found.requests}, one per {run.per}")
+    print_line(f"prompt tokens   {about}{found.tokens}")
+    print_line(f"cost            {cost}")
+    for note in found.notes:
+        print_message(note)
+    for number, text in enumerate(found.prompts, 1):
+        print_line(f"\n--- prompt {number} ---\n{text}")
+
 
 app = Group("bank", help="Own a bank: generate, look, edit, check, seal.")
 
@@ -55,7 +210,7 @@ DryRun = Annotated[
 ]
 
 
-KEPT_WITH_EDITS = Counts(
+KEPT_WITH_EDITS = OptionRule(
     ("--author", "--reason"), "where something is edited", lambda given: not given["dry_run"]
 )
 
@@ -116,13 +271,13 @@ def show_bank(
 
 
 @app.verb("edit")
-@counting(
-    Counts(
+@option_rules(
+    OptionRule(
         ("--subtopic", "--answer", "--model"),
         "for what is added",
         lambda given: given["operation"] == OperationName.add,
     ),
-    Counts(
+    OptionRule(
         ("--query",),
         "to find an item, not to add one",
         lambda given: given["operation"] != OperationName.add,
@@ -206,11 +361,11 @@ def export_bank(
     """
     with exampp.Collection(collection) as opened:
         count = opened.bank(bank).export(to, part=part.value if part else None)
-    told(to, f"{to}: {count} items")
+    report_written(to, f"{to}: {count} items")
 
 
 @app.verb("apply")
-@counting(KEPT_WITH_EDITS)
+@option_rules(KEPT_WITH_EDITS)
 def apply_bank(
     collection: CollectionFile,
     file: Annotated[Path, argument(metavar="FILE", help="An exported bank, edited.")],
@@ -245,7 +400,7 @@ def apply_bank(
 
 
 @app.verb("log")
-@counting(Counts(("--kind",), "with --item", lambda given: given["item"] is not None))
+@option_rules(OptionRule(("--kind",), "with --item", lambda given: given["item"] is not None))
 def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
@@ -285,7 +440,7 @@ def diff_bank(
 
 
 @app.verb("revert")
-@counting(KEPT_WITH_EDITS)
+@option_rules(KEPT_WITH_EDITS)
 def revert_bank(
     collection: CollectionFile,
     to: Annotated[str, option(help="The edit (exampp bank log) or date to go back to.")],
@@ -308,7 +463,7 @@ def revert_bank(
 
 
 @app.verb("undo")
-@counting(KEPT_WITH_EDITS)
+@option_rules(KEPT_WITH_EDITS)
 def undo_edit(
     collection: CollectionFile,
     number: Annotated[int, argument(metavar="EDIT", help="The edit's number (exampp bank log).")],
@@ -390,12 +545,12 @@ def split_bank(
         )
     for column, path in enumerate((public, sealed), 1):
         if path is not None:
-            remark(f"{path}: {sum(int(str(row[column])) for row in table.rows)} items")
+            print_message(f"{path}: {sum(int(str(row[column])) for row in table.rows)} items")
     show(table, style.value)
 
 
 @app.verb("verify")
-@counting(Counts(("--bank",), "for a collection", lambda given: _of_collection(given)))
+@option_rules(OptionRule(("--bank",), "for a collection", lambda given: _of_collection(given)))
 def verify_bank(
     file: Annotated[
         Path, argument(metavar="FILE", help="A file of sealed items, or a collection.")
@@ -411,7 +566,7 @@ def verify_bank(
 
     Example: exampp bank verify sealed.jsonl
     """
-    from exampp.bank.verifying import verify_file
+    from exampp.items.verifying import verify_file
     from exampp.store.connection import is_collection
 
     if against is not None:
@@ -428,7 +583,7 @@ def verify_bank(
 
 
 @app.verb("compare")
-@counting(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
+@option_rules(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
 def compare_parts(
     collection: CollectionFile,
     measure: Annotated[
@@ -461,7 +616,7 @@ def compare_parts(
     show(table, style.value)
 
 
-def _of_collection(given: Given) -> bool:
+def _of_collection(given: OptionValues) -> bool:
     from exampp.store.connection import is_collection
 
     return given["against"] is not None or is_collection(given["file"])
@@ -488,6 +643,6 @@ def _make(
         table = trial.changes
         show_several(trial.tables(), style.value)
     if not table.rows:
-        remark("Nothing changed.")
+        print_message("Nothing changed.")
     elif dry_run:
-        remark(f"{counted(len(table.rows), 'change')}; nothing was changed (--dry-run)")
+        print_message(f"{counted(len(table.rows), 'change')}; nothing was changed (--dry-run)")

@@ -14,29 +14,273 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar
+from math import isnan
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import click
 from click.exceptions import Exit
 
-from exampp.cli import streams, terminal
-from exampp.cli.declare import option, parameters
-from exampp.cli.panels import by_panel
+from exampp.cli import output
 from exampp.errors import InputError
-from exampp.outside import check_texts
+from exampp.sanitize import check_texts
 
-Given = Mapping[str, Any]
+# Commands from functions: annotations say what is read, defaults what is meant without it.
+#
+#     def pool(
+#         collection: Annotated[Path, argument(metavar="COLLECTION", help="The collection.")],
+#         depth: Annotated[int, option(min=1, help="How many passages of each ranking.")] = 20,
+#     ) -> None: ...
+#
+# An option is named as its parameter where it has no other name. A `bool` is a flag, and its
+# opposite another, unless it is named; an enumeration is one of its values; a `list` is given
+# value by value.
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterDeclaration:
+    """What an annotation says of a parameter beside its type; see `option` and `argument`."""
+
+    by_name: bool
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None
+    min: float | None
+    max: float | None
+    exists: bool
+    dir_okay: bool
+    panel: str | None
+
+
+def option(
+    *names: str,
+    help: str,  # noqa: A002
+    metavar: str | None = None,
+    min: float | None = None,  # noqa: A002
+    max: float | None = None,  # noqa: A002
+    exists: bool = False,
+    dir_okay: bool = True,
+    panel: str | None = None,
+) -> ParameterDeclaration:
+    """A parameter that is given by name.
+
+    `min` and `max` bound a number; a path may have to exist, or to be no folder. `panel` is where
+    the help lists it if not where `panels` has it.
+    """
+    return ParameterDeclaration(True, names, help, metavar, min, max, exists, dir_okay, panel)
+
+
+def argument(
+    *,
+    metavar: str | None = None,
+    help: str,  # noqa: A002
+    min: float | None = None,  # noqa: A002
+    dir_okay: bool = True,
+) -> ParameterDeclaration:
+    """A parameter that is given by place."""
+    return ParameterDeclaration(False, (), help, metavar, min, None, False, dir_okay, None)
+
+
+def parameters(function: Callable[..., Any]) -> list[click.Parameter]:
+    """What a command reads for its function."""
+    hints = get_type_hints(function, include_extras=True)
+    return [
+        _parameter(one.name, hints[one.name], one.default)
+        for one in inspect.signature(function).parameters.values()
+    ]
+
+
+class EnumChoice(click.Choice[Any]):
+    """One value of an enumeration."""
+
+    def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """What stands for a choice: its value."""
+        return str(choice.value if isinstance(choice, Enum) else choice)
+
+
+class IntegerRange(click.IntRange):
+    """A whole number within bounds."""
+
+    name = "integer"
+
+
+class NumberRange(click.FloatRange):
+    """A number within bounds."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number. Fails for what is none, and is within no bounds either."""
+        found: float = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a number.", param, ctx) if isnan(found) else found
+
+
+class CommandOption(click.Option):
+    """An option of a command, with the panel of its help."""
+
+    def __init__(self, *given: Any, panel: str | None, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.panel = panel
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value as the function gets it."""
+        return _listed(self, super().process_value(ctx, value))
+
+
+class CommandArgument(click.Argument):
+    """An argument of a command, with its help."""
+
+    def __init__(self, *given: Any, said: str, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.said = said
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value as the function gets it."""
+        return _listed(self, super().process_value(ctx, value))
+
+    def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002
+        """How the usage names it."""
+        name = self.human_readable_name + "..." * (self.nargs != 1)
+        return name if self.required else f"[{name}]"
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Its name and its help, for a list of them."""
+        default = self.get_default(ctx, call=False)
+        note = "" if self.required or not default else f"  [default: {default}]"
+        return self.human_readable_name, f"{self.said}{note}"
+
+
+def _listed(parameter: click.Parameter, value: Any) -> Any:
+    """Several values as a list; None where none is given and none is meant."""
+    if not parameter.multiple and parameter.nargs == 1:
+        return value
+    return list(value) if value or parameter.required else None
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> click.Parameter:
+    kind, *said = get_args(annotation)
+    declared: ParameterDeclaration = said[-1]
+    several, kind = _plain(kind)
+    more: dict[str, Any] = {"type": _type(kind, declared), "metavar": declared.metavar}
+    more["required"] = default is inspect.Parameter.empty
+    if not more["required"]:
+        more["default"] = _written(default)
+    if not declared.by_name:
+        return CommandArgument([name], said=declared.help, nargs=-1 if several else 1, **more)
+    spelled = name.replace("_", "-")
+    if kind is bool:
+        names = declared.names or (f"--{spelled}/--no-{spelled}",)
+        more = {"default": more["default"], "is_flag": True}
+    else:
+        names = declared.names or (f"--{spelled}",)
+        more |= {"multiple": several, "metavar": declared.metavar or _metavar(kind)}
+    shown = more.get("default") != ""
+    return CommandOption(
+        [name, *names], panel=declared.panel, help=declared.help, show_default=shown, **more
+    )
+
+
+def _plain(annotation: Any) -> tuple[bool, Any]:
+    """Whether there may be several values, and the type of one."""
+    some = [one for one in get_args(annotation) if one is not NoneType]
+    if get_origin(annotation) is list:
+        return True, some[0]
+    if len(some) == 1:
+        return _plain(some[0])
+    return False, annotation
+
+
+def _type(kind: Any, declared: ParameterDeclaration) -> click.ParamType[Any]:
+    bounds: Mapping[str, Any] = {"min": declared.min, "max": declared.max}
+    if kind is Path:
+        return click.Path(exists=declared.exists, dir_okay=declared.dir_okay, path_type=Path)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return EnumChoice(list(kind))
+    if any(bound is not None for bound in bounds.values()):
+        return IntegerRange(**bounds) if kind is int else NumberRange(**bounds)
+    return cast("click.ParamType[Any]", _TYPES[kind])
+
+
+_TYPES = {bool: click.BOOL, float: click.FLOAT, int: click.INT, str: click.STRING}
+_METAVARS = {float: "<number>", int: "<int>", str: "<text>", Path: "<path>"}
+
+
+def _metavar(kind: Any) -> str:
+    return _METAVARS.get(kind) or f"<{'|'.join(one.value for one in kind)}>"
+
+
+def _written(default: Any) -> Any:
+    """A default as it would be typed."""
+    if isinstance(default, list | tuple):
+        return [_written(one) for one in default]
+    return default.value if isinstance(default, Enum) else default
+
+
+FEW = 10
+"""So many options need no panels."""
+OTHER = "Options"
+GOES_IN = "What goes in"
+ASKED_FOR = "What is asked for"
+PANELS: Mapping[str, str] = {
+    GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
+    "passage-tokens cited update subtopic answer",
+    ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
+    "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
+    "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
+    "max-queries pool shard retry-failed per more keys grounded keep-near credit irt weights "
+    "build battery uses targets attack answers texts rating "
+    "labels design number plan over predictor folds save require baseline baseline-system margin "
+    "allow-missing junit blind shared guidelines pair",
+    "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason "
+    "assessor",
+    "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
+    "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
+    "repetition batch-size learning-rate max-steps save-steps resume",
+    "Server": "host port base-url endpoint extra-body redirect-to concurrency retries timeout",
+    "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
+    "max-cost price-read price-cached price-written "
+    "price-hour max-failures take-over grace",
+    "Many machines": "on workers worker-cpus worker-gpus",
+    "Chance": "alpha looks correction permutations samples splits seed",
+    "Bad input": "on-error scale",
+    "How it is shown": "format wide digits title theme width no-title json",
+}
+"""The options of each panel by their long names; one may say another in its declaration."""
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
+
+
+def panel_of(option: Any) -> str:
+    """The panel of an option."""
+    name = max(option.opts, key=len).lstrip("-")
+    return getattr(option, "panel", None) or _PANEL_OF.get(name, OTHER)
+
+
+def by_panel(options: Sequence[Any]) -> Iterable[tuple[str, list[Any]]]:
+    """(panel, its options), in the order of `PANELS`; all in one where they are few."""
+    if len(options) <= FEW:
+        return [(OTHER, list(options))]
+    found: dict[str, list[Any]] = {panel: [] for panel in (*PANELS, OTHER)}
+    for option in options:
+        found[panel_of(option)].append(option)
+    return [(panel, some) for panel, some in found.items() if some]
+
+
+OptionValues = Mapping[str, Any]
 """The values of a command's parameters, by their names in Python."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class OptionRule:
     """Options that change something only where `where` holds for the values of a command.
 
     `only` says where that is, to stand after "it counts only".
@@ -44,10 +288,10 @@ class Counts:
 
     options: tuple[str, ...]
     only: str
-    where: Callable[[Given], bool]
+    where: Callable[[OptionValues], bool]
 
 
-def counting(*rules: Counts) -> Callable[[Function], Function]:
+def option_rules(*rules: OptionRule) -> Callable[[Function], Function]:
     """Declare where options of a command count; given elsewhere, they are refused."""
 
     def declare(function: Function) -> Function:
@@ -67,7 +311,7 @@ def moved(to: str, *options: str) -> Callable[[Function], Function]:
     return declare
 
 
-def failing(code: int) -> Callable[[Function], Function]:
+def error_exit_code(code: int) -> Callable[[Function], Function]:
     """Declare what a command ends with after any error, where its own codes say something else."""
 
     def declare(function: Function) -> Function:
@@ -114,9 +358,9 @@ class Command(click.Command):
                 formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
 
     @property
-    def rules(self) -> tuple[Counts, ...]:
+    def rules(self) -> tuple[OptionRule, ...]:
         """What is declared about its options."""
-        found: tuple[Counts, ...] = vars(self.callback).get("counting", ())
+        found: tuple[OptionRule, ...] = vars(self.callback).get("counting", ())
         shows_tables = any("--wide" in one.opts for one in self.params)
         return (*found, *[_OF_TEXT] * shows_tables)
 
@@ -187,7 +431,7 @@ class Command(click.Command):
         """
         with self._failing():
             result = self._invoke(ctx)
-            streams.flush()
+            output.flush()
             return result
 
     def _invoke(self, ctx: Any) -> Any:
@@ -200,7 +444,7 @@ class Command(click.Command):
                     f"{idle[0]} changes nothing here: it counts only {rule.only}",
                     mend="Leave it out",
                 )
-        terminal.whole.set(ctx.params.pop("wide", False))
+        output.whole.set(ctx.params.pop("wide", False))
         return super().invoke(ctx)
 
 
@@ -231,7 +475,7 @@ class Group(click.Group):
                 formatter.write_dl(list(rows))
 
 
-class Unloaded(Mapping[str, Any]):
+class LazyCommands(Mapping[str, Any]):
     """Commands by name, each imported when it is taken: from `module:name` in `exampp.cli`."""
 
     def __init__(self, homes: Mapping[str, str]) -> None:
@@ -253,7 +497,7 @@ class Unloaded(Mapping[str, Any]):
         return len(self.homes)
 
 
-_OF_TEXT = Counts(("--wide",), "for tables as text", lambda given: given["style"] == "text")
+_OF_TEXT = OptionRule(("--wide",), "for tables as text", lambda given: given["style"] == "text")
 
 
 def _showing(

@@ -11,27 +11,94 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import exampp
+from exampp.cli import output
 from exampp.cli.backend_options import backend_options
-from exampp.cli.command import Counts, Given, counting, moved
-from exampp.cli.declare import option
-from exampp.cli.interrupting import interruptible
+from exampp.cli.command import (
+    Group,
+    OptionRule,
+    OptionValues,
+    argument,
+    moved,
+    option,
+    option_rules,
+)
 from exampp.cli.options import (
     LIMITS,
     BankName,
     CollectionFile,
+    Compat,
     Grace,
+    GraderName,
+    ItemKind,
+    PromptName,
     Style,
     TableStyle,
+    UnnumberedText,
+    VotingRule,
 )
-from exampp.cli.output import remark, say, show_several
-from exampp.cli.program import this_command
+from exampp.cli.output import (
+    interruptible,
+    print_line,
+    print_message,
+    show,
+    show_several,
+    this_command,
+)
 from exampp.errors import Unfinished
+from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from exampp.grade.estimate import GradingEstimate
-    from exampp.grade.progress import Progress
-    from exampp.grade.run import GradingRun
+    from exampp.grading.estimate import GradingEstimate
+    from exampp.grading.reparse import Reparsed
+    from exampp.grading.run import GradingRun, Progress
+    from exampp.prompts import GenerationPrompt, Prompt
+
+
+def calibrate(
+    collection: CollectionFile,
+    calibration: Annotated[Path, argument(help="What exampp analyze calibration --save wrote.")],
+    bank: BankName = None,
+    style: TableStyle = Style.text,
+) -> None:
+    """Label all graded passages by a calibration; the labels are grades of a grader of their own.
+
+    Passages of queries that it was trained on are labelled by a model that had not seen their
+    query, all others by the frozen one. Again after more grading, it labels what is new.
+
+    Example: exampp calibrate my.exam my.calibration
+    """
+    with exampp.Collection(collection) as opened:
+        found = opened.calibrate(calibration, bank)
+    show_several(found.tables(), style.value)
+    print_message(
+        f"As qrels: exampp evaluate {collection} --grader {found.grader.name} --qrels labels.qrels"
+    )
+
+
+def vote(
+    collection: CollectionFile,
+    grader: Annotated[
+        list[str],
+        option(help="Who votes: a model, model:prompt, or the start of a key; repeatable."),
+    ],
+    rule: Annotated[VotingRule, option(help="What they say together.")] = VotingRule.majority,
+    at_least: Annotated[
+        int | None,
+        option(min=1, help="How many of them must have graded a cell. [default: all]"),
+    ] = None,
+    style: TableStyle = Style.text,
+) -> None:
+    """Let several graders vote; the votes are grades of a grader of their own.
+
+    Again after more grading, it counts what is new.
+
+    Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
+    """
+    with exampp.Collection(collection) as opened:
+        found = opened.panel(*grader).vote(rule.value, at_least=at_least)
+    show_several(found.tables(), style.value)
+    print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 
 
 class GradedPool(StrEnum):
@@ -42,33 +109,33 @@ class GradedPool(StrEnum):
     all = "all"
 
 
-def _asks(given: Given) -> bool:
+def _asks(given: OptionValues) -> bool:
     return not given["dry_run"]
 
 
-def _by_batches(given: Given) -> bool:
+def _by_batches(given: OptionValues) -> bool:
     return bool(given["batch"] or given["cancel_batches"])
 
 
-@counting(
-    Counts(
+@option_rules(
+    OptionRule(
         (*LIMITS, "--max-failures", "--price-cached", "--grace", "--take-over"),
         "where something is asked, not with --dry-run",
         _asks,
     ),
-    Counts(
+    OptionRule(
         ("--price-cached",),
         "beside --price-read and --price-written",
         lambda given: None not in (given["price_read"], given["price_written"]),
     ),
-    Counts(("--plan",), "without --dry-run, which asks nobody", _asks),
-    Counts(
+    OptionRule(("--plan",), "without --dry-run, which asks nobody", _asks),
+    OptionRule(
         ("--workers", "--worker-cpus", "--worker-gpus"),
         "beside --on",
         lambda given: given["on"] is not None,
     ),
-    Counts(("--poll",), "beside --batch or --cancel-batches", _by_batches),
-    Counts(("--price-hour",), "beside --plan", lambda given: given["plan"] is not None),
+    OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
+    OptionRule(("--price-hour",), "beside --plan", lambda given: given["plan"] is not None),
 )
 @backend_options(writes=False)
 @moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
@@ -192,7 +259,7 @@ def grade(
 
     Example: exampp grade my.exam --grader draft
     """
-    from exampp.grade.batches import Batches
+    from exampp.grading.batches import Batches
 
     batches = batch or batch_file is not None or replies is not None or cancel_batches
     with exampp.Collection(collection) as opened:
@@ -219,8 +286,8 @@ def grade(
             return
         progress = work(run, grace)
     if note := run.late_note:
-        remark(note)
-    say(str(progress))
+        print_message(note)
+    print_line(str(progress))
     _unfinished(run, progress)
 
 
@@ -229,32 +296,32 @@ _BATCH_OPTIONS = {"--batch-file": True, "--replies": True, "--cancel-batches": F
 
 
 def _unfinished(run: GradingRun, progress: Progress) -> None:
-    from exampp.grade.batch_choice import other_options
+    from exampp.grading.plan import resume_options
 
     left = progress.total - progress.done
     if run.stopped and left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         due = left + progress.ungraded
-        other = other_options(run.grading)
+        other = resume_options(run.grading)
         again = this_command() if other is None else this_command(_BATCH_OPTIONS, other)
         raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {again}")
 
 
 def _try_out(run: GradingRun, grace: float) -> None:
     """Grade what tells what the rest takes."""
-    from exampp.grade.estimate import trial
+    from exampp.grading.estimate import trial
 
     part = trial(run)
     if part is not None:
         progress = work(part, grace)
-        remark(str(progress))
+        print_message(str(progress))
         _unfinished(part, progress)
 
 
 def _estimate(
     run: GradingRun, options: Mapping[str, Any], price_hour: float | None, machines: int
 ) -> None:
-    from exampp.grade.estimate import Prices, estimate
+    from exampp.grading.estimate import Prices, estimate
 
     read, cached, written = (options[f"price_{name}"] for name in ("read", "cached", "written"))
     found = estimate(run, Prices(read, cached, written, price_hour))
@@ -265,16 +332,16 @@ def _estimate(
         if machines > 1:
             seconds += f": {_duration(found.seconds)} on {machines} machines"
     cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
-    say(f"cells due       {found.cells}")
+    print_line(f"cells due       {found.cells}")
     if found.judged_only:
-        say(f"judged only     {_judged_only(run, found)}")
-    say(f"to be asked     {found.asks}")
-    say(f"prompt tokens   {about}{found.tokens}")
-    say(f"reply tokens    about {found.written}")
-    say(f"time            {seconds}")
-    say(f"cost            {cost}")
+        print_line(f"judged only     {_judged_only(run, found)}")
+    print_line(f"to be asked     {found.asks}")
+    print_line(f"prompt tokens   {about}{found.tokens}")
+    print_line(f"reply tokens    about {found.written}")
+    print_line(f"time            {seconds}")
+    print_line(f"cost            {cost}")
     for number, text in enumerate(found.prompts, 1):
-        say(f"\n--- prompt {number} ---\n{text}")
+        print_line(f"\n--- prompt {number} ---\n{text}")
 
 
 def _judged_only(run: GradingRun, found: GradingEstimate) -> str:
@@ -308,7 +375,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
                 update(progress)
     except KeyboardInterrupt:
         if progress is not None:
-            remark(str(progress))
+            print_message(str(progress))
         raise
     if progress is None:
         raise KeyboardInterrupt
@@ -324,20 +391,20 @@ def _tell_holders(progress: Progress, told: str) -> str:
     mend = "; if it is gone, --take-over grades it now" if gone else ""
     said = "\n".join(f"{holder}. {end}{mend}" for holder in progress.held_by)
     if said != told:
-        remark(said)
+        print_message(said)
     return said
 
 
 def _tell_batches(progress: Progress, told: str) -> str:
     """Say how batches are doing, unless it was told; returns what has been told."""
     if progress.awaits and progress.awaits != told:
-        remark(f"Out: {progress.awaits}")
+        print_message(f"Out: {progress.awaits}")
     return progress.awaits or told
 
 
 def _say_notes(run: GradingRun) -> None:
     for note in run.notes:
-        remark(note)
+        print_message(note)
 
 
 Update = Callable[["Progress"], None]
@@ -380,7 +447,7 @@ def _plain_progress() -> Update:
         nonlocal due
         if time.monotonic() >= due:
             due = time.monotonic() + 10
-            remark(f"grading: {progress.done} of {progress.total} cells")
+            print_message(f"grading: {progress.done} of {progress.total} cells")
 
     return update
 
@@ -393,3 +460,217 @@ def status(collection: CollectionFile, style: TableStyle = Style.text) -> None:
     with exampp.Collection(collection) as opened:
         tables = {"contents": opened.contents(), **opened.status_tables()}
     show_several(tables, style.value)
+
+
+def reparse(
+    collection: CollectionFile,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    rules: Annotated[
+        str | None,
+        option(
+            help="Read by the rules of this prompt, by name or TOML file, in place of the "
+            "grader's own."
+        ),
+    ] = None,
+    unnumbered: UnnumberedText = None,
+    compat: Annotated[
+        Compat, option(help="rubric: read as the papers' own program does.")
+    ] = Compat.exam,
+    dry_run: Annotated[
+        bool, option("--dry-run", help="Say what would change, and write nothing.")
+    ] = False,
+) -> None:
+    """Read the kept replies of a grader again, without a model.
+
+    After a change of rules or answer keys. Readings by other rules than before become the grades
+    of a grader of their own.
+
+    Example: exampp reparse my.exam --grader gpt-5-mini --dry-run
+    """
+    with exampp.Collection(collection) as opened:
+        found = opened.reparse(
+            grader,
+            prompt=prompt,
+            kind=kind.value if kind else None,
+            rules=rules,
+            unnumbered=unnumbered.value if unnumbered else None,
+            compat=compat.value,
+            dry_run=dry_run,
+        )
+    print_line(describe_reparsed(found))
+
+
+def describe_reparsed(found: Reparsed) -> str:
+    """What reading again did, in lines."""
+    lines = [f"{found.replies} replies read again, {found.changes.total()} changed"]
+    lines += [f"{n:>9}  {before} -> {after}" for (before, after), n in found.changes.most_common()]
+    if found.kept:
+        states = ", ".join(f"{n} {state.name.lower()}" for state, n in sorted(found.kept.items()))
+        lines.append(f"No text can undo, and so kept: {states}")
+    if found.others:
+        lines.append(f"{found.others} cells of {found.identity.name} have other replies, and stay")
+    same = found.identity == found.source
+    beside = "" if same else f", beside those of {found.source.name} ({found.source.key[:8]})"
+    verb = "would be" if found.dry_run else "are"
+    lines.append(
+        f"They {verb} the grades of {found.identity.name} ({found.identity.key[:8]}){beside}"
+    )
+    return "\n".join(lines)
+
+
+EXAMPLE = {
+    "query": "how volcanoes shape landscapes",
+    "subtopic": "lava plateaus",
+    "question": "Why does basaltic lava travel farther than rhyolitic lava?",
+    "nugget": "runny basalt spreads far",
+    "context": "Basaltic lava is poor in silica. It is runny and can flow for many kilometres.",
+    "correct_answer": "it is low in silica and runny",
+    "answer": "because it is runny",
+}
+
+app = Group("prompts", help="Show what a grader is asked, and a writer of banks.")
+
+
+@app.verb("list")
+def list_prompts(style: TableStyle = Style.text) -> None:
+    """List the prompts: those that grade, those that ask for items, and those of packages.
+
+    Example: exampp prompts list
+    """
+    # the catalogue pulls in the rules of reading, which `exampp --help` can do without
+    from exampp.prompts import Prompt, all_prompts
+    from exampp.prompts.catalogue import plugins
+
+    rows = [
+        (one.name, "/".join(one.grades), f"{one.lowest}-{one.highest}", "", one.title)
+        if isinstance(one, Prompt)
+        else (one.name, "", "", one.makes, one.title)
+        for one in all_prompts()
+    ]
+    notes = [one.fault for one in plugins() if one.fault]
+    heads = ["prompt", "grades", "scale", "makes", "title"]
+    show(Table.of(heads, rows, notes=notes), style.value)
+
+
+def _has_text(given: OptionValues) -> bool:
+    from exampp.prompts import find
+
+    return not given["toml"] and bool(find(given["name"]).user)
+
+
+@app.verb("show")
+@option_rules(
+    OptionRule(("--filled",), "for prompts that have a text, and without --toml", _has_text)
+)
+def show_prompt(
+    name: Annotated[str, argument(help="A bundled prompt, or a TOML file of yours.")],
+    filled: Annotated[bool, option("--filled", help="Fill the slots with an example.")] = (False),
+    toml: Annotated[
+        bool, option("--toml", help="The whole declaration: a file to start your own from.")
+    ] = False,
+) -> None:
+    """Print a prompt's text, its slots in braces or filled with an example.
+
+    The slots are described in docs/graders.md and, of prompts that ask for items, docs/bank.md.
+
+    Example: exampp prompts show question-self-rating --filled
+    """
+    from exampp.prompts import find, toml_of
+
+    prompt = find(name)
+    if toml:
+        output.write(toml_of(name))
+        return
+    print_line(f"# {prompt.title}\n# {prompt.source}\n")
+    if not prompt.user:
+        print_line("(this grader reads item and passage without a prompt)")
+        return
+    parts = _filled(prompt) if filled else _template(prompt)
+    if list(parts) == ["user"]:
+        print_line(parts["user"])
+    else:
+        print_line("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
+
+
+def _filled(prompt: Prompt | GenerationPrompt) -> dict[str, str]:
+    from exampp.prompts import Prompt, fill
+    from exampp.prompts.generation import GenerationRequest, fill_request
+
+    if isinstance(prompt, Prompt):
+        texts = fill(prompt, EXAMPLE)
+        system, user = texts.system, texts.user
+    else:
+        system, user = fill_request(
+            prompt, GenerationRequest(), EXAMPLE["query"], EXAMPLE["subtopic"]
+        )
+    return {**({"system": system} if system else {}), "user": user}
+
+
+def _template(prompt: Prompt | GenerationPrompt) -> dict[str, str]:
+    keys = ("system", "user", "instruction", "keys_instruction")
+    return {key: text for key in keys if (text := getattr(prompt, key, ""))}
+
+
+def finetune(
+    base_model: Annotated[
+        str, argument(metavar="MODEL", help="A folder or a model hub name to start from.")
+    ],
+    squad: Annotated[
+        Path, argument(metavar="SQUAD", help="Training data in the format of SQuAD 2.0.")
+    ],
+    out: Annotated[Path, argument(metavar="FOLDER", help="Where the model goes.")],
+    task: Annotated[
+        str | None, option(help="seq2seq or extractive. [default: what the model is]")
+    ] = None,
+    prompt: Annotated[
+        str, option(help="What a seq2seq model learns to reply to.")
+    ] = "question-answering",
+    revision: Annotated[str | None, option(help="The model's revision.")] = None,
+    epochs: Annotated[float, option(help="Passes over the data.")] = 2.0,
+    batch_size: Annotated[int, option(min=1, help="Examples in a step.")] = 16,
+    learning_rate: Annotated[
+        float | None, option(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
+    ] = None,
+    max_steps: Annotated[int | None, option(help="Steps at most.")] = None,
+    save_steps: Annotated[int, option(min=1, help="Steps between checkpoints.")] = 500,
+    seed: Annotated[int, option(help="Of the order of the examples.")] = 0,
+    device: Annotated[str | None, option(help="cpu, cuda, cuda:1, mps.")] = None,
+    resume: Annotated[bool, option(help="Go on from the last checkpoint, or start afresh.")] = True,
+) -> None:
+    """Train a model to extract answers, or say that there is none (the papers' SQuAD2 variation).
+
+    The folder then serves as `exampp grade --grader hf --model FOLDER --prompt question-answering`.
+    Training that was cut off goes on from its last checkpoint when called again.
+
+    Example: exampp finetune google/flan-t5-large train-v2.0.json my-reader --task seq2seq
+    """
+    # torch and transformers load here, and only here
+    from exampp.graders import local
+    from exampp.prompts import fill, load
+
+    chosen = load(prompt)
+
+    def asked(question: str, context: str) -> str:
+        return fill(chosen, {"question": question, "context": context}).user
+
+    trained = local.finetune(
+        base_model,
+        squad,
+        out,
+        prompt=asked,
+        task=task,
+        revision=revision,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        max_steps=max_steps,
+        save_steps=save_steps,
+        resume=resume,
+        seed=seed,
+        device=device,
+        report=lambda step, steps, loss: print_message(f"step {step} of {steps}, loss {loss:.4f}"),
+    )
+    now = trained.steps - trained.started
+    print_line(f"{trained.folder}: {trained.steps} steps, {now} of them now")

@@ -8,19 +8,167 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 import exampp
-from exampp.cli import streams
-from exampp.cli.command import Group, Unloaded
-from exampp.cli.program import this_command
-from exampp.cli.streams import SIGNALLED, printable
-from exampp.cli.verbs import PURPOSES
+from exampp.cli import output
+from exampp.cli.command import Group, LazyCommands
+from exampp.cli.options import Style, TableStyle
+from exampp.cli.output import SIGNALLED, printable, show, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
+from exampp.formats.declared import FORMATS
+from exampp.graders.registry import GRADERS
+from exampp.measures.names import MEASURES
+from exampp.prompts import catalogue
+from exampp.results.result import Table
+
+# The verbs of `exampp`: by purpose, each with where it is and what it does.
+#
+# A verb's module is imported when the verb runs or its own help is asked for: the help of
+# `exampp` itself takes these lines alone.
+
+
+class Verb(NamedTuple):
+    """Where a command is, `module:name` in this package, and what it does, in a sentence."""
+
+    home: str
+    summary: str
+
+
+PURPOSES: Mapping[str, Mapping[str, Verb]] = {
+    "Make and fill a collection": {
+        "demo": Verb(
+            "collection:demo",
+            "Import, grade and evaluate a small example, offline, in under a minute.",
+        ),
+        "init": Verb(
+            "collection:init",
+            "Make an empty collection, or with --config a file that describes a whole exam.",
+        ),
+        "import": Verb(
+            "collection:import_", "Bring files into a collection, which is made if there is none."
+        ),
+        "merge": Verb(
+            "collection:merge",
+            "Bring what other collections hold into one: copies of it, or shards of one exam.",
+        ),
+        "check": Verb(
+            "collection:check",
+            "Check a collection for damage, changes by other programs, and impossible values.",
+        ),
+        "citations": Verb(
+            "collection:citations",
+            "Make a collection of the sentences of answers and of what they cite.",
+        ),
+        "systems": Verb(
+            "collection:systems",
+            "List the systems with the passages that each returns, rename one, or remove some.",
+        ),
+        "bank": Verb("bank:app", "Own a bank: generate, look, edit, check, seal."),
+        "export": Verb(
+            "collection:export", "Write a collection, or a part of it, in a format of the field."
+        ),
+    },
+    "Grade": {
+        "grade": Verb(
+            "grade:grade",
+            "Grade every passage against every item of the bank, as far as it is due.",
+        ),
+        "status": Verb(
+            "grade:status",
+            "Show what the collection holds, and per grader what is done, due and failed, and why.",
+        ),
+        "pool": Verb(
+            "collection:pool",
+            "Show the judgment pool: its size, what each system brings, and the cells to grade.",
+        ),
+        "reparse": Verb(
+            "grade:reparse", "Read the kept replies of a grader again, without a model."
+        ),
+        "prompts": Verb("grade:app", "Show what a grader is asked, and a writer of banks."),
+    },
+    "Evaluate": {
+        "evaluate": Verb(
+            "evaluate:evaluate",
+            "Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.",
+        ),
+        "plot": Verb("plot:plot", "Draw one figure."),
+        "report": Verb(
+            "evaluate:report",
+            "Write one self-contained page: tables, plots, warnings, methods and references.",
+        ),
+    },
+    "Trust": {
+        "analyze": Verb("analyze:app", "Ask how far the leaderboard can be trusted."),
+        "calibrate": Verb(
+            "grade:calibrate",
+            "Label all graded passages by a calibration; the labels are grades of a grader of "
+            "their own.",
+        ),
+        "vote": Verb(
+            "grade:vote", "Let several graders vote; the votes are grades of a grader of their own."
+        ),
+        "gate": Verb(
+            "evaluate:gate",
+            "Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.",
+        ),
+        "compare": Verb(
+            "evaluate:compare",
+            "Explain the difference of system B to system A: in total, by query, by item.",
+        ),
+    },
+    "Oversee": {
+        "review": Verb(
+            "review:app",
+            "Look at grades and decisions: four lists that show what is wrong with grader or bank.",
+        ),
+        "search": Verb(
+            "review:search",
+            "Find queries, items, passages, replies of graders, reasons of decisions and edits.",
+        ),
+        "serve": Verb(
+            "review:serve",
+            "Open a collection in the browser: judge, edit the bank, see what it changes.",
+        ),
+    },
+    "More": {
+        "run": Verb(
+            "collection:run",
+            "Import, grade and evaluate what a configuration file says, and only what is missing.",
+        ),
+        "finetune": Verb(
+            "grade:finetune",
+            "Train a model to extract answers, or say that there is none (the papers' SQuAD2 "
+            "variation).",
+        ),
+        "reproduce": Verb(
+            "evaluate:reproduce",
+            "Recompute the papers' printed tables and set them beside the print.",
+        ),
+        "plugins": Verb(
+            "main:plugins",
+            "List what other packages add: graders, prompts, formats and measures.",
+        ),
+    },
+}
+
+
+def plugins(style: TableStyle = Style.text) -> None:
+    """List what other packages add: graders, prompts, formats and measures.
+
+    What cannot be used is listed with the reason.
+
+    Example: exampp plugins
+    """
+    found = [*GRADERS.plugins(), *catalogue.plugins(), *FORMATS.plugins(), *MEASURES.plugins()]
+    rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
+    notes = [] if rows else ["No package adds anything. docs/extending.md says how one does."]
+    show(Table.of(["kind", "name", "package", "state"], rows, notes=notes), style.value)
+
 
 GARBAGE = 100_000
 """Objects that come to be before those that refer to each other are looked for."""
@@ -33,7 +181,7 @@ class Verbs(Group):
 
     def __init__(self, **options: Any) -> None:
         homes = {name: verb.home for verbs in PURPOSES.values() for name, verb in verbs.items()}
-        super().__init__(commands=cast("Any", Unloaded(homes)), **options)
+        super().__init__(commands=cast("Any", LazyCommands(homes)), **options)
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """The verbs with their summaries, by purpose."""
@@ -86,12 +234,12 @@ def main() -> None:
 
     After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
     """
-    streams.prepare()
+    output.prepare()
     # a large exam is many objects, none of which is garbage: they are gone through less often
     gc.set_threshold(GARBAGE)
     code, text = _outcome()
     try:
-        streams.flush()
+        output.flush()
     except Unfinished as error:
         code, text = code or error.exit_code, text or str(error)
     # either stream may be closed: there is nobody to tell then

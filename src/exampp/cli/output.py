@@ -2,22 +2,175 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
+import os
+import re
+import shlex
+import shutil
+import signal
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from io import FileIO, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
+from types import FrameType
+from typing import Protocol
 
 import click
 
-from exampp.cli import streams, terminal
-from exampp.cli.streams import printable
-from exampp.errors import Undefined
+from exampp.errors import Undefined, Unfinished
 from exampp.formats.output import descriptor
-from exampp.report.notes import grouped
-from exampp.report.styles import rounded
-from exampp.report.table import Table, render
-from exampp.report.text import as_text
+from exampp.installed import typed_path
+from exampp.results.notes import grouped
+from exampp.results.result import Table, render, rounded
+from exampp.results.text import as_text
+from exampp.stopping import stop_on_signal
+
+_LEAST = 40
+"""Columns that a terminal has at least: less is said by those that do not know."""
+
+whole: ContextVar[bool] = ContextVar("whole", default=False)
+"""Whether the command that runs was told to show its tables whole (`--wide`)."""
+
+
+def room() -> int | None:
+    """The columns that a table may take; None in a pipe or a file, and where all is to be shown."""
+    if whole.get() or not sys.stdout.isatty():
+        return None
+    return max(_LEAST, shutil.get_terminal_size().columns)
+
+
+def is_styled() -> bool:
+    """Whether bold and colour are shown: on a terminal that has them, and whose owner wants them.
+
+    `NO_COLOR` is that of https://no-color.org.
+    """
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+# What a command gets from its shell: streams in any state, and signals to end.
+#
+# Whatever the encoding of the standard streams, and open or not, printing to them never fails.
+
+
+ESCAPED = "exampp-escaped"
+"""The error handler of both streams: what their encoding lacks is written as JSON does."""
+
+
+SIGNALLED = 128
+"""To which the number of a signal is added to make an exit code."""
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)), error.end
+
+
+def prepare() -> None:
+    """Open what is closed, on nothing, and write what an encoding lacks as `\\u00e9`."""
+    codecs.register_error(ESCAPED, _escaped)
+    # a file that took the number of a closed stream would get what is printed
+    with suppress(OSError):
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
+    sys.stdout = sys.stdout or _nothing()
+    sys.stderr = sys.stderr or _nothing()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=ESCAPED)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # what is half-written goes, what was answered is kept: as at any other end
+        if signal.getsignal(number) is signal.SIG_DFL:
+            with suppress(ValueError):
+                signal.signal(number, _end)
+    # of sources that we do not own, or of a reply that looks like one
+    warnings.filterwarnings("ignore", category=SyntaxWarning)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    sys.exit(SIGNALLED + number)
+
+
+def _nothing() -> TextIOWrapper:
+    return TextIOWrapper(FileIO(os.devnull, "w"), encoding="utf-8")
+
+
+def write(text: str) -> None:
+    """Print a text; Unfinished where it cannot be written, an empty one where nobody reads."""
+    with _printing():
+        sys.stdout.write(text)
+
+
+def flush() -> None:
+    """Write out what standard output buffers; Unfinished where that fails."""
+    with _printing():
+        sys.stdout.flush()
+        # network file systems report some errors only at close
+        os.close(os.dup(sys.stdout.fileno()))
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    try:
+        yield
+    except UnsupportedOperation:
+        # a stream of Python's own, without a number
+        pass
+    except (OSError, ValueError) as error:
+        # Python would try again at its end, and print a traceback
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `exampp evaluate my.exam | head` ends quietly, as any command does
+        if isinstance(error, BrokenPipeError):
+            raise Unfinished("") from None
+        why = getattr(error, "strerror", error)
+        raise Unfinished(f"standard output cannot be written: {why}") from None
+
+
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+"""Characters that steer a terminal, or the direction of its text."""
+
+
+def printable(text: str) -> str:
+    """Replace what would steer a terminal by U+FFFD: errors and names come from outside."""
+    return _STEERING.sub("\ufffd", text)
+
+
+def command(*arguments: object) -> str:
+    """A command of exampp, to be typed in the shell that started this one."""
+    return f"{_program()} {shlex.join(map(str, arguments))}"
+
+
+def this_command(without: Mapping[str, bool] | None = None, more: Iterable[str] = ()) -> str:
+    """The command that runs, as it may be typed again.
+
+    `without` are options that it does not have then, by whether they have a value, and `more` what
+    it has in their place.
+    """
+    kept, given = list[str](), iter(sys.argv[1:])
+    for argument in given:
+        name, joined, _ = argument.partition("=")
+        if name not in (without or {}):
+            kept.append(argument)
+        elif (without or {})[name] and not joined:
+            next(given, None)
+    return command(*kept, *more)
+
+
+def _program() -> str:
+    """What to type for `exampp`: the name where the shell finds it, else the way it was called."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{typed_path(Path(sys.executable))} -m exampp"
+    return typed_path(called)
 
 
 def show(table: Table, style: str, digits: int | None = None) -> None:
@@ -25,19 +178,19 @@ def show(table: Table, style: str, digits: int | None = None) -> None:
     _write(_rendered(table, style, digits), style)
     if style in ("tsv", "csv"):
         for note in table.notes:
-            remark(note)
+            print_message(note)
 
 
 def _rendered(table: Table, style: str, digits: int | None) -> str:
     if style != "text":
         return render(table, style, digits)
-    return as_text(rounded(table, digits), terminal.room(), terminal.is_styled())
+    return as_text(rounded(table, digits), room(), is_styled())
 
 
 def _write(text: str, style: str) -> None:
     # tsv and csv hold names as they are; text has codes of its own
     safe = style == "text" or not sys.stdout.isatty()
-    streams.write(text if safe else printable(text))
+    write(text if safe else printable(text))
 
 
 def show_several(tables: Mapping[str, Table], style: str, digits: int | None = None) -> None:
@@ -48,12 +201,12 @@ def show_several(tables: Mapping[str, Table], style: str, digits: int | None = N
     """
     if style == "json":
         found = {name: json.loads(render(table, style)) for name, table in tables.items()}
-        streams.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     _write("\n".join(_rendered(table, style, digits) for table in tables.values()), style)
     if style in ("tsv", "csv"):
         for note in grouped(note for table in tables.values() for note in table.notes):
-            remark(note)
+            print_message(note)
 
 
 def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> None:
@@ -67,23 +220,45 @@ def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> Non
         raise Undefined(f"nothing could be computed: {why}")
 
 
-def told(path: Path, text: str) -> None:
+def report_written(path: Path, text: str) -> None:
     """Say what was written; beside it, where standard output itself was written to."""
     if descriptor(path) == 1:
-        remark(text)
+        print_message(text)
     else:
-        say(text)
+        print_line(text)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line of a result in prose."""
-    streams.write(f"{printable(text)}\n")
+    write(f"{printable(text)}\n")
     # remarks on the other stream come in order
-    streams.flush()
+    flush()
 
 
-def remark(text: str) -> None:
+def print_message(text: str) -> None:
     """Say something that is no result."""
     # nobody may be reading remarks: no reason to end what is being done
     with contextlib.suppress(OSError, ValueError):
         click.echo(printable(text), err=True)
+
+
+class Work(Protocol):
+    """Work that can be stopped: a grading or a generation."""
+
+    def stop(self, grace: float) -> None:
+        """Begin nothing new, and end within so many seconds."""
+        ...
+
+
+@contextmanager
+def interruptible(work: Work, grace: float) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) stops the work, the second one leaves at once."""
+
+    def say() -> None:
+        print_message(
+            f"\nStopping: nothing new is asked, and what is in flight has {grace:g} s. "
+            "Ctrl-C again leaves at once."
+        )
+
+    with stop_on_signal(work.stop, grace, say):
+        yield

@@ -8,39 +8,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import exampp
-from exampp.cli.analyze_sensitivity import at_cutoffs
-from exampp.cli.board_options import (
+from exampp.cli.audit import at_cutoffs
+from exampp.cli.command import OptionRule, OptionValues, argument, option, option_rules
+from exampp.cli.options import (
     OF_GRADED_FILES,
     OF_MEASURES,
+    BankNames,
+    CollectionOrWorkbench,
     CountDecisions,
     DecisionMode,
+    ItemKind,
     LeftOut,
     MinRatings,
+    OnBadLine,
     OnError,
+    PromptName,
     RoundTo,
     RunFiles,
     Scale,
+    Scores,
     SubtopicMode,
     Subtopics,
     SystemNames,
     rating_scale,
 )
-from exampp.cli.command import Counts, Given, counting
-from exampp.cli.declare import argument, option
-from exampp.cli.methods import BankNames, Scores
-from exampp.cli.options import (
-    CollectionOrWorkbench,
-    ItemKind,
-    OnBadLine,
-    PromptName,
-)
-from exampp.cli.output import remark
+from exampp.cli.output import print_message
 
 if TYPE_CHECKING:
-    from exampp.evaluate.exams import SubtopicChoice
     from exampp.grades.grades import Grades
+    from exampp.measures.exams import SubtopicChoice
     from exampp.records.gradebook import Gradebook
-    from exampp.report.plots.figure import ColumnWidth, Figure
+    from exampp.results.plots.figure import ColumnWidth, Figure
 
 
 class PlotKind(StrEnum):
@@ -129,12 +127,12 @@ _SEVERAL = frozenset({PlotKind.methods, PlotKind.sensitivity})
 """Those of several graders, banks and thresholds at once."""
 
 
-def _of_kinds(option: str) -> Counts:
+def _of_kinds(option: str) -> OptionRule:
     kinds = [kind for kind in PlotKind if option in _KINDS[kind].options]
-    return Counts((option,), f"for {', '.join(kinds)}", lambda given: given["what"] in kinds)
+    return OptionRule((option,), f"for {', '.join(kinds)}", lambda given: given["what"] in kinds)
 
 
-def _takes_threshold(given: Given) -> bool:
+def _takes_threshold(given: OptionValues) -> bool:
     measures = given["measure"] or _KINDS[given["what"]].measures
     if given["what"] in _FROM_GRADES:
         return True
@@ -143,15 +141,15 @@ def _takes_threshold(given: Given) -> bool:
     return OF_MEASURES["--min-rating"].where({"measure": measures})
 
 
-def _is_drawn(given: Given) -> bool:
+def _is_drawn(given: OptionValues) -> bool:
     return Path(given["output"]).suffix.lower() not in (".csv", ".tsv")
 
 
-@counting(
+@option_rules(
     OF_GRADED_FILES,
     *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round")),
-    Counts(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
-    Counts(
+    OptionRule(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
+    OptionRule(
         ("--theme", "--width", "--no-title"),
         "for what is drawn, not for .csv and .tsv",
         _is_drawn,
@@ -225,11 +223,11 @@ def plot(
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """
-    from exampp.evaluate.lacking import lacking
     from exampp.formats import leaderboards
-    from exampp.formats.output import keep_inputs, writing
-    from exampp.records.choosing import choose_grader
-    from exampp.report.plots.figure import writer
+    from exampp.formats.output import check_outputs, writing
+    from exampp.measures.leaderboard import missing_prerequisite
+    from exampp.records.graders import choose_grader
+    from exampp.results.plots.figure import writer
 
     measures = _checked(what, measure)
     _check_one(what, {"--min-rating": min_rating, "--grader": grader, "--bank": bank})
@@ -239,7 +237,7 @@ def plot(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
         )
     boards = leaderboards.files_of([*([official] if official else ()), *(scores or ())])
-    keep_inputs([output], [collection, *boards, *(bank or ()), *(run or ())])
+    check_outputs([output], [collection, *boards, *(bank or ()), *(run or ())])
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         of_kind = kind.value if kind else None
         graders = list(grader or [])
@@ -277,7 +275,7 @@ def plot(
                 what, book, measures, threshold, official, round_to, subtopics.value, texts
             )
     if not figure.spec:
-        missing = lacking(book) if "--subtopics" in _KINDS[what].options else None
+        missing = missing_prerequisite(book) if "--subtopics" in _KINDS[what].options else None
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
         mend = missing.mend if missing else _KINDS[what].mend
         raise exampp.InputError(cause, file=collection, mend=mend)
@@ -286,7 +284,7 @@ def plot(
     content = write(figure, theme.value)
     with writing(output, text=False) as stream:
         stream.write(content)
-    remark(f"{output}: {figure.title}")
+    print_message(f"{output}: {figure.title}")
 
 
 def _corrected(grades: Grades, measure: str, min_rating: int | None) -> Figure:
@@ -294,7 +292,7 @@ def _corrected(grades: Grades, measure: str, min_rating: int | None) -> Figure:
 
 
 def _attacks(grades: Grades, _measure: str, min_rating: int | None) -> Figure:
-    from exampp.analysis.attacks.gaming import GamingSettings
+    from exampp.analysis.attacks.result import GamingSettings
 
     return grades.attacks(settings=GamingSettings(min_rating)).figure()
 
@@ -342,7 +340,7 @@ def _check_one(what: PlotKind, given: Mapping[str, Sequence[object] | None]) -> 
 
 def _depth(measure: str) -> int:
     """The last k of the curve of Cover@k."""
-    from exampp.evaluate.measure import parse_measure
+    from exampp.measures.names import parse_measure
 
     parsed = parse_measure(measure)
     if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
@@ -355,8 +353,7 @@ def _depth(measure: str) -> int:
 
 def _calibration(book: Gradebook, source: str) -> Figure:
     """The curve that a calibrated grader came with; of any other grader that of a calibration."""
-    from exampp.analysis.calibration import calibrate
-    from exampp.analysis.calibration_tables import curve_figure
+    from exampp.analysis.calibration import calibrate, curve_figure
     from exampp.records.calibration import calibration_of
 
     return curve_figure(calibration_of(book.grader) or calibrate([book], source).calibration)
@@ -372,10 +369,10 @@ def _methods(
 ) -> Figure:
     """Every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
     from exampp.analysis import figures
-    from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
     from exampp.inputs.officials import by_name
-    from exampp.report.plots.axis import Spread
+    from exampp.measures.leaderboard import evaluate_gradebook
+    from exampp.results.plots.figure import Spread
 
     boards = {
         name if len(books) > 1 else "": evaluate_gradebook(
@@ -413,8 +410,8 @@ def _figure(
 ) -> Figure:
     from exampp.analysis import figures
     from exampp.analysis.reliability import reliability, scored_column
-    from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
+    from exampp.measures.leaderboard import evaluate_gradebook
 
     threshold = book.grader.threshold(min_rating)
     if what is PlotKind.grades:

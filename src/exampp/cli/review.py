@@ -5,28 +5,40 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import exampp
-from exampp.cli import streams
-from exampp.cli.board_options import OF_GRADED_FILES, Scale, rating_scale
-from exampp.cli.command import Command, Counts, Given, counting, moved
-from exampp.cli.declare import argument, option
+from exampp.cli import output
+from exampp.cli.command import (
+    Command,
+    OptionRule,
+    OptionValues,
+    argument,
+    moved,
+    option,
+    option_rules,
+)
 from exampp.cli.options import (
+    OF_GRADED_FILES,
     BankName,
+    CollectionFile,
     CollectionOrWorkbench,
     GraderName,
     ItemKind,
+    MinRating,
     OnBadLine,
     PromptName,
+    Scale,
     Style,
     TableStyle,
+    rating_scale,
 )
-from exampp.cli.output import remark, show, show_several
+from exampp.cli.output import print_message, show, show_several
 from exampp.errors import InputError
 
 if TYPE_CHECKING:
-    from exampp.report.table import Table
+    from exampp.results.result import Table
 
 
 class ListName(StrEnum):
@@ -90,7 +102,7 @@ OF_DRAWING = ("--measure", "--design", "--seed", "--min-rating", "--min-relevant
 OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
 
 
-def _of_lists(option: str) -> Counts:
+def _of_lists(option: str) -> OptionRule:
     lists = [name for name, options in OPTIONS_OF.items() if option in options]
     only = f"for {', '.join(lists)}" if lists else ""
     if option == "--min-rating":
@@ -100,25 +112,25 @@ def _of_lists(option: str) -> Counts:
     if option in OF_DRAWING:
         only += f"{', and ' if lists else ''}to draw a plan with --labels"
 
-    def holds(given: Given) -> bool:
+    def holds(given: OptionValues) -> bool:
         counted = option == "--min-rating" and given["min_answers"] > 0
         drawing = given["name"] == ListName.plan and given["labels"] is not None
         drawing = drawing and option in OF_DRAWING
         return counted or drawing or given["name"] in (None, *lists)
 
-    return Counts((option,), only, holds)
+    return OptionRule((option,), only, holds)
 
 
-@counting(
+@option_rules(
     OF_GRADED_FILES,
     *map(_of_lists, dict.fromkeys([*(o for of in OPTIONS_OF.values() for o in of), *OF_DRAWING])),
-    Counts(
+    OptionRule(
         ("--number",),
         "for plan, where none is drawn",
         lambda given: given["name"] in (None, ListName.plan) and given["labels"] is None,
     ),
-    Counts(("--query",), "for the lists, not for plan", lambda given: given["name"] != "plan"),
-    Counts(
+    OptionRule(("--query",), "for the lists, not for plan", lambda given: given["name"] != "plan"),
+    OptionRule(
         OF_GRADER,
         "for lists of one grader, not for decisions",
         lambda given: given["name"] != ListName.decisions,
@@ -215,7 +227,7 @@ def review(
 
     Example: exampp review my.exam verify --limit 5
     """
-    from exampp.records.choosing import choose_grader
+    from exampp.records.graders import choose_grader
     from exampp.review import decision_tables as made
 
     if name is None:
@@ -289,7 +301,7 @@ def _width(style: Style) -> int | None:
 def _show_parts(parts: Iterator[Table], style: Style) -> None:
     """Print the parts of a list one by one, as they are made; as json they are one table."""
     if style is Style.json:
-        from exampp.review.listing import joined
+        from exampp.review.lists import joined
 
         show(joined(parts), style.value)
         return
@@ -300,23 +312,23 @@ def _show_parts(parts: Iterator[Table], style: Style) -> None:
             _show_rows(part, style)
             continue
         if number:
-            streams.write("\n")
+            output.write("\n")
         show(part, style.value)
     if number < 0:
-        remark("No cell fits.")
+        print_message("No cell fits.")
 
 
 def _show_rows(part: Table, style: Style) -> None:
     """Rows without the line of headings, which came with the first part."""
-    from exampp.report.table import render
+    from exampp.results.result import render
 
     headings = render(type(part)(part.columns, ()), style.value)
-    streams.write(render(part, style.value).removeprefix(headings))
+    output.write(render(part, style.value).removeprefix(headings))
     for note in part.notes:
-        remark(note)
+        print_message(note)
 
 
-class EitherWay(Command):
+class ReviewCommand(Command):
     """`review LIST COLLECTION` means what `review COLLECTION LIST` does."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -326,4 +338,102 @@ class EitherWay(Command):
         return super().parse_args(ctx, args)
 
 
-app = EitherWay("review", review)
+app = ReviewCommand("review", review)
+
+
+class SearchedKind(StrEnum):
+    """What is looked through."""
+
+    queries = "queries"
+    items = "items"
+    passages = "passages"
+    replies = "replies"
+    decisions = "decisions"
+    edits = "edits"
+    systems = "systems"
+
+
+def search(
+    collection: CollectionFile,
+    words: Annotated[list[str], argument(metavar="WORDS", help="All of them must occur.")],
+    kinds: Annotated[
+        list[SearchedKind] | None,
+        option("--in", help="Look through these alone; may be repeated. [default: all]"),
+    ] = None,
+    limit: Annotated[int, option(min=1, help="So many of each kind.")] = 10,
+    grader: GraderName = None,
+    bank: BankName = None,
+    style: TableStyle = Style.text,
+) -> None:
+    """Find queries, items, passages, replies of graders, reasons of decisions and edits.
+
+    Words are found in either case and as parts of longer ones, also in ids and in the names of
+    systems. What the shell hands over as one word stands together.
+
+    Example: exampp search my.exam "New York" weather --in passages
+    """
+    # only now: its library is not needed for the help
+    from exampp.collection import search_table
+
+    wanted = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
+    with exampp.Collection(collection) as opened:
+        found = opened.search(
+            wanted,
+            kinds=[kind.value for kind in kinds or SearchedKind],
+            most=limit,
+            grader=grader,
+            bank=bank,
+        )
+    whole = style in (Style.tsv, Style.csv, Style.json)
+    show(search_table(found, wanted, whole=whole), style.value)
+
+
+def serve(
+    collection: CollectionFile,
+    host: Annotated[str, option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        option(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
+    ] = None,
+    assessor: Annotated[
+        list[str] | None, option(help="An assessor's name; repeat for several.")
+    ] = None,
+    blind: Annotated[
+        bool, option("--blind", help="Hide automatic grades until one has decided.")
+    ] = False,
+    shared: Annotated[
+        float,
+        option(min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."),
+    ] = 10,
+    guidelines: Annotated[
+        Path | None,
+        option(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
+    ] = None,
+    min_rating: MinRating = None,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+) -> None:
+    """Open a collection in the browser: judge, edit the bank, see what it changes.
+
+    Prints the address of each assessor, and serves until Ctrl-C.
+
+    Example: exampp serve my.exam --assessor ann --assessor bob
+    """
+    from exampp import web
+
+    web.serve(
+        collection,
+        host=host,
+        port=web.PORT if port is None else port,
+        assessors=assessor or [],
+        blind=blind,
+        shared=shared / 100,
+        guidelines=guidelines,
+        min_rating=min_rating,
+        grader=grader,
+        prompt=prompt,
+        kind=kind.value if kind else None,
+        bank=bank,
+    )

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.json_document import (
     Json,
     expect,
@@ -36,15 +36,15 @@ from exampp.formats.lines import (
     OnError,
     encode_json,
     encode_text,
+    raise_error,
     read_lines,
     read_text,
-    refuse,
     text_of,
 )
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item
-from exampp.records.importance import WEIGHTS, importance_of
+from exampp.records.items import WEIGHTS, importance_of
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
 _KINDS = {"question": "question", "claim": "nugget"}
@@ -56,7 +56,7 @@ _NUGGET_KEYS = frozenset(
 _ALL, _ANY = "AND", ("OR", "Default")
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per bank, in file order.
 
     InputError for a bank without query id or nuggets, a nugget without text, an aggregator that an
@@ -75,7 +75,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
                     of_nugget.see(nugget, line)
             query_id = _query_id(bank)
             if query_id in seen:
-                raise InputError(f"query {shown(query_id)} occurs twice", field="query_id")
+                raise InputError(f"query {brief(query_id)} occurs twice", field="query_id")
             seen.add(query_id)
             yield _entry(query_id, bank, lambda error, n=line: on_error(error.at(path, n)))  # type: ignore[misc]
         except InputError as error:
@@ -130,7 +130,7 @@ def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
     if value is None:
         return []
     if isinstance(value, dict):
-        return [(f"{place}[{shown(key, 30)}]", nugget) for key, nugget in value.items()]
+        return [(f"{place}[{brief(key, 30)}]", nugget) for key, nugget in value.items()]
     nuggets = expect(value, list, place)
     return [(f"{place}[{number}]", nugget) for number, nugget in enumerate(nuggets)]
 
@@ -159,7 +159,7 @@ def _collect(
         item = _item(query_id, nugget, place, parent)
         if item.item_id in items:
             raise InputError(
-                f"nugget {shown(item.item_id)} occurs twice",
+                f"nugget {brief(item.item_id)} occurs twice",
                 field=place,
                 mend="Give each its own id",
             )
@@ -201,7 +201,7 @@ def _answers(nugget: Json, place: str) -> tuple[str, ...]:
     aggregator = optional(nugget, "aggregator_type", str, place) or _ANY[0]
     if aggregator != _ALL and aggregator not in _ANY:
         raise InputError(
-            f"an exam item cannot hold the aggregator {shown(aggregator)}",
+            f"an exam item cannot hold the aggregator {brief(aggregator)}",
             field=joined(place, "aggregator_type"),
             mend="Use AND or OR, or leave such nuggets out with --on-error skip",
         )
@@ -275,7 +275,7 @@ def _importance(item: Item, known: Any, path: str | Path) -> Json:
     word = importance_of(item.weight)
     if word is None:
         raise InputError(
-            f"the weight {item.weight:g} of item {shown(item.item_id)} is neither vital (1) nor "
+            f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
             "okay (0.5), which is all that a nugget bank can say",
             file=path,
             mend="Change the weight, or write the bank as JSON-lines or CSV",

@@ -17,15 +17,15 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.importance import weight_or_one
 from exampp.formats.json_document import Json, identifier, spoken, without
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
 from exampp.formats.nuggetizer import items_of, query_of
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys, remark
+from exampp.formats.read_warnings import Keys, add_warning
 from exampp.records import Grade, GraderIdentity, Item, State
-from exampp.records.importance import WEIGHTS, importance, importance_of
+from exampp.records.items import WEIGHTS, importance, importance_of
 
 RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
 _LABELS = {rating: label for label, rating in RATINGS.items()}
@@ -55,7 +55,7 @@ class Assigned:
     passage_id: str = ""
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Assigned]:
     """Yield the lines of a file in file order.
 
     A label that is none of the three, as nuggetizer leaves it where it could not read a reply, is
@@ -74,8 +74,10 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
             query_id, query_text = query_of(value)
             system, passage_id, answer = _assigned_text(value)
             if earlier := first.add((query_id, system, passage_id), number):
-                named = f"run {shown(system)}" if system else f"passage {shown(passage_id)}"
-                raise repeated(f"{named} with query {shown(query_id)}", earlier, path, number)
+                named = f"run {brief(system)}" if system else f"passage {brief(passage_id)}"
+                raise duplicate_error(
+                    f"{named} with query {brief(query_id)}", earlier, path, number
+                )
             found = items_of(
                 query_id,
                 value,
@@ -91,8 +93,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
         length = value.get("response_length")
         yield Assigned(query_id, query_text, system, answer, items, grades, length, passage_id)
     if strange:
-        words = ", ".join(f"{shown(word, 30)} ({n})" for word, n in strange.most_common(_LISTED))
-        remark(
+        words = ", ".join(f"{brief(word, 30)} ({n})" for word, n in strange.most_common(_LISTED))
+        add_warning(
             path,
             None,
             f"{strange.total()} importances are neither vital nor okay, such as {words}: these "
@@ -118,7 +120,7 @@ def _grade(item: Item) -> Grade:
     rating = RATINGS.get(label.strip().lower()) if isinstance(label, str) else None
     if rating is not None:
         return Grade(item.item_id, State.GRADED, rating, rule="imported")
-    detail = {"reason": f"the assignment is {shown(label)}", "raw": label}
+    detail = {"reason": f"the assignment is {brief(label)}", "raw": label}
     return Grade(item.item_id, State.UNPARSED, rule="imported", detail=detail)
 
 
@@ -147,7 +149,7 @@ def _nugget(item: Item, grades: Mapping[str, Grade], path: str | Path) -> Json:
     word = said if said is not None else importance_of(item.weight)
     if word is None or item.kind != "nugget":
         raise InputError(
-            f"item {shown(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "
+            f"item {brief(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "
             "is vital (1) or okay (0.5)",
             file=path,
             mend="Name another bank with --bank, or write the grades as a workbench file",

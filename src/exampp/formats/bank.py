@@ -17,14 +17,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, check_weight, repeated, shown
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
+from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
 from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
-from exampp.records.importance import WEIGHTS
-from exampp.records.origin import MODEL_KEYS
+from exampp.records.items import MODEL_KEYS, WEIGHTS
 
 FORM = "exampp:form"
 _KINDS = ("question", "nugget")
@@ -63,7 +62,7 @@ _ITEM_KEYS = frozenset(_ItemRow.__struct_encode_fields__)
 _LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield the lines of a bank in file order.
 
     An item without an id gets the one that its content has. An item that its line repeats word for
@@ -84,13 +83,15 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             for item_row in (row for name in _LISTS for row in value.get(name) or ()):
                 of_item.see(item_row, number)
             if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
-                subtopic = f" and subtopic {shown(entry.subtopic_id)}" if entry.subtopic_id else ""
-                what = f"query {shown(entry.query_id)}{subtopic}"
-                raise repeated(what, earlier, path, number, "query_id")
+                subtopic = f" and subtopic {brief(entry.subtopic_id)}" if entry.subtopic_id else ""
+                what = f"query {brief(entry.query_id)}{subtopic}"
+                raise duplicate_error(what, earlier, path, number, "query_id")
             for item in entry.items:
                 name = item.query_id, item.kind, item.item_id
                 if earlier := first_item.add(name, number):
-                    raise repeated(f"item {shown(item.item_id)}", earlier, path, number, "items")
+                    raise duplicate_error(
+                        f"item {brief(item.item_id)}", earlier, path, number, "items"
+                    )
         except InputError as error:
             on_error(error.at(path, number))
         else:
@@ -156,7 +157,7 @@ def _items(entry: BankEntry, values: list[Json], name: str) -> list[Item]:
         earlier = first.setdefault((item.kind, item.item_id), index)
         if item != items[earlier]:
             raise InputError(
-                f"item {shown(item.item_id)} differs from the one of the same id at "
+                f"item {brief(item.item_id)} differs from the one of the same id at "
                 f"{name}[{earlier}] of this line",
                 field=f"{name}[{index}]",
                 mend="Give each its own id",
@@ -214,7 +215,7 @@ def _kind(row: _ItemRow) -> str:
 def _belongs(what: str, field: str, own: str | None, of_line: str | None) -> None:
     if own is not None and of_line is not None and own != of_line:
         raise InputError(
-            f"the item is of {what} {shown(own)}, its line of {what} {shown(of_line)}",
+            f"the item is of {what} {brief(own)}, its line of {what} {brief(of_line)}",
             field=field,
         )
 
@@ -244,14 +245,14 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
         )
         if item.kind not in _KINDS or not is_here:
             raise InputError(
-                f"item {shown(item.item_id)} ({item.kind} of query {shown(item.query_id)}) cannot "
-                f"stand in the bank line of query {shown(entry.query_id)}",
+                f"item {brief(item.item_id)} ({item.kind} of query {brief(item.query_id)}) cannot "
+                f"stand in the bank line of query {brief(entry.query_id)}",
                 file=path,
             )
     items = {(item.kind, item.item_id): _item_line(bare, item) for item in entry.items}
     if len(items) != len(entry.items):
         raise InputError(
-            f"the bank of query {shown(entry.query_id)} holds an item id twice", file=path
+            f"the bank of query {brief(entry.query_id)} holds an item id twice", file=path
         )
     by_id = {item_id: items[kind, item_id] for kind, item_id in items}
     order = form.get("order", ())

@@ -8,7 +8,7 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats import argue, bank, nuggetizer, plain_bank, questions, tqa, trec_nuggets
 from exampp.formats.detect import detect
-from exampp.formats.lines import OnError, existing_file, refuse
+from exampp.formats.lines import OnError, existing_file, raise_error
 from exampp.records import BankEntry
 
 Reader = Callable[[Path, OnError], Iterator[BankEntry]]
@@ -26,7 +26,7 @@ READERS: Mapping[str, Reader] = {
 
 
 def read(
-    path: str | Path, on_error: OnError = refuse, kind: str | None = None
+    path: str | Path, on_error: OnError = raise_error, kind: str | None = None
 ) -> Iterator[BankEntry]:
     """Yield the entries of a bank file of any kind; InputError where it is no bank."""
     found = kind or detect(existing_file(path))

@@ -13,12 +13,19 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, number, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error, number
 from exampp.formats.json_objects import OBJECT
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, system_of
+from exampp.formats.lines import (
+    OnError,
+    decode_json,
+    encode_json,
+    raise_error,
+    read_lines,
+    system_of,
+)
 from exampp.formats.output import writing
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import Passage, RankedPassage
 
 _QUERY_KEYS = ("qid", "query_id", "topic_id", "id")
@@ -47,7 +54,7 @@ class Retrieved:
 
 
 def read(
-    path: str | Path, on_error: OnError = refuse, system: str | None = None
+    path: str | Path, on_error: OnError = raise_error, system: str | None = None
 ) -> Iterator[Retrieved]:
     """Yield the lines of a file; the order of the candidates is their rank.
 
@@ -77,7 +84,7 @@ def read(
             on_error(error.at(path, place))
             continue
         if earlier := first.add((query_id, found.ranking[0].system), place):
-            on_error(repeated(f"query {shown(query_id)}", earlier, path, place, "query"))
+            on_error(duplicate_error(f"query {brief(query_id)}", earlier, path, place, "query"))
         else:
             yield found
 
@@ -110,7 +117,7 @@ def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> 
             raise InputError(f"no id (any of {', '.join(ID_KEYS)})", field=field)
         passage_id, score = str(candidate[key]), candidate.get("score", 1 / (index + 1))
         if passage_id in ranking:
-            raise InputError(f"passage {shown(passage_id)} occurs twice", field=field)
+            raise InputError(f"passage {brief(passage_id)} occurs twice", field=field)
         score = number(score, f"{field}.score")
         ranking[passage_id] = RankedPassage(query_id, passage_id, index + 1, score, system)
         if passage := _passage(passage_id, candidate.get("doc", candidate)):

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.lines import OnError, plain_name, reading, refuse
-from exampp.formats.packed import compression
+from exampp.formats.compression import compression
+from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats.lines import OnError, plain_name, raise_error, reading
 from exampp.installed import install_command
 from exampp.records import Passage, Query, Subtopic
 
@@ -48,7 +48,7 @@ def kind_of(path: str | Path) -> str | None:
     return "car-paragraphs" if _type(header, path) == "paragraphs" else "car-topics"
 
 
-def read_topics(path: str | Path, on_error: OnError = refuse) -> Iterator[Query]:
+def read_topics(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     """Yield the pages or outlines of a file as queries, their headings as subtopics.
 
     A page's id is the query's (`enwiki:Page`, `tqa2:L_0002`); a subtopic is the path of heading
@@ -57,7 +57,7 @@ def read_topics(path: str | Path, on_error: OnError = refuse) -> Iterator[Query]
     yield from _unique(path, {"pages", "outlines"}, _topic, "query_id", on_error)
 
 
-def read_paragraphs(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
+def read_paragraphs(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]:
     """Yield the paragraphs of a file, of links their anchor texts; blank ones are faults."""
     yield from _unique(path, {"paragraphs"}, _paragraph, "passage_id", on_error)
 
@@ -85,8 +85,8 @@ def _unique(
             continue
         identifier = getattr(found, field)
         if earlier := first.add(identifier, number):
-            what = f"{field.removesuffix('_id')} {shown(identifier)}"
-            on_error(repeated(what, earlier, path, number, field))
+            what = f"{field.removesuffix('_id')} {brief(identifier)}"
+            on_error(duplicate_error(what, earlier, path, number, field))
         else:
             yield found
 
@@ -127,7 +127,7 @@ def _paragraph(paragraph: Any) -> Passage:
         raise ValueError("no paragraph")
     text = "".join(_body(body) for body in paragraph[2])
     if not text.strip():
-        raise InputError(f"passage {shown(paragraph[1].decode())} has a blank text", field="text")
+        raise InputError(f"passage {brief(paragraph[1].decode())} has a blank text", field="text")
     return Passage(paragraph[1].decode(), text)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
-from exampp.formats.held import held
+from exampp.formats.in_memory import held
 from exampp.installed import install_command
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, encode_text, read_text, refuse
+from exampp.formats.lines import OnError, encode_text, raise_error, read_text
 from exampp.formats.output import writing
-from exampp.records.decisions import Decided, Decision
+from exampp.records.decisions import CellDecision, Decision
 
 COLUMNS = (
     "decision",
@@ -43,7 +43,7 @@ _FLAGS = ("", "yes")
 _MOST = 2**15 - 1
 
 
-def write(path: str | Path, decisions: Iterable[Decided]) -> None:
+def write(path: str | Path, decisions: Iterable[CellDecision]) -> None:
     """Write decisions, one a line; a withdrawal has no rating."""
     made = list(decisions)
     columns = ON_SAMPLES if any(one.decision.sample for one in made) else COLUMNS
@@ -56,7 +56,7 @@ def write(path: str | Path, decisions: Iterable[Decided]) -> None:
             stream.write(encode_text(text.getvalue()[:-2] + "\n", path))
 
 
-def _cells(one: Decided) -> list[object]:
+def _cells(one: CellDecision) -> list[object]:
     made = one.decision
     return [
         made.number,
@@ -78,7 +78,7 @@ def _cells(one: Decided) -> list[object]:
     ]
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Decided]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[CellDecision]:
     """Yield the decisions of a file that `write` made.
 
     Raises InputError (through `on_error`) with line and field for anything malformed.
@@ -102,7 +102,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Decided]:
         raise InputError(f"broken quoting ({error})", file=path, line=table.line_num) from None
 
 
-def _decided(columns: tuple[str, ...], cells: list[str]) -> Decided:
+def _decided(columns: tuple[str, ...], cells: list[str]) -> CellDecision:
     if len(cells) != len(columns):
         raise InputError(f"{len(cells)} columns, not {len(columns)}")
     said = dict(zip(columns, cells, strict=True))
@@ -114,7 +114,7 @@ def _decided(columns: tuple[str, ...], cells: list[str]) -> Decided:
         raise InputError(f"{rating} is no rating", field="rating")
     if not _is_hash(said["passage_hash"]):
         raise InputError("is not hexadecimal", field="passage_hash")
-    return Decided(
+    return CellDecision(
         Decision(
             _number(said, "decision"),
             said["author"],

@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 
 from exampp.errors import ExamError, InputError
 from exampp.formats.detect import KINDS
-from exampp.outside import fit_text
-from exampp.plugins import Registry, told
+from exampp.plugins import Registry, describe_error
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
+from exampp.sanitize import sanitize
 
 
-class Held(NamedTuple):
+class FormatRole(NamedTuple):
     """What a file can hold: its records, and the kind of exampp's own files that is like it."""
 
     record: type
     like: str
 
 
-HOLDS: Mapping[str, Held] = {
-    "queries": Held(Query, "queries"),
-    "passages": Held(Passage, "passages"),
-    "bank": Held(BankEntry, "bank"),
-    "runs": Held(RankedPassage, "run"),
-    "qrels": Held(Judgment, "qrels"),
+HOLDS: Mapping[str, FormatRole] = {
+    "queries": FormatRole(Query, "queries"),
+    "passages": FormatRole(Passage, "passages"),
+    "bank": FormatRole(BankEntry, "bank"),
+    "runs": FormatRole(RankedPassage, "run"),
+    "qrels": FormatRole(Judgment, "qrels"),
 }
 """What a format may hold, by name."""
 
@@ -96,7 +96,8 @@ def read_declared(name: str, path: Path) -> Iterator[Any]:
     except (Exception, SystemExit) as error:
         # what others write may fail in any way; it is told in a sentence
         raise InputError(
-            f"the format {name!r} cannot read on after record {number}: {told(error)}", file=path
+            f"the format {name!r} cannot read on after record {number}: {describe_error(error)}",
+            file=path,
         ) from error
 
 
@@ -104,7 +105,7 @@ def _check_texts(record: Any, number: int) -> None:
     for one in fields(record):
         value = getattr(record, one.name)
         empty = one.name.endswith("_id") and value == ""
-        if empty or (isinstance(value, str) and fit_text(value)[1]):
+        if empty or (isinstance(value, str) and sanitize(value)[1]):
             what = "is empty" if empty else "holds what is no text"
             raise InputError(f"record {number} {what}", field=one.name)
 
@@ -120,4 +121,6 @@ def write_declared(name: str, path: Path, records: Iterable[Any]) -> None:
         raise
     except (Exception, SystemExit) as error:
         # what others write may fail in any way; it is told in a sentence
-        raise InputError(f"the format {name!r} cannot be written: {told(error)}") from error
+        raise InputError(
+            f"the format {name!r} cannot be written: {describe_error(error)}"
+        ) from error

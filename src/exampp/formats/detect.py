@@ -30,7 +30,7 @@ from exampp.formats import (
     umbrela,
 )
 from exampp.formats.headers import is_qrels_header, own_names, plain
-from exampp.formats.held import held
+from exampp.formats.in_memory import held
 from exampp.formats.nearest import nearest_kinds, slips_of_fields
 from exampp.formats.plain_table import is_table_header
 from exampp.formats.rag_presets import NEEDS
@@ -380,7 +380,7 @@ def _likeliest(sample: FirstRecords, role: str) -> str:
     return ROLES[role][0]
 
 
-class Told(NamedTuple):
+class DetectedKind(NamedTuple):
     """What a file is: a key of `KINDS`, or one of `car.kind_of`.
 
     `by_name` says that its content fits several kinds, and that its name decided.
@@ -392,10 +392,10 @@ class Told(NamedTuple):
 
 def detect(path: str | Path, role: str | None = None, *, system: bool = False) -> str:
     """The kind of the file; see `tell`."""
-    return tell(path, role, system=system).kind
+    return detect_kind(path, role, system=system).kind
 
 
-def tell(path: str | Path, role: str | None = None, *, system: bool = False) -> Told:
+def detect_kind(path: str | Path, role: str | None = None, *, system: bool = False) -> DetectedKind:
     """What the file is, and how that is known.
 
     `role`, one of `ROLES`, says what it is, and leaves open in which format. A `system` that is
@@ -405,19 +405,19 @@ def tell(path: str | Path, role: str | None = None, *, system: bool = False) -> 
     among = ROLES[role] if role else (*KINDS, "car-topics", "car-paragraphs")
     found_car = None if held(path) else car.kind_of(path)
     if found_car and found_car in among:
-        return Told(found_car)
+        return DetectedKind(found_car)
     sample = sample_of(path)
     fitting = [kind for kind, how in KINDS.items() if kind in among and how.fits(sample)]
     if system and "responses" in fitting:
-        return Told("responses")
+        return DetectedKind("responses")
     columns = "\t".join((*sample.fields, "")) if held(path) else sample.head
     by_header = [kind for kind in fitting if KINDS[kind].header.match(columns)]
     by_name = [kind for kind in fitting or _TOLD_BY_NAME if KINDS[kind].name.search(sample.name)]
     for found in (fitting, by_header, by_name):
         if len(found) == 1 and found[0] in among:
-            return Told(found[0], found is by_name)
+            return DetectedKind(found[0], found is by_name)
     if role:
-        return Told(_likeliest(sample, role))
+        return DetectedKind(_likeliest(sample, role))
     raise _undecided(path, sample, fitting)
 
 

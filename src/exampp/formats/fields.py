@@ -13,7 +13,7 @@ LARGEST_WEIGHT = 1e9
 """Of an item: sums of weights stay exact enough below it."""
 
 
-def shown(value: object, limit: int = 60) -> str:
+def brief(value: object, limit: int = 60) -> str:
     """The value as it may stand in a message: quoted, on one line, cut where it is long."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
@@ -31,9 +31,9 @@ def integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
     except ValueError:
         value = None
     if value is None:
-        raise InputError(f"{shown(_plain(data))} is not an integer", field=field)
+        raise InputError(f"{brief(_plain(data))} is not an integer", field=field)
     if abs(value) > limit:
-        raise InputError(f"{shown(value)} is beyond +-{limit}", field=field)
+        raise InputError(f"{brief(value)} is beyond +-{limit}", field=field)
     return value
 
 
@@ -44,7 +44,7 @@ def real(text: str | bytes, field: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or "_" in _plain(text):
-        raise InputError(f"{shown(_plain(text))} is not a finite number", field=field)
+        raise InputError(f"{brief(_plain(text))} is not a finite number", field=field)
     return value
 
 
@@ -115,7 +115,9 @@ class FirstLines:
                 self._lines[slot] = line
 
 
-def repeated(what: str, first: int, path: str | Path, line: int, field: str = "") -> Repeated:
+def duplicate_error(
+    what: str, first: int, path: str | Path, line: int, field: str = ""
+) -> Repeated:
     """The error for `what` (such as "the query '7'") that was on line `first` already."""
     place = "this line" if first == line else f"line {first}"
     return Repeated(

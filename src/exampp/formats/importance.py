@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
-from exampp.records.importance import WEIGHTS
+from exampp.formats.fields import brief
+from exampp.records.items import WEIGHTS
 
 
 def weight_of(importance: str, field: str) -> float:
@@ -12,7 +12,7 @@ def weight_of(importance: str, field: str) -> float:
     weight = WEIGHTS.get(importance.strip().lower())
     if weight is None:
         raise InputError(
-            f"{shown(importance)} is neither vital nor okay",
+            f"{brief(importance)} is neither vital nor okay",
             field=field,
             mend="Correct it, or leave such nuggets out with --on-error skip",
         )

@@ -14,11 +14,11 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import score_tables
-from exampp.formats.fields import real, repeated, shown
-from exampp.formats.lines import OnError, encode_text, read_lines, read_pairs, refuse, text_of
+from exampp.formats.fields import brief, duplicate_error, real
+from exampp.formats.lines import OnError, encode_text, raise_error, read_lines, read_pairs, text_of
 from exampp.formats.output import writing
 from exampp.formats.trec_objects import SYSTEM_KEYS
-from exampp.outside import check_path
+from exampp.sanitize import check_path
 
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
 """Headers of a column of ranks."""
@@ -34,7 +34,7 @@ Rows = Iterator[tuple[int, str, float]]
 """Line or number, system, value."""
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
+def read(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
     """The rank of every system, sorted by name, 1 being the best; ties and fractions are kept.
 
     Lines may be separated by tabs, commas or other whitespace. A header whose second column is
@@ -50,7 +50,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     return _sorted(ranks_of(values) if is_score else values)
 
 
-def read_scores(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
+def read_scores(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
     """The score of every system, higher being better; ranks are negated. Raises as `read` does."""
     values, is_score = _values(path, on_error)
     return _sorted(values if is_score else {system: -rank for system, rank in values.items()})
@@ -98,13 +98,13 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
     for number, row in rows:
         system, value = map(row.get, header)
         if not isinstance(system, str) or not system.strip():
-            what = f"{shown(system)} names no system"
+            what = f"{brief(system)} names no system"
             raise InputError(what, file=name, line=number, field=header[0])
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError("must be a number", file=name, line=number, field=header[1])
         found.append((number, system, real(str(value), header[1])))
     is_score = _is_score(header[1], name, None)
-    values = _checked(iter(found), is_score, name, refuse)
+    values = _checked(iter(found), is_score, name, raise_error)
     return _sorted(ranks_of(values) if is_score else values)
 
 
@@ -123,7 +123,7 @@ def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
     others = [key for key in names if key != system]
     if system is None or len(others) != 1:
         raise InputError(
-            f"is no two columns, system and rank or score, but {', '.join(map(shown, names)) or 0}",
+            f"is no two columns, system and rank or score, but {', '.join(map(brief, names)) or 0}",
             file=name,
             mend="Choose two, as in frame[['system', 'nDCG@10']]",
         )
@@ -136,8 +136,8 @@ def _checked(rows: Rows, is_score: bool, path: str | Path, on_error: OnError) ->
     lines: dict[str, int] = {}
     for number, system, value in rows:
         if system in values:
-            what = f"system {shown(system)}"
-            on_error(repeated(what, lines[system], path, number, "system"))
+            what = f"system {brief(system)}"
+            on_error(duplicate_error(what, lines[system], path, number, "system"))
         elif value < 1 and not is_score:
             on_error(_below_one(system, value, path, number))
         else:
@@ -171,7 +171,7 @@ def _is_score(name: str, path: str | Path, number: int | None) -> bool:
     lowered = name.lower()
     if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
         raise InputError(
-            f"the header {shown(name)} may mean ranks or scores",
+            f"the header {brief(name)} may mean ranks or scores",
             file=path,
             line=number,
             field="column 2",
@@ -182,7 +182,7 @@ def _is_score(name: str, path: str | Path, number: int | None) -> bool:
 
 def _below_one(system: str, value: float, path: str | Path, number: int) -> InputError:
     return InputError(
-        f"the rank of system {shown(system)} is {value:g}, but ranks start at 1",
+        f"the rank of system {brief(system)} is {value:g}, but ranks start at 1",
         file=path,
         line=number,
         field="rank",
@@ -275,7 +275,7 @@ def write(path: str | Path, ranks: Mapping[str, float]) -> None:
         stream.write(b"system\trank\n")
         for system, rank in ranks.items():
             if system != system.strip() or not system or system.splitlines() != [system]:
-                raise InputError(f"system {shown(system)} cannot be written", file=path)
+                raise InputError(f"system {brief(system)} cannot be written", file=path)
             if "\t" in system or not (math.isfinite(rank) and rank >= 1):
-                raise InputError(f"system {shown(system)} cannot be written", file=path)
+                raise InputError(f"system {brief(system)} cannot be written", file=path)
             stream.write(encode_text(f"{system}\t{float(rank)!r}\n", path))

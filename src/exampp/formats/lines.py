@@ -20,9 +20,9 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.binary import HEAD, SQLITE, refuse_binary
-from exampp.formats.held import held
-from exampp.formats.packed import is_read_fault, unpacked
-from exampp.outside import check_choice, check_path, fit_name, noticed
+from exampp.formats.compression import is_read_fault, unpacked
+from exampp.formats.in_memory import held
+from exampp.sanitize import check_choice, check_path, record_replacement, sanitize_name
 from exampp.store.connection import is_collection
 
 OnError = Callable[[InputError], None]
@@ -33,7 +33,7 @@ def accept(_record: object) -> None:
     """Have nothing to say against a record: what readers ask about each by default."""
 
 
-def refuse(error: InputError) -> None:
+def raise_error(error: InputError) -> None:
     """Raise the error: one bad line refuses the whole file."""
     raise error
 
@@ -53,7 +53,7 @@ class Skipped:
             self.first.append(error)
 
 
-def skipping(on_error: str) -> Skipped | None:
+def error_counter(on_error: str) -> Skipped | None:
     """What counts bad lines, for `on_error="skip"`; None for "refuse", InputError for another."""
     check_choice("on_error", on_error, ("refuse", "skip"))
     return Skipped() if on_error == "skip" else None
@@ -151,7 +151,7 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
         if number == 1:
             line = line.removeprefix(_BOM)
         if _NUL in line:
-            noticed(path, number)
+            record_replacement(path, number)
         yield number, line.rstrip(b"\r\n")
 
 
@@ -181,7 +181,7 @@ def _whole_text(data: bytes, path: Path) -> str:
     if not data.strip():
         raise InputError("the file is empty", file=path)
     if _NUL in data:
-        noticed(path, data.count(b"\n", 0, data.index(_NUL)) + 1)
+        record_replacement(path, data.count(b"\n", 0, data.index(_NUL)) + 1)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -216,7 +216,7 @@ def text_of(line: bytes, path: str | Path, number: int | None) -> str:
 
 def plain_name(path: str | Path) -> str:
     """The file's name in lower case, without the ending of its compression."""
-    name = fit_name(Path(path).name).lower()
+    name = sanitize_name(Path(path).name).lower()
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
@@ -231,7 +231,7 @@ def system_of(file: str | Path) -> str:
 
     TREC publishes the runs of its participants as `input.NAME.gz`.
     """
-    name = fit_name(Path(file).name)
+    name = sanitize_name(Path(file).name)
     while (short := _ENDINGS.sub("", name)) != name and short:
         name = short
     return name.removeprefix("input.") or name
@@ -289,7 +289,7 @@ def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
     # most lines escape nothing, and one byte is found much faster than two
     if b"\\" not in data or b"\\u" not in data or not (found := _SUSPECT.search(data)):
         return data
-    noticed(path, line or data.count(b"\n", 0, found.start()) + 1)
+    record_replacement(path, line or data.count(b"\n", 0, found.start()) + 1)
     return _ESCAPE.sub(lambda found: b"\\u0000" if found[1] else found[0], data)
 
 

@@ -14,22 +14,14 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.importance import weight_of
-from exampp.formats.json_document import (
-    Json,
-    expect,
-    identifier,
-    member,
-    optional,
-    spoken,
-    without,
-)
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.json_document import Json, expect, identifier, member, optional, spoken, without
+from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
-from exampp.records.importance import importance_of
+from exampp.records.items import importance_of
 
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _QUERY_KEYS = ("query", "qid", "nuggets")
@@ -37,7 +29,7 @@ _NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
 _KINDS = ("nugget", "question")
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield the bank in file order, one entry per query and subtopic.
 
     `extra` keeps what else a line says of its query or a nugget of itself (importance, reasoning
@@ -55,7 +47,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             of_line.see(value, number, read)
             query_id, query_text = query_of(value)
             if earlier := first.add(query_id, number):
-                raise repeated(f"query {shown(query_id)}", earlier, path, number, "qid")
+                raise duplicate_error(f"query {brief(query_id)}", earlier, path, number, "qid")
             for nugget in value["nuggets"] if isinstance(value.get("nuggets"), list) else ():
                 nugget = nugget if isinstance(nugget, dict) else {}
                 of_nugget.see(nugget, number)
@@ -98,7 +90,7 @@ def items_of(
             item = _item(query_id, expect(nugget, dict, place), place, weigh)
             if (item.kind, item.item_id) in items:
                 raise InputError(
-                    f"nugget {shown(item.text)} of query {shown(query_id)} occurs twice",
+                    f"nugget {brief(item.text)} of query {brief(query_id)} occurs twice",
                     field=place,
                     mend="Remove one of the two",
                 )
@@ -114,7 +106,7 @@ def _item(query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], f
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
     if kind not in _KINDS:
-        raise InputError(f"the kind {shown(kind)} is unknown", field=f"{place}.kind")
+        raise InputError(f"the kind {brief(kind)} is unknown", field=f"{place}.kind")
     answers = optional(nugget, "gold_answers", list, place) or []
     importance = optional(nugget, "importance", str, place)
     return Item(
@@ -160,7 +152,7 @@ def _nugget(item: Item, path: str | Path) -> Json:
     word = importance_of(item.weight)
     if word is None:
         raise InputError(
-            f"the weight {item.weight:g} of item {shown(item.item_id)} is neither vital (1) nor "
+            f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
             "okay (0.5), which is all that a nuggetizer file can say",
             file=path,
             mend="Change the weight, or write the bank as JSON-lines or CSV",

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from exampp.errors import InputError, StorageFault
-from exampp.outside import check_path
-from exampp.store.connection import connect, is_collection
-from exampp.store.durable import link_collection, put_in_place
+from exampp.sanitize import check_path
+from exampp.store.connection import connect, is_collection, link_collection, put_in_place
 
 _GZIP_LEVEL = 6
 """zlib's own: 9, which Python takes, needs two to three times the CPU for 4 to 9 % of the size."""
@@ -35,7 +34,7 @@ _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|[0-9]+))/fd/([0-9]{1,9})")
 
 
-def keep_inputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
+def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
     """Refuse to write what is read, by whatever link, or two things into one file.
 
     Raises:
@@ -96,7 +95,7 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
         return
     _spare_collections(place)
     try:
-        tidy(place)
+        remove_leftovers(place)
         raw = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
@@ -136,7 +135,7 @@ def _through(place: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def unfinished(place: Path) -> Iterator[Path]:
+def temporary_file(place: Path) -> Iterator[Path]:
     """A file beside the place to be filled; it is removed at the end, with what is beside it.
 
     `store.durable` makes it the file at that place.
@@ -146,7 +145,7 @@ def unfinished(place: Path) -> Iterator[Path]:
         StorageFault: The disk refuses the file; nothing is left behind.
     """
     try:
-        tidy(place)
+        remove_leftovers(place)
         held = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
@@ -169,7 +168,7 @@ def create_collection(path: Path) -> None:
     if path.exists() or not path.parent.is_dir():
         connect(path, create=True).close()
         return
-    with unfinished(path) as made:
+    with temporary_file(path) as made:
         connect(made, create=True).close()
         link_collection(made, path)
 
@@ -217,7 +216,7 @@ def _unfinished(place: Path) -> BinaryIO:
     return stream
 
 
-def tidy(place: Path) -> None:
+def remove_leftovers(place: Path) -> None:
     """Remove what processes of this machine that are gone have left of the same file."""
     start = f".{place.name[:_LONGEST]}"
     for left in place.parent.iterdir():

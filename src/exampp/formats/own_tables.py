@@ -17,8 +17,8 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
-from exampp.report.styles import UNLINKED
-from exampp.report.text import width_of
+from exampp.results.result import UNLINKED
+from exampp.results.text import width_of
 
 Lines = list[tuple[int, list[str]]]
 """Number of the line, and its cells."""

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.headers import names_of, slips_of
 from exampp.formats.json_objects import (
     OBJECT,
@@ -22,12 +22,12 @@ from exampp.formats.lines import (
     decode_json,
     decode_part,
     encode_json,
+    raise_error,
     read_lines,
-    refuse,
     text_of,
 )
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import Passage
 
 ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")
@@ -38,7 +38,7 @@ _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *_TITLE_KEYS))
 _WRITTEN_KEYS = frozenset({ID_KEYS[0], TEXT_KEYS[0], _TITLE_KEYS[0]})
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]:
     """Yield the passages of a file in file order; the layout is told from the first line.
 
     A number as id is taken as it is written. Keys of the JSON-lines that are neither id, text nor
@@ -69,8 +69,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
             on_error(error.at(path, number))
             continue
         if earlier := first.add(passage.passage_id, number):
-            what = f"passage {shown(passage.passage_id)}"
-            on_error(repeated(what, earlier, path, number, "passage_id"))
+            what = f"passage {brief(passage.passage_id)}"
+            on_error(duplicate_error(what, earlier, path, number, "passage_id"))
         else:
             yield passage
 
@@ -86,7 +86,7 @@ def _checked(
 ) -> Passage:
     passage = parse(line, path, number)
     if not passage.text or passage.text.isspace():
-        raise InputError(f"passage {shown(passage.passage_id)} has a blank text", field="text")
+        raise InputError(f"passage {brief(passage.passage_id)} has a blank text", field="text")
     return passage
 
 
@@ -133,7 +133,7 @@ def write(path: str | Path, passages: Iterable[Passage]) -> None:
         for passage in passages:
             if not _WRITTEN_KEYS.isdisjoint(passage.extra):
                 raise InputError(
-                    f"the extra keys of passage {shown(passage.passage_id)} hold one of "
+                    f"the extra keys of passage {brief(passage.passage_id)} hold one of "
                     f"{', '.join(sorted(_WRITTEN_KEYS))}",
                     file=path,
                 )

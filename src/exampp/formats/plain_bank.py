@@ -13,9 +13,9 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats import plain_objects, plain_table, plain_yaml
-from exampp.formats.fields import repeated, shown
-from exampp.formats.held import held
-from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse
+from exampp.formats.fields import brief, duplicate_error
+from exampp.formats.in_memory import held
+from exampp.formats.lines import OnError, encode_text, plain_name, raise_error, read_lines
 from exampp.formats.output import writing
 from exampp.formats.plain_rows import PlainRow, item_of, kept_extra
 from exampp.records import BankEntry, Item
@@ -35,7 +35,7 @@ def no_query(_text: str) -> str:
 
 
 def read(
-    path: str | Path, on_error: OnError = refuse, query_of: Callable[[str], str] = no_query
+    path: str | Path, on_error: OnError = raise_error, query_of: Callable[[str], str] = no_query
 ) -> Iterator[BankEntry]:
     """Yield one entry per query, or per subtopic of one, in the order of their first items.
 
@@ -57,7 +57,7 @@ def read(
             item = item_of(row)
             name = item.query_id, item.kind, item.item_id
             if name in first:
-                raise repeated(f"item {shown(item.item_id)}", first[name], path, row.line)
+                raise duplicate_error(f"item {brief(item.item_id)}", first[name], path, row.line)
             group = groups.setdefault((item.query_id, item.subtopic_id), _Group(row.line))
             group.query_text = _same_text(group, group.query_text, row, "query_text")
             group.subtopic_text = _same_text(group, group.subtopic_text, row, "subtopic_text")
@@ -142,7 +142,7 @@ def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
     bare: dict[tuple[str, str | None], BankEntry] = {}
     ids: set[tuple[str, str, str]] = set()
     for entry in entries:
-        who = f"query {shown(entry.query_id)}"
+        who = f"query {brief(entry.query_id)}"
         items = tuple(replace(item, extra=kept_extra(entry, item)) for item in entry.items)
         encode_text("".join((entry.query_id, *(item.text for item in items))), "")
         own_ids = {(item.query_id, item.kind, item.item_id) for item in items}

@@ -11,7 +11,7 @@ from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_tex
 from exampp.formats.lines import OnError, decode_json, decode_part, read_lines
 from exampp.formats.plain_rows import PlainRow, joined, split
 from exampp.formats.plain_table import meanings_of
-from exampp.records.origin import MODEL
+from exampp.records.items import MODEL
 
 _IDS = frozenset({"query_id", "subtopic_id", "item_id"})
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import check_weight, real, shown
+from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.importance import weight_of
 from exampp.records import BankEntry, Item, item_id
-from exampp.records.importance import WEIGHTS, importance
-from exampp.records.origin import MODEL, MODEL_KEYS, makers_of
+from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
 
 KINDS = ("question", "nugget")
 TEXTS = (*KINDS, "text")
@@ -88,7 +87,7 @@ def _kind_and_text(row: PlainRow) -> tuple[str, str]:
     kind = kind or row.default_kind
     if kind not in KINDS or given[0] not in (kind, "text"):
         raise InputError(
-            f"the kind of a {given[0]} cannot be {shown(kind)}",
+            f"the kind of a {given[0]} cannot be {brief(kind)}",
             field="kind",
             mend="It is either question or nugget",
         )
@@ -128,7 +127,7 @@ def check(item: Item, row: PlainRow) -> None:
     """InputError if reading the row would not give the item."""
     if item.kind not in KINDS or item_of(row) != item:
         raise InputError(
-            f"item {shown(item.item_id)} of query {shown(item.query_id)} would not read back the "
+            f"item {brief(item.item_id)} of query {brief(item.query_id)} would not read back the "
             "same from this kind of file",
             mend="Write the bank as JSON-lines",
         )

@@ -9,18 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError, read_text
-from exampp.formats.plain_rows import (
-    MEANINGS,
-    NAMES,
-    PlainRow,
-    cells_of,
-    check,
-    joined,
-    split,
-)
+from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check, joined, split
 from exampp.records import BankEntry
 
 REMARK = "# exampp "
@@ -115,7 +107,7 @@ def meanings_of(names: Sequence[str], path: str | Path, number: int) -> list[str
             known = ", ".join(names[0] for names in NAMES.values())
             slips = nearly([name], MEANINGS) if meaning is None else ""
             raise InputError(
-                f"the column {shown(name)} {fault}",
+                f"the column {brief(name)} {fault}",
                 file=path,
                 line=number,
                 field=name,

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError
 from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check, joined
 from exampp.formats.yaml_nodes import Listing, Mapping, Node, Scalar, load, quoted, quoted_key
 from exampp.records import BankEntry, Item
-from exampp.records.origin import MODEL
+from exampp.records.items import MODEL
 
 _ITEM_LISTS = {"items": "question", "questions": "question", "nuggets": "nugget"}
 """The keys that lists of items go by in YAML, and what an item is that does not say."""
@@ -47,7 +47,7 @@ def _rows_of_query(query_id: str, node: Node, on_error: OnError) -> Iterator[Pla
     subtopics = _subtopics(parts.pop("subtopics", None))
     lists = {name: parts.pop(name) for name in node.nodes if name in _ITEM_LISTS}
     if parts or not lists:
-        fault = f"unknown key {shown(next(iter(parts)))}" if parts else "no `items`"
+        fault = f"unknown key {brief(next(iter(parts)))}" if parts else "no `items`"
         raise InputError(fault, line=node.line, field=query_id)
     for name, listed in lists.items():
         if not isinstance(listed, Listing) or not listed.nodes:
@@ -102,7 +102,7 @@ def _yaml_row(node: Node, default_kind: str) -> PlainRow:
         if plain(key) not in _ITEM_KEYS or meaning is None or meaning in cells:
             slips = nearly([key], _ITEM_KEYS) if meaning is None else ""
             raise InputError(
-                f"unknown or repeated key {shown(key)} of an item",
+                f"unknown or repeated key {brief(key)} of an item",
                 line=part.line,
                 field=key,
                 mend=f"{slips}. " * bool(slips) + f"Known keys are {', '.join(sorted(_ITEM_KEYS))}",
@@ -149,7 +149,7 @@ def _subtopic_lines(group: list[BankEntry], query_text: str) -> list[str]:
             lines.append(f"    {quoted_key(entry.subtopic_id)}:")
             lines += [f"      {key}: {quoted(text)}" for key, text in texts.items()]
         elif entry.subtopic_text:
-            raise InputError(f"query {shown(entry.query_id)} has a subtopic text but no subtopic")
+            raise InputError(f"query {brief(entry.query_id)} has a subtopic text but no subtopic")
     return ["  subtopics:", *lines] if lines else []
 
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import passages, trec_objects
-from exampp.formats.fields import repeated, shown
+from exampp.formats.fields import brief, duplicate_error
 from exampp.formats.headers import PASSAGE
 from exampp.formats.json_objects import OBJECT, identifier, key_of, optional_text, required_text
-from exampp.formats.lines import OnError, decode_json, read_lines, refuse
+from exampp.formats.lines import OnError, decode_json, raise_error, read_lines
 from exampp.formats.rag_values import digest
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import Passage
 
 QUERY_KEYS = ("query_id", "qid", "topic_id", "queryid", "query-id")
@@ -45,7 +45,7 @@ def is_pool(names: Collection[str]) -> bool:
     )
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[PooledText]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[PooledText]:
     """Yield the pairs of a file in file order; a query without an id gets the MD5 of its text.
 
     A passage of several queries is one passage. InputError for a pair without a query, an id or a
@@ -64,19 +64,19 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[PooledText]:
             query_id = identifier(fields, QUERY_KEYS) if has_id else digest(asked)
             passage_id, text = identifier(fields, ID_KEYS), required_text(fields, TEXT_KEYS)
             if not text.strip():
-                raise InputError(f"passage {shown(passage_id)} has a blank text", field="text")
+                raise InputError(f"passage {brief(passage_id)} has a blank text", field="text")
             title = optional_text(fields, ("title",))
             first, known = texts.setdefault(passage_id, (number, digest(f"{title}\0{text}")))
             if known != digest(f"{title}\0{text}"):
                 raise InputError(
-                    f"passage {shown(passage_id)} has another text on line {first}",
+                    f"passage {brief(passage_id)} has another text on line {first}",
                     field="text",
                     mend="Give different texts different ids",
                 )
             earlier = pairs.setdefault((query_id, passage_id), number)
             if earlier != number:
-                what = f"passage {shown(passage_id)} of query {shown(query_id)}"
-                raise repeated(what, earlier, path, number, "passage_id")
+                what = f"passage {brief(passage_id)} of query {brief(query_id)}"
+                raise duplicate_error(what, earlier, path, number, "passage_id")
         except InputError as error:
             on_error(error.at(path, number))
             continue

@@ -8,12 +8,12 @@ from operator import attrgetter
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, integer, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error, integer
 from exampp.formats.headers import is_qrels_header, names_of
 from exampp.formats.json_objects import OBJECT, is_object
-from exampp.formats.lines import OnError, accept, decode_json, encode_text, read_lines, refuse
+from exampp.formats.lines import OnError, accept, decode_json, encode_text, raise_error, read_lines
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.formats.trec import Words, columns, word
 from exampp.formats.trec_objects import QRELS_KEYS, judgment_of
 from exampp.records import Judgment
@@ -27,7 +27,7 @@ _HIGHEST = 2**15 - 1
 
 def read(
     path: str | Path,
-    on_error: OnError = refuse,
+    on_error: OnError = raise_error,
     check: Callable[[Judgment], None] = accept,
     *,
     subtopics: bool = False,
@@ -87,10 +87,10 @@ def _judgment(line: bytes, words: Words, names: tuple[str, ...]) -> Judgment:
 
 
 def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int) -> InputError:
-    subtopic = f" and subtopic {shown(judgment.subtopic_id)}" if judgment.subtopic_id else ""
-    return repeated(
-        f"the judgment of passage {shown(judgment.passage_id)} for query "
-        f"{shown(judgment.query_id)}{subtopic}",
+    subtopic = f" and subtopic {brief(judgment.subtopic_id)}" if judgment.subtopic_id else ""
+    return duplicate_error(
+        f"the judgment of passage {brief(judgment.passage_id)} for query "
+        f"{brief(judgment.query_id)}{subtopic}",
         first,
         path,
         number,

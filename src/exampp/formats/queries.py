@@ -10,9 +10,9 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import trec_topics
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.headers import names_of, slips_of
-from exampp.formats.held import held
+from exampp.formats.in_memory import held
 from exampp.formats.json_objects import (
     OBJECT,
     Fields,
@@ -26,14 +26,14 @@ from exampp.formats.lines import (
     decode_json,
     encode_json,
     plain_name,
+    raise_error,
     read_lines,
     read_pairs,
     read_text,
-    refuse,
     text_of,
 )
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
@@ -52,7 +52,7 @@ _STARTS_A_QUERY = re.compile(
 )
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Query]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     """Yield the queries of a file in file order; the layout is told from the first line.
 
     InputError for a query without id or text key, an id that occurs twice (twice in the
@@ -86,8 +86,8 @@ def _unique(
     first = FirstLines()
     for number, query in found:
         if earlier := first.add(query.query_id, number):
-            what = f"query {shown(query.query_id)}"
-            on_error(repeated(what, earlier, path, number, "query_id"))
+            what = f"query {brief(query.query_id)}"
+            on_error(duplicate_error(what, earlier, path, number, "query_id"))
         else:
             yield query
 
@@ -158,7 +158,7 @@ def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:
             raise
         if subtopic.subtopic_id in subtopics:
             raise InputError(
-                f"subtopic {shown(subtopic.subtopic_id)} occurs twice", field=f"subtopics[{index}]"
+                f"subtopic {brief(subtopic.subtopic_id)} occurs twice", field=f"subtopics[{index}]"
             )
         subtopics[subtopic.subtopic_id] = subtopic
     return tuple(subtopics.values())
@@ -218,6 +218,6 @@ def write(path: str | Path, queries: Iterable[Query]) -> None:
 
 def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
     if query.subtopics:
-        what = f"query {shown(query.query_id)} has subtopics, and a JSON dictionary has none"
+        what = f"query {brief(query.query_id)} has subtopics, and a JSON dictionary has none"
         raise InputError(what, file=path, mend="End the name of the file in .jsonl")
     return query.query_id, query.text

@@ -14,15 +14,14 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, check_weight, number, repeated, shown
+from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error, number
 from exampp.formats.headers import nearly
 from exampp.formats.json_document import Json, identifier, optional, without
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
-from exampp.records.importance import WEIGHTS
-from exampp.records.origin import MODEL_KEYS
+from exampp.records.items import MODEL_KEYS, WEIGHTS
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "question_text"),
@@ -52,7 +51,7 @@ _KNOWN = frozenset(
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per query, or per subtopic of one, in the order of their first items.
 
     Other keys of a line stay in `Item.extra`. InputError for an item without a query, without a
@@ -67,7 +66,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             keys.see(row, line)
             item = _item(row)
             if earlier := first.add((item.query_id, item.kind, item.item_id), line):
-                raise repeated(f"item {shown(item.item_id)}", earlier, path, line)
+                raise duplicate_error(f"item {brief(item.item_id)}", earlier, path, line)
             items, *texts = entries.get((item.query_id, item.subtopic_id), ([], "", ""))
             texts = [
                 _same(text, row, names)

@@ -49,7 +49,7 @@ from exampp.formats.rag_values import (
     texts_of,
 )
 from exampp.formats.rag_values import text_of as value_text
-from exampp.formats.remarks import is_empty, remark, unused
+from exampp.formats.read_warnings import add_warning, count_unused, is_empty
 
 KINDS = (*PRESETS, *TRACES, ANSWERS)
 """What `--as` calls such files."""
@@ -257,12 +257,12 @@ def _records(
             continue
         parts = tuple(_part(fields.first(one)[1]) for one in preset.system)
         if kind not in TRACES:
-            unused(path, [*fields.others()])
+            count_unused(path, [*fields.others()])
         blanks += [number] * blank
         yield number, record, parts
     if blanks:
         what = f"{len(blanks)} contexts have no text and are left out, the first of them here"
-        remark(path, blanks[0], what)
+        add_warning(path, blanks[0], what)
 
 
 def _named(records: Iterable[Numbered]) -> Iterator[tuple[int, RagRecord]]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from exampp.formats.rag_presets import marks
 from exampp.formats.rag_values import found
-from exampp.formats.remarks import is_empty, unused
+from exampp.formats.read_warnings import count_unused, is_empty
 
 Row = Mapping[str, Any]
 ASKED = (
@@ -63,7 +63,7 @@ def traces(
     """
     by_trace: dict[str, list[tuple[int, TraceSpan]]] = {}
     for number, row in rows:
-        unused(path, sorted(_names(row) - how.read))
+        count_unused(path, sorted(_names(row) - how.read))
         span = how.span(row)
         by_trace.setdefault(span.trace, []).append((number, span))
     for numbered in by_trace.values():

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.headers import plain
 
 Document = tuple[str, str]
@@ -76,7 +76,7 @@ def text_of(value: Any, field: str, *, asked: bool = False) -> str:
             raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
         return text_of(inside, f"{field}.{key}", asked=asked)
     if not isinstance(value, list):
-        raise InputError(f"must be a text, and is {shown(value)}", field=field)
+        raise InputError(f"must be a text, and is {brief(value)}", field=field)
     if any(_role(one) for one in value):
         return _message(value, field, asked=asked)
     parts = [text_of(one, field, asked=asked) for one in value]
@@ -143,7 +143,7 @@ class Conversations:
             if plain(name) in _CONVERSATIONS and isinstance(value, str | int):
                 first = self._first.setdefault(str(value), number)
                 if first != number:
-                    what = f"continues the conversation {shown(value)} of line {first}"
+                    what = f"continues the conversation {brief(value)} of line {first}"
                     raise _conversation(what, name)
             elif plain(name) in _TURNS:
                 if str(value).isdecimal() and int(value) > 1:
@@ -246,7 +246,7 @@ def documents_of(value: Any, field: str, ids: Any = None) -> tuple[tuple[Documen
         own = found(one, _ID_KEYS)[1] if isinstance(one, dict) else None
         name = id_of(own if ids is None else ids[number], place) or digest(text)
         if documents.setdefault(name, text) != text:
-            raise InputError(f"the id {shown(name)} has another text, too", field=place)
+            raise InputError(f"the id {brief(name)} has another text, too", field=place)
     return tuple(documents.items()), blank
 
 
@@ -258,7 +258,7 @@ def id_of(value: Any, field: str) -> str:
         return value.strip()
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InputError(f"an id must be a text or a whole number, and is {shown(value)}", field=field)
+    raise InputError(f"an id must be a text or a whole number, and is {brief(value)}", field=field)
 
 
 def digest(text: str) -> str:

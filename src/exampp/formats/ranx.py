@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import number, shown
-from exampp.formats.lines import OnError, accept, encode_json, read_pairs, refuse, system_of
+from exampp.formats.fields import brief, number
+from exampp.formats.lines import OnError, accept, encode_json, raise_error, read_pairs, system_of
 from exampp.formats.output import writing
 from exampp.records import Judgment, RankedPassage
 
@@ -21,7 +21,7 @@ _HIGHEST = 2**15 - 1
 
 def read(
     path: str | Path,
-    on_error: OnError = refuse,
+    on_error: OnError = raise_error,
     check: Callable[[RankedPassage], None] = accept,
     *,
     system: str | None = None,
@@ -50,7 +50,7 @@ def read(
 
 
 def read_qrels(
-    path: str | Path, on_error: OnError = refuse, check: Callable[[Judgment], None] = accept
+    path: str | Path, on_error: OnError = raise_error, check: Callable[[Judgment], None] = accept
 ) -> Iterator[Judgment]:
     """Yield the judgments of a file; InputError as in `read`, and for what is no integer."""
     for line, query_id, judged in _queries(path, on_error):
@@ -59,7 +59,7 @@ def read_qrels(
             for passage, value in judged.items():
                 relevance = number(value, _place(query_id, passage))
                 if relevance != int(relevance) or abs(relevance) > _HIGHEST:
-                    what = f"{shown(value)} is no integer up to {_HIGHEST}"
+                    what = f"{brief(value)} is no integer up to {_HIGHEST}"
                     raise InputError(what, field=_place(query_id, passage))
                 found.append(Judgment(query_id, passage, int(relevance)))
                 check(found[-1])
@@ -78,16 +78,16 @@ def _queries(path: str | Path, on_error: OnError) -> Iterator[tuple[int, str, di
         elif not query_id.strip():
             fault = "the id of a query is blank"
         elif query_id in seen:
-            fault = f"query {shown(query_id)} occurs twice"
+            fault = f"query {brief(query_id)} occurs twice"
         if fault:
-            on_error(InputError(fault, file=path, line=line, field=shown(query_id)))
+            on_error(InputError(fault, file=path, line=line, field=brief(query_id)))
             continue
         seen.add(query_id)
         yield line, query_id, value
 
 
 def _place(query_id: str, passage: str) -> str:
-    return f"{shown(query_id)}.{shown(passage)}"
+    return f"{brief(query_id)}.{brief(passage)}"
 
 
 def write(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.json_objects import OBJECT, Fields, identifier, key_of
 from exampp.formats.lines import (
     OnError,
     decode_json,
     decode_part,
+    raise_error,
     read_lines,
     read_text,
-    refuse,
 )
-from exampp.formats.remarks import Keys
-from exampp.outside import fit_name
+from exampp.formats.read_warnings import Keys
 from exampp.records import Passage
+from exampp.sanitize import sanitize_name
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
@@ -81,7 +81,7 @@ class Response:
 
 
 def read(
-    path: str | Path, on_error: OnError = refuse, system: str | None = None
+    path: str | Path, on_error: OnError = raise_error, system: str | None = None
 ) -> Iterator[Response]:
     """Yield the responses of a JSON-lines file in file order.
 
@@ -107,8 +107,8 @@ def read(
             on_error(error.at(path, number))
             continue
         if earlier := first.add((response.query_id, response.system), number):
-            what = f"system {shown(response.system)} with query {shown(response.query_id)}"
-            on_error(repeated(what, earlier, path, number))
+            what = f"system {brief(response.system)} with query {brief(response.query_id)}"
+            on_error(duplicate_error(what, earlier, path, number))
         else:
             yield response
 
@@ -233,7 +233,7 @@ def is_folder(path: str | Path) -> bool:
 
 
 def read_folder(
-    path: str | Path, on_error: OnError = refuse, system: str | None = None
+    path: str | Path, on_error: OnError = raise_error, system: str | None = None
 ) -> Iterator[Response]:
     """Yield the responses of a folder: `SYSTEM/QUERY.txt`, or `QUERY.txt` if `system` says whose.
 
@@ -244,7 +244,7 @@ def read_folder(
     for file in _files(Path(path)):
         inside = file.relative_to(path).parts
         try:
-            response = _file(file, fit_name(inside[0]) if len(inside) == 2 else system)
+            response = _file(file, sanitize_name(inside[0]) if len(inside) == 2 else system)
         except InputError as error:
             on_error(error.at(file))
             continue
@@ -277,7 +277,7 @@ def _file(file: Path, system: str | None) -> Response:
         )
     # what an author typed as plain text may be HTML all the same
     return Response(
-        fit_name(file.stem),
+        sanitize_name(file.stem),
         system,
         (Statement(read_text(file)),),
         None if markup == "plain" else markup,

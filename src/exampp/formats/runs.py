@@ -9,19 +9,19 @@ from functools import partial
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, integer, real, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error, integer, real
 from exampp.formats.json_objects import OBJECT, is_object
 from exampp.formats.lines import (
     OnError,
     accept,
     decode_json,
     encode_text,
+    raise_error,
     read_lines,
-    refuse,
     system_of,
 )
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.formats.trec import Words, columns, word
 from exampp.formats.trec_objects import RUN_KEYS, is_ranked, placed, ranked_of
 from exampp.records import RankedPassage
@@ -80,7 +80,7 @@ def _renamed(found: RankedPassage, system: str, tags: dict[str, None]) -> Ranked
 
 def read(
     path: str | Path,
-    on_error: OnError = refuse,
+    on_error: OnError = raise_error,
     check: Callable[[RankedPassage], None] = accept,
     *,
     system: str | None = None,
@@ -142,9 +142,9 @@ def _read(
         query, passage, returned_by = ranked.query_id, ranked.passage_id, ranked.system
         earlier = first.add((query, passage, returned_by), number)
         if earlier:
-            what = f"passage {shown(passage)} of query {shown(query)}"
-            what += f" and system {shown(returned_by)}"
-            on_error(repeated(what, earlier, path, number, "passage"))
+            what = f"passage {brief(passage)} of query {brief(query)}"
+            what += f" and system {brief(returned_by)}"
+            on_error(duplicate_error(what, earlier, path, number, "passage"))
         else:
             yield ranked
 
@@ -160,7 +160,7 @@ def write(path: str | Path, rankeds: Iterable[RankedPassage], head: str = "") ->
         for ranked in rankeds:
             if not math.isfinite(ranked.score):
                 raise InputError(
-                    f"passage {shown(ranked.passage_id)} of query {shown(ranked.query_id)} "
+                    f"passage {brief(ranked.passage_id)} of query {brief(ranked.query_id)} "
                     f"has the score {ranked.score}",
                     file=path,
                     field="score",

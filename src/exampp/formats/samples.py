@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.headers import names_of, plain
-from exampp.formats.held import held
+from exampp.formats.in_memory import held
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import plain_name, valid_json
 from exampp.formats.runs import lines_of
@@ -54,7 +54,7 @@ class FirstRecords:
         if self.header:
             return f"columns found: {', '.join(self.head.split())}"
         count = len(self.head.split("\t"))
-        start = f"first line: {shown(self.head)}"
+        start = f"first line: {brief(self.head)}"
         return f"{count} columns without names, {start}" if count > 1 else start
 
     @property

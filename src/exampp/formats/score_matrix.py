@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import score_tables
-from exampp.formats.fields import real, shown
+from exampp.formats.fields import brief, real
 from exampp.formats.headers import plain
 from exampp.formats.leaderboards import split_measure
 from exampp.formats.lines import read_lines, text_of
@@ -71,13 +71,13 @@ def _of_table(file: Path, measure: str | None) -> ScoreMatrix:
         raise InputError(f"holds several measures: {names}", file=file, mend=mend)
     name = next(iter(found)) if measure is None else measure
     if name not in found:
-        raise InputError(f"has no measure {shown(name)}", file=file, mend=f"It has {names}")
+        raise InputError(f"has no measure {brief(name)}", file=file, mend=f"It has {names}")
     by_system = found[name]
     topics = tuple(dict.fromkeys(topic for of in by_system.values() for topic in of))
     for system, of_system in by_system.items():
         if left := [topic for topic in topics if topic not in of_system]:
             raise InputError(
-                f"system {shown(system)} has no {name} of topic {shown(left[0])}, which others "
+                f"system {brief(system)} has no {name} of topic {brief(left[0])}, which others "
                 "have",
                 file=file,
                 mend="Give every system all topics",
@@ -101,7 +101,7 @@ def _matrix(file: Path) -> ScoreMatrix | None:
         return None
     if len(set(systems)) < len(systems):
         twice = next(name for name in systems if systems.count(name) > 1)
-        raise InputError(f"system {shown(twice)} has two columns", file=file, line=1)
+        raise InputError(f"system {brief(twice)} has two columns", file=file, line=1)
     topics: dict[str, list[float]] = {}
     for line, cells in (second, *lines):
         if len(cells) != len(names):
@@ -109,7 +109,7 @@ def _matrix(file: Path) -> ScoreMatrix | None:
             raise InputError(what, file=file, line=line)
         topic = cells[0] if lead else str(len(topics) + 1)
         if topic in topics:
-            raise InputError(f"topic {shown(topic)} has two lines", file=file, line=line)
+            raise InputError(f"topic {brief(topic)} has two lines", file=file, line=line)
         try:
             scores = zip(systems, cells[lead:], strict=True)
             topics[topic] = [real(cell, name) for name, cell in scores]

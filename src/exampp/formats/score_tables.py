@@ -26,7 +26,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import own_tables
-from exampp.formats.fields import number, real, shown
+from exampp.formats.fields import brief, number, real
 from exampp.formats.headers import plain
 from exampp.formats.lines import decode_json, read_lines, system_of, text_of
 
@@ -318,7 +318,7 @@ def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
         for system, values in missing.items():
             if left := sorted(wanted - values.keys()):
                 raise InputError(
-                    f"system {shown(system)} has no {measure} of topic {shown(left[0])}, which "
+                    f"system {brief(system)} has no {measure} of topic {brief(left[0])}, which "
                     "others have",
                     file=path,
                     mend="Give rows of `all` topics, or every system all topics",
@@ -329,8 +329,8 @@ def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
 
 
 def _twice(row: _Row, path: str | Path) -> InputError:
-    what = f"system {shown(row.system)} has {row.measure}"
-    topic = "" if row.topic is None else f" of topic {shown(row.topic)}"
+    what = f"system {brief(row.system)} has {row.measure}"
+    topic = "" if row.topic is None else f" of topic {brief(row.topic)}"
     return InputError(
         f"{what}{topic} twice", file=path, line=row.line, mend="Remove one of the two"
     )
@@ -354,7 +354,7 @@ def one_of(scores: Scores, measure: str | None, path: str | Path) -> Mapping[str
         choice = f"{Path(path).name}:{first}"
         mend = f"Choose one: {choice if choice.split() == [choice] else repr(choice)}"
         raise InputError(f"holds several measures: {names}", file=path, mend=mend)
-    raise InputError(f"has no measure {shown(measure)}", file=path, mend=f"It has {names}")
+    raise InputError(f"has no measure {brief(measure)}", file=path, mend=f"It has {names}")
 
 
 def read_folder(path: Path) -> Scores:
@@ -372,7 +372,7 @@ def read_folder(path: Path) -> Scores:
         for measure, by_system in scores.items():
             of_measure = found.setdefault(measure, {})
             if twice := of_measure.keys() & by_system.keys():
-                raise InputError(f"system {shown(min(twice))} was in another file", file=file)
+                raise InputError(f"system {brief(min(twice))} was in another file", file=file)
             of_measure |= by_system
     if not found:
         raise InputError("the folder holds no scores", file=path)

@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.json_document import Json, expect, identifier, load, member, optional, spoken
-from exampp.formats.lines import OnError, refuse
-from exampp.prompts.verification import key_text, spell_out
+from exampp.formats.lines import OnError, raise_error
+from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item
 
 PREFIX = "tqa2:"
 """What TREC CAR Y3 puts before the id of a lesson."""
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per lesson that has questions, in file order.
 
     `Item.extra` holds `choices` (letter to text), `correct` (the letter) and `question_type`.
@@ -46,7 +46,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
 def _entry(lesson: Json, place: str, seen: set[str], on_error: OnError) -> Iterator[BankEntry]:
     lesson_id = identifier(lesson, "globalID", place)
     if lesson_id in seen:
-        raise InputError(f"lesson {shown(lesson_id)} occurs twice", field=f"{place}.globalID")
+        raise InputError(f"lesson {brief(lesson_id)} occurs twice", field=f"{place}.globalID")
     seen.add(lesson_id)
     query_id = lesson_id if lesson_id.startswith(PREFIX) else PREFIX + lesson_id
     questions = member(

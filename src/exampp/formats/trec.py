@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 
 _BOM = "\ufeff"
 
@@ -62,7 +62,7 @@ def word(text: str, field: str, path: str | Path) -> str:
     """
     if text.split() != [text] or text.startswith(_BOM):
         raise InputError(
-            f"{shown(text)} cannot be a column of a TREC file: it is empty, holds whitespace or "
+            f"{brief(text)} cannot be a column of a TREC file: it is empty, holds whitespace or "
             "starts with a byte-order mark",
             file=path,
             field=field,

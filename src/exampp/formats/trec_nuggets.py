@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.importance import weight_of
-from exampp.formats.lines import OnError, encode_text, read_lines, refuse, text_of
+from exampp.formats.lines import OnError, encode_text, raise_error, read_lines, text_of
 from exampp.formats.output import writing
 from exampp.records import BankEntry, Item
-from exampp.records.importance import importance_of
+from exampp.records.items import importance_of
 
 _COLUMNS = 4
 _HEADS = ("query_id", "qid", "topic_id", "topic")
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per query, in the order of their first nuggets.
 
     A first line that names the columns is skipped. InputError for a line that does not have four
@@ -39,7 +39,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
                 continue
             item = _item(columns)
             if earlier := first.add(item.item_id, number):
-                raise repeated(f"nugget {shown(item.item_id)}", earlier, path, number)
+                raise duplicate_error(f"nugget {brief(item.item_id)}", earlier, path, number)
         except InputError as error:
             on_error(error.at(path, number))
         else:
@@ -83,7 +83,7 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
                 is_plain = item.kind == "nugget" and not item.answers and item.subtopic_id is None
                 if word is None or not is_plain or not all(map(_is_column, parts)):
                     raise InputError(
-                        f"item {shown(item.item_id)} cannot be a line of TREC nuggets, which are "
+                        f"item {brief(item.item_id)} cannot be a line of TREC nuggets, which are "
                         "vital or okay, of one line, and without known answers and subtopics",
                         file=path,
                         mend="Write the bank as JSON-lines or CSV",

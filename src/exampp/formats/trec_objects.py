@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from exampp.errors import InputError
-from exampp.formats.fields import number, real, shown
+from exampp.formats.fields import brief, number, real
 from exampp.formats.json_objects import Fields, identifier, key_of
 from exampp.formats.lines import decode_part
 from exampp.records import Judgment, RankedPassage
@@ -95,9 +95,9 @@ def whole(fields: Fields, keys: tuple[str, ...], highest: int = 2**31 - 1) -> in
     """The integer under the first of `keys`; 2.0 is one, as frames with gaps have it."""
     value = _number(fields, keys)
     if value != int(value):
-        raise InputError(f"{shown(value)} is not an integer", field=keys[0])
+        raise InputError(f"{brief(value)} is not an integer", field=keys[0])
     if abs(value) > highest:
-        raise InputError(f"{shown(int(value))} is beyond +-{highest}", field=keys[0])
+        raise InputError(f"{brief(int(value))} is beyond +-{highest}", field=keys[0])
     return int(value)
 
 

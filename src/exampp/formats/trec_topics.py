@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.lines import OnError, read_text
-from exampp.formats.remarks import remark
+from exampp.formats.read_warnings import add_warning
 from exampp.records import Query
 
 _START = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<top(?:s|ics?)?\b", re.I | re.S)
@@ -51,7 +51,7 @@ def read(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
     elif not ended:
         raise InputError("there are no topics", file=path)
     if left:
-        remark(path, None, f"parts of topics that are not read: {', '.join(left)}")
+        add_warning(path, None, f"parts of topics that are not read: {', '.join(left)}")
 
 
 def _query(attributes: str, inside: str, left: dict[str, None]) -> Query:

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.json_document import spoken
-from exampp.formats.lines import OnError, decode_json, read_lines, refuse
-from exampp.formats.remarks import Keys
+from exampp.formats.lines import OnError, decode_json, raise_error, read_lines
+from exampp.formats.read_warnings import Keys
 from exampp.records import Grade, GraderIdentity, State
 
 KEYS = frozenset({"query", "passage", "judgment"})
@@ -42,7 +42,7 @@ def grader_of(model: str) -> GraderIdentity:
     return GraderIdentity(model, "umbrela", "query", 0, HIGHEST, {"format": "umbrela"})
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Judged]:
+def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Judged]:
     """Yield the judgments in file order.
 
     A judgment that is no whole number from 0 to 3 is an unparsed grade that keeps it. InputError
@@ -59,7 +59,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Judged]:
             query, passage = _query(value), spoken(value, "passage")
             model = spoken(value, "model") if value.get("model") is not None else "umbrela"
             if earlier := first.add((query, passage, model), number):
-                raise repeated(f"passage {shown(passage)}", earlier, path, number, "passage")
+                raise duplicate_error(f"passage {brief(passage)}", earlier, path, number, "passage")
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -81,6 +81,6 @@ def _grade(value: dict[str, Any]) -> Grade:
     elif is_rating and 0 <= judgment <= HIGHEST:
         return Grade("", State.GRADED, judgment, said, "imported", detail=detail or None)
     else:
-        reason = f"the judgment is {shown(judgment)}"
+        reason = f"the judgment is {brief(judgment)}"
     kept = {"reason": reason, "raw": judgment, **detail}
     return Grade("", State.UNPARSED, None, said, "imported", detail=kept)

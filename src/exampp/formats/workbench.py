@@ -21,13 +21,13 @@ from exampp.formats.lines import (
     accept,
     decode_json,
     decode_part,
+    raise_error,
     read_lines,
-    refuse,
     valid_json,
 )
 from exampp.formats.lossless import difference, differences, restored
 from exampp.formats.output import writing
-from exampp.formats.remarks import Keys
+from exampp.formats.read_warnings import Keys
 from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within
 from exampp.formats.workbench_json import (
     DataJson,
@@ -46,7 +46,7 @@ from exampp.records import (
     Residue,
     subtopic_of,
 )
-from exampp.records.grading import RatingScale
+from exampp.records.graders import RatingScale
 
 _ENTRIES = ("exam_grades", "grades")
 _PARTS: tuple[tuple[Callable[[list[Any]], Iterable[Any]], frozenset[str]], ...] = (
@@ -75,7 +75,7 @@ class _Reading(NamedTuple):
 
 def read(
     path: str | Path,
-    on_error: OnError = refuse,
+    on_error: OnError = raise_error,
     *,
     scale: RatingScale | None = None,
     on_cell: OnError = accept,

@@ -28,10 +28,10 @@ from exampp.formats.workbench_graders import (
 )
 from exampp.formats.workbench_json import CellJson, DirectJson, MarksJson, SheetJson
 from exampp.formats.workbench_rules import rule_of
-from exampp.outside import fit_value
 from exampp.records import Grade, GraderIdentity, PassageGrades, Residue, State
-from exampp.records.grading import RatingScale
+from exampp.records.graders import RatingScale
 from exampp.records.readings import IMPORTED
+from exampp.sanitize import sanitize_value
 
 _LONGEST = 40
 """Characters of a raw value that an error shows."""
@@ -278,7 +278,7 @@ def _why_no_rating(value: Any, grader: GraderIdentity) -> str:
 
 def _kept(raw: Any) -> Any:
     """A raw value as the store can hold it; what that changes is kept as residue."""
-    return fit_value(raw)[0]
+    return sanitize_value(raw)[0]
 
 
 def _shown(value: Any) -> str:

@@ -10,15 +10,14 @@ from typing import NamedTuple
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, decode_json, read_lines, refuse
+from exampp.formats.lines import OnError, decode_json, raise_error, read_lines
 from exampp.formats.workbench import check_new_query
 from exampp.formats.workbench_cells import entries, grades
 from exampp.formats.workbench_gradebook import graded_line, items_by_query, query_grades
 from exampp.formats.workbench_json import PassageJson, WorkbenchLine
 from exampp.records import BankEntry, Grade, GraderIdentity, Item
-from exampp.records.dossier import Cell, Dossier, PassageText
-from exampp.records.gradebook import QueryGrades
-from exampp.records.grading import RatingScale
+from exampp.records.gradebook import Cell, Dossier, PassageText, QueryGrades
+from exampp.records.graders import RatingScale
 
 
 class _Head(NamedTuple):
@@ -45,7 +44,7 @@ def read_dossiers(
     bank: Iterable[BankEntry] | None = None,
     name: str = "",
     query_ids: Sequence[str] | None = None,
-    on_error: OnError = refuse,
+    on_error: OnError = raise_error,
     scale: RatingScale | None = None,
 ) -> Iterator[Dossier]:
     """The queries of the file one by one, as one grader graded them: all, or those asked for.

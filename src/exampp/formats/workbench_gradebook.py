@@ -12,11 +12,10 @@ import msgspec
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, Skipped, decode_json, read_lines, refuse
+from exampp.formats.lines import OnError, Skipped, decode_json, raise_error, read_lines
 from exampp.formats.workbench import check_new_passage, check_new_query
 from exampp.formats.workbench_cells import entries, ratings, within
 from exampp.formats.workbench_json import MarkedLine, MarkedPassageJson, PassageJson
-from exampp.outside import fit_text
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -24,7 +23,6 @@ from exampp.records import (
     subtopic_of,
     subtopic_of_item,
 )
-from exampp.records.choosing import distinct
 from exampp.records.gradebook import (
     MISSING,
     Gradebook,
@@ -33,9 +31,10 @@ from exampp.records.gradebook import (
     Ratings,
     sorted_rankings,
 )
-from exampp.records.grading import RatingScale
+from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.records.ids import text_hash
-from exampp.records.importance import importance
+from exampp.records.items import importance
+from exampp.sanitize import sanitize
 
 Rated = dict[str, int]
 """Rating by item id."""
@@ -156,7 +155,7 @@ def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, 
 
 
 def read_grades(
-    path: str | Path, on_error: OnError = refuse, scale: RatingScale | None = None
+    path: str | Path, on_error: OnError = raise_error, scale: RatingScale | None = None
 ) -> WorkbenchGrades:
     """Read what evaluation needs of a workbench file.
 
@@ -182,7 +181,7 @@ def read_grades(
         for key, cell in told:
             bad.setdefault(key, Skipped())(cell.at(path, number))
     queries.sort(key=lambda one: one.query_id)
-    named = sorted(distinct(graders.values()), key=lambda one: (one.name, one.key))
+    named = sorted(with_distinct_names(graders.values()), key=lambda one: (one.name, one.key))
     return WorkbenchGrades(tuple(named), tuple(queries), bad)
 
 
@@ -258,7 +257,7 @@ def query_grades(
         passage_ids=tuple(passage.paragraph_id for passage in passages),
         pool_size=len(passages),
         text_hashes=tuple(
-            text_hash(one.title if isinstance(one.title, str) else "", fit_text(one.text)[0])
+            text_hash(one.title if isinstance(one.title, str) else "", sanitize(one.text)[0])
             if one.text
             else b""
             for one in passages

@@ -22,7 +22,7 @@ from exampp.formats.lines import decode_part
 from exampp.formats.workbench_json import DirectJson, MarksJson
 from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_info
 from exampp.records import ITEM_KINDS, GraderIdentity
-from exampp.records.grading import HIGHEST_LABEL, RatingScale
+from exampp.records.graders import HIGHEST_LABEL, RatingScale
 
 UNNAMED_CLASS = "QuestionPromptWithChoices"
 """The prompt of grades without prompt_info, which predate it."""

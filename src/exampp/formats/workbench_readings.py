@@ -18,7 +18,7 @@ from exampp.formats.workbench_graders import OURS
 from exampp.formats.workbench_json import DirectJson, SheetJson
 from exampp.formats.workbench_rules import rule_of
 from exampp.records import Grade, GraderIdentity, State
-from exampp.records.grading import RatingScale
+from exampp.records.graders import RatingScale
 from exampp.records.readings import RuleCount, count_rules
 
 

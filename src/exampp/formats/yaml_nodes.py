@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from exampp.errors import InputError
-from exampp.formats.fields import repeated, shown
+from exampp.formats.fields import brief, duplicate_error
 from exampp.formats.lines import OnError, read_text
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -103,7 +103,7 @@ def _check_events(text: str) -> None:
 def _node(node: yaml.Node, on_error: Callable[[InputError], None]) -> Node:
     line = _line(node)
     if node.tag not in _TAGS:
-        on_error(InputError(f"the tag {shown(node.tag)} is not read", line=line))
+        on_error(InputError(f"the tag {brief(node.tag)} is not read", line=line))
     if isinstance(node, yaml.ScalarNode):
         return Scalar(line, "" if node.tag.endswith(":null") else node.value)
     if isinstance(node, yaml.SequenceNode):
@@ -119,8 +119,8 @@ def _mapping(node: yaml.Node, line: int, on_error: Callable[[InputError], None])
         if not isinstance(key, Scalar) or not key.text.strip():
             on_error(InputError("a key must be a text", line=key.line))
         elif key.text in nodes:
-            what = f"the key {shown(key.text)}"
-            on_error(repeated(what, lines[key.text], "", key.line, key.text))
+            what = f"the key {brief(key.text)}"
+            on_error(duplicate_error(what, lines[key.text], "", key.line, key.text))
         else:
             nodes[key.text], lines[key.text] = _node(value_node, on_error), key.line
     return Mapping(line, nodes)
@@ -154,5 +154,5 @@ def quoted_key(text: str) -> str:
     """The text as the key of a mapping; InputError if it is too long for one."""
     key = quoted(text)
     if len(key.encode(errors="surrogatepass")) > _LONGEST_KEY:
-        raise InputError(f"{shown(text)} is too long for a key of YAML", mend="Use CSV")
+        raise InputError(f"{brief(text)} is too long for a key of YAML", mend="Use CSV")
     return key

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exampp.records import GraderIdentity, content_hash
-from exampp.records.bank import BankTexts
-from exampp.store.bank import Makers
+from exampp.records.items import BankTexts
+from exampp.store.bank import ItemModels
 
 if TYPE_CHECKING:
-    from exampp.records.dossier import Dossier
-    from exampp.records.gradebook import Gradebook
+    from exampp.records.gradebook import Dossier, Gradebook
 
 
 class BookSource(ABC):
@@ -59,9 +58,9 @@ class BookSource(ABC):
         """The texts of a bank, as far as they are known."""
         return BankTexts()
 
-    def bank_makers(self, book: Gradebook) -> Makers:
+    def bank_makers(self, book: Gradebook) -> ItemModels:
         """The models that made the items of a bank, as far as it says so."""
-        return Makers(sum(len(query.item_ids) for query in book.queries), {})
+        return ItemModels(sum(len(query.item_ids) for query in book.queries), {})
 
     def bank_origin(self, book: Gradebook) -> tuple[str, str]:
         """(the version of the bank, or the hash of its ids, a warning if the grader made it)."""

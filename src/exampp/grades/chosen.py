@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 from exampp.grades.book_source import BookSource
 from exampp.grades.run_files import with_run_files
 from exampp.records import GraderIdentity
-from exampp.records.choosing import label
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import DecisionChoice, Gradebook, choose_systems, without_decisions
-from exampp.records.topics import relevant_from
-from exampp.report.table import Table
+from exampp.records.gradebook import (
+    DecisionChoice,
+    Dossier,
+    Gradebook,
+    choose_systems,
+    without_decisions,
+)
+from exampp.records.graders import grader_label
+from exampp.records.inputs import relevance_threshold
+from exampp.results.result import Table
 
 if TYPE_CHECKING:
     from exampp.review.evidence import Criteria
@@ -44,7 +49,7 @@ class ChosenGrades:
 
     def __repr__(self) -> str:
         bank = f", bank {self.bank}" if self.bank else ""
-        return f"<grades of {label(self.grader)}{bank} in {self.source.path}>"
+        return f"<grades of {grader_label(self.grader)}{bank} in {self.source.path}>"
 
     @property
     def gradebook(self) -> Gradebook:
@@ -97,10 +102,10 @@ class ChosenGrades:
         What other exams say is read when it is first asked for.
         """
         from exampp.review.evidence import Criteria
-        from exampp.review.listing import other_exams
+        from exampp.review.lists import other_exams
 
         least = self.grader.threshold(min_rating)
-        relevant = relevant_from(min_relevant, self.source.highest_judgment)
+        relevant = relevance_threshold(min_relevant, self.source.highest_judgment)
         return Criteria(least, relevant, by, depth, other_exams(self, relevant), min_answers)
 
     def review(
@@ -121,7 +126,7 @@ class ChosenGrades:
 
         Takes the options of `review_tables`.
         """
-        from exampp.review.listing import joined
+        from exampp.review.lists import joined
 
         return joined(
             self.review_tables(
@@ -165,7 +170,7 @@ class ChosenGrades:
         the passages that cover at least so many items.
         With a `width` the tables are for people, who see so many characters of each text.
         """
-        from exampp.review.listing import Asking, list_tables, seen_queries
+        from exampp.review.lists import ListOptions, list_tables, seen_queries
 
         criteria = self.criteria(
             min_rating=min_rating,
@@ -176,7 +181,7 @@ class ChosenGrades:
         )
         queries = None if query_id is None else [query_id]
         seen = seen_queries(self, queries, answers_of)
-        return list_tables(name, seen, Asking(self.grader, criteria, item, limit, width))
+        return list_tables(name, seen, ListOptions(self.grader, criteria, item, limit, width))
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:  # noqa: ARG002
         """The cells about which people decided, beside what the grader says of them."""

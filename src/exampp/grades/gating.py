@@ -9,23 +9,24 @@ from typing import TypeAlias
 
 from exampp.analysis.gate import (
     EarlierScores,
+    GateResult,
     GateSettings,
+    Requirement,
     cut,
     gate,
     missing_at,
     missing_of,
+    required,
     scores_of,
     with_bounds,
 )
-from exampp.analysis.gate_result import GateResult
-from exampp.analysis.requirements import Requirement, required
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard
 from exampp.formats import per_query
 from exampp.grades.chosen import ChosenGrades
-from exampp.outside import or_default
-from exampp.records.choosing import label
+from exampp.measures.board import Leaderboard
 from exampp.records.gradebook import Gradebook, answering
+from exampp.records.graders import grader_label
+from exampp.sanitize import or_default
 
 Earlier: TypeAlias = str | Path | Leaderboard | ChosenGrades
 """A baseline: a file of scores by query or a run file, a leaderboard, or other grades."""
@@ -73,7 +74,7 @@ def _earlier(
         else:
             found = EarlierScores(name, scores)
     else:
-        name = f"{Path(baseline.source.path).name}, {label(baseline.grader)}"
+        name = f"{Path(baseline.source.path).name}, {grader_label(baseline.grader)}"
         found = replace(_evaluated(baseline.gradebook, compared, settings), name=name)
     return (
         found if system is None else replace(found, name=f"{found.name}, {system}", system=system)

@@ -17,43 +17,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard
-from exampp.evaluate.cover import Missing
-from exampp.evaluate.exams import SubtopicChoice
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
-from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
-from exampp.grades.one_or_several import OneOrSeveral
-from exampp.outside import check_lists, check_whole, or_default
+from exampp.grades.one_or_several import GradesBase
+from exampp.measures.board import Leaderboard
+from exampp.measures.cover import Missing
+from exampp.measures.exams import SubtopicChoice
+from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.measures.names import Measure
 from exampp.records.gradebook import MISSING
-from exampp.records.topics import relevant_from
-from exampp.report.table import Table
+from exampp.records.inputs import relevance_threshold
+from exampp.results.result import Table
+from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
-    from exampp.analysis.attacks.gaming import GamingSettings
-    from exampp.analysis.attacks.tables import Gaming
+    from exampp.analysis.attacks.result import AttackReport, GamingSettings
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.corrected_records import Scope
-    from exampp.analysis.corrected_tables import Corrected
-    from exampp.analysis.gate import GateSettings
-    from exampp.analysis.gate_result import GateResult
+    from exampp.analysis.corrected import Corrected, Scope
+    from exampp.analysis.gate import GateResult, GateSettings
     from exampp.analysis.grader_bias import GraderBias
     from exampp.analysis.items import ItemAnalysis
-    from exampp.analysis.reliability_records import ReliabilitySettings
-    from exampp.analysis.reliability_tables import Reliability
-    from exampp.analysis.significance import SignificanceSettings
-    from exampp.analysis.significance_tables import Significances
-    from exampp.analysis.unsaid import Unsaid
-    from exampp.evaluate.item_scores import Credit
-    from exampp.evaluate.qrels import Labelling
+    from exampp.analysis.omissions import Omissions
+    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.significance import Significances, SignificanceSettings
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
-    from exampp.report.page import Document
+    from exampp.measures.item_scores import Credit
+    from exampp.measures.qrels import Labelling
+    from exampp.results.page import Document
 
 
 @dataclass(frozen=True, repr=False)
-class Grades(ChosenGrades, OneOrSeveral):
+class Grades(ChosenGrades, GradesBase):
     """The grades of one grader on one bank, and everything that can be asked of them."""
 
     def named(self) -> Iterator[tuple[str, Self]]:
@@ -102,7 +97,7 @@ class Grades(ChosenGrades, OneOrSeveral):
         missing: Missing = "zero",
     ) -> Table:
         """Every system by the public and by the sealed part of a bank, best by the sealed first."""
-        from exampp.evaluate.parts import parts_table
+        from exampp.measures.board import parts_table
 
         public, sealed = (
             replace(self, part=part).evaluate(
@@ -124,7 +119,7 @@ class Grades(ChosenGrades, OneOrSeveral):
 
         Labels that depend on a threshold take `min_rating`.
         """
-        from exampp.evaluate.qrels import write_qrels
+        from exampp.measures.qrels import write_qrels
 
         return write_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
 
@@ -141,7 +136,7 @@ class Grades(ChosenGrades, OneOrSeveral):
         labelling: Labelling | None = None,
     ) -> Significances:
         """All pairs of systems tested, for every measure and threshold; options of `evaluate`."""
-        from exampp.analysis.significance_tables import significances
+        from exampp.analysis.significance import significances
 
         board = self.evaluate(
             measures,
@@ -186,7 +181,7 @@ class Grades(ChosenGrades, OneOrSeveral):
         """
         from exampp.analysis.grader_bias import grader_bias
 
-        return grader_bias(self.gradebook, check_whole("depth", depth, 1))
+        return grader_bias(self.gradebook, check_integer("depth", depth, 1))
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
         """The leaderboard as people's judgments correct it: see `CollectionGrades.corrected`."""
@@ -201,7 +196,7 @@ class Grades(ChosenGrades, OneOrSeveral):
 
         Without a sample this is P@20 of a pool that is wholly judged, with intervals over queries.
         """
-        from exampp.analysis.corrected_records import CorrectionSettings
+        from exampp.analysis.corrected import CorrectionSettings
 
         if self.source.highest_judgment is None or not self.gradebook.systems:
             return ()
@@ -322,17 +317,17 @@ class Grades(ChosenGrades, OneOrSeveral):
         systems. `splits` random halves are drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
-        from exampp.evaluate.board import whose
-        from exampp.evaluate.item_scores import item_scores
         from exampp.inputs.officials import read_officials
+        from exampp.measures.board import describe_source
+        from exampp.measures.item_scores import item_scores
 
         book = self.gradebook
         least = self.grader.threshold(min_rating)
-        relevant = relevant_from(min_relevant, self.source.highest_judgment)
+        relevant = relevance_threshold(min_relevant, self.source.highest_judgment)
         return analyze(
             book,
             item_scores(book, least, k, subtopics=subtopics, credit=credit),
-            whose(book.grader, book.bank_label, book.oversight),
+            describe_source(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed, irt),
             texts=self.source.read_bank_texts(self.grader, self.bank),
             officials=read_officials(official),
@@ -345,18 +340,18 @@ class Grades(ChosenGrades, OneOrSeveral):
         min_rating: int | None = None,
         k: int = 20,
         subtopics: SubtopicChoice = "auto",
-    ) -> Unsaid:
+    ) -> Omissions:
         """What RAG systems retrieved and did not say: is it retrieval or generation?
 
         `pairs` maps the system of answers to that of what they were made of, by default those whose
         names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.unsaid`.
         """
-        from exampp.analysis.unsaid import find_unsaid
-        from exampp.evaluate.item_scores import item_scores
+        from exampp.analysis.omissions import find_omissions
+        from exampp.measures.item_scores import item_scores
 
         least = self.grader.threshold(min_rating)
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
-        return find_unsaid(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
+        return find_omissions(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
 
     def citations(self, *, first: bool = False) -> CitationScores:
         """Precision and recall of citations, in a collection made by `exampp.citations.collect`.
@@ -369,13 +364,13 @@ class Grades(ChosenGrades, OneOrSeveral):
 
     def attacks(
         self, battery: str | Path | None = None, *, settings: GamingSettings | None = None
-    ) -> Gaming:
+    ) -> AttackReport:
         """Whether the grader can be gamed, and who shares a model or a bank with it.
 
         `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
         default the one beside this exam; without one, what needs no new grades is found.
         """
-        from exampp.analysis.attacks.gaming import find_gaming
+        from exampp.analysis.attacks.result import find_gaming
 
         return find_gaming(
             self.gradebook,
@@ -410,15 +405,15 @@ class Grades(ChosenGrades, OneOrSeveral):
         `beside` are the grades of other graders, to be set beside these: by default those of all
         who graded the same bank.
         """
-        from exampp.analysis.findings import MEASURES, ReportSettings
         from exampp.analysis.report import report, write
-        from exampp.evaluate.qrels import Labelling
+        from exampp.analysis.report_data import MEASURES, ReportSettings
         from exampp.grades.report_source import source_of
-        from exampp.inputs.officials import held_once, read_officials
+        from exampp.inputs.officials import listed_once, read_officials
+        from exampp.measures.qrels import Labelling
 
         check_lists(measures=measures)
         self.refuse_damaged()
-        official = held_once(official)
+        official = listed_once(official)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or MEASURES)),

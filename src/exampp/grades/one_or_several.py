@@ -8,28 +8,26 @@ from typing import TYPE_CHECKING
 
 from exampp.grades.book_source import BookSource
 from exampp.grades.chosen import ChosenGrades
-from exampp.outside import check_lists, or_default
 from exampp.records import Judgment
+from exampp.sanitize import check_lists, or_default
 
 if TYPE_CHECKING:
-    from exampp.analysis.agreement import RaterComparison as Agreement
-    from exampp.analysis.agreement_findings import Against, Agreements
-    from exampp.analysis.calibration import CalibrationSettings
-    from exampp.analysis.calibration_tables import CalibrationFindings
-    from exampp.analysis.correlation_tables import Correlations
-    from exampp.analysis.methods import Method
+    from exampp.analysis.agreement import Against, Agreements
+    from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
+    from exampp.analysis.correlation import Correlations, Method
+    from exampp.analysis.raters import RaterComparison as Agreement
     from exampp.analysis.sensitivity import Declaration, Sensitivity
-    from exampp.evaluate.exams import SubtopicChoice
-    from exampp.evaluate.measure import Measure
-    from exampp.evaluate.qrels import Labelling
     from exampp.inputs.officials import Officials
+    from exampp.measures.exams import SubtopicChoice
+    from exampp.measures.names import Measure
+    from exampp.measures.qrels import Labelling
     from exampp.records.gradebook import Gradebook
 
 Judgments = Mapping[str, Sequence[Judgment]]
 """Qrels by their name."""
 
 
-class OneOrSeveral(ABC):
+class GradesBase(ABC):
     """The grades of one grader, or of several, and how far they agree with others."""
 
     source: BookSource
@@ -56,7 +54,7 @@ class OneOrSeveral(ABC):
         systems are scored on them by the measures of qrels among `measures`. `of` goes before the
         names of graders, to tell those of several collections apart.
         """
-        from exampp.analysis.methods import DEFAULT_MEASURES, graded_method, qrels_method
+        from exampp.analysis.correlation import DEFAULT_MEASURES, graded_method, qrels_method
 
         check_lists(measures=measures)
         min_rating = list(min_rating) if isinstance(min_rating, Iterable) else [min_rating]
@@ -117,12 +115,11 @@ class OneOrSeveral(ABC):
         by name, which are compared with the grades, the judgments and each other. The other options
         are those of `analysis.agreement_findings.find`.
         """
-        from exampp.analysis.agreement import LAYOUTS
-        from exampp.analysis.agreement_findings import find
-        from exampp.analysis.agreement_raters import DEFAULT_AT_LEAST
+        from exampp.analysis.agreement import find_agreements
+        from exampp.analysis.raters import DEFAULT_AT_LEAST, LAYOUTS
 
         check_lists(at_least=at_least, min_relevant=min_relevant, layouts=layouts)
-        return find(
+        return find_agreements(
             self._books,
             people=self._with_people(min_rating) if against in (None, "people") else [],
             qrels=qrels,
@@ -146,8 +143,8 @@ class OneOrSeveral(ABC):
         `declaration` says what is crossed; `official` is as in `correlate`.
         """
         from exampp.analysis.sensitivity import Evaluated, sensitivity
-        from exampp.evaluate.qrels import Labelling
         from exampp.inputs.officials import read_officials
+        from exampp.measures.qrels import Labelling
 
         given = [
             Evaluated(name, one.gradebook, subtopics, or_default("labelling", labelling, Labelling))
@@ -167,7 +164,7 @@ class OneOrSeveral(ABC):
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
         """People against each grader, and against each other, once for every sort of scale."""
-        from exampp.analysis.agreement_people import among_people, with_people
+        from exampp.analysis.raters import among_people, with_people
 
         found: list[Agreement] = []
         between: dict[tuple[str, int], Sequence[Agreement]] = {}

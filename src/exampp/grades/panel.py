@@ -9,33 +9,32 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from exampp.grades.book_source import BookSource
 from exampp.grades.chosen import ChosenGrades
-from exampp.grades.one_or_several import Judgments, OneOrSeveral
-from exampp.records.choosing import label
+from exampp.grades.one_or_several import GradesBase, Judgments
+from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.reliability_graders import GraderReliability
-    from exampp.analysis.reliability_records import ReliabilitySettings
-    from exampp.analysis.reliability_tables import Reliability
+    from exampp.analysis.grader_reliability import GraderReliability
+    from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.side_by_side import SideBySide
-    from exampp.evaluate.cover import Missing
-    from exampp.evaluate.exams import SubtopicChoice
-    from exampp.evaluate.measure import Measure
-    from exampp.evaluate.qrels import Labelling
-    from exampp.grade.voting import Voted
+    from exampp.grading.voting import Voted
     from exampp.inputs.officials import Officials
+    from exampp.measures.cover import Missing
+    from exampp.measures.exams import SubtopicChoice
+    from exampp.measures.names import Measure
+    from exampp.measures.qrels import Labelling
 
 M = TypeVar("M", bound=ChosenGrades)
 
 
 @dataclass(frozen=True, repr=False)
-class Panel(OneOrSeveral, Generic[M]):
+class Panel(GradesBase, Generic[M]):
     """The grades of several graders, side by side."""
 
     source: BookSource
     members: tuple[M, ...]
 
     def __repr__(self) -> str:
-        names = ", ".join(label(one.grader) for one in self.members)
+        names = ", ".join(grader_label(one.grader) for one in self.members)
         return f"<panel of {names} in {self.source.path}>"
 
     def __iter__(self) -> Iterator[M]:
@@ -80,7 +79,7 @@ class Panel(OneOrSeveral, Generic[M]):
         Raises InputError for a graded file, and for graders of other kinds or scales.
         """
         from exampp.errors import InputError
-        from exampp.grade.voting import vote
+        from exampp.grading.voting import vote
 
         found = [getattr(one, "stored", None) for one in self.members]
         stored = [one for one in found if one is not None]
@@ -107,9 +106,9 @@ class Panel(OneOrSeveral, Generic[M]):
 
         Takes the options of `Grades.reliability`.
         """
+        from exampp.analysis.grader_reliability import grader_reliability
         from exampp.analysis.reliability import reliability, scored_column
-        from exampp.analysis.reliability_graders import grader_reliability
-        from exampp.evaluate.leaderboard import evaluate_gradebook
+        from exampp.measures.leaderboard import evaluate_gradebook
 
         scored = {}
         for name, one in self.named():

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from exampp import __version__
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.gaming import GamingSettings
-from exampp.analysis.attacks.tables import Gaming
-from exampp.analysis.corrected_tables import Corrected
-from exampp.analysis.findings import ReportSettings, ReportSource
-from exampp.analysis.report_commands import ReportInputs, commands
+from exampp.analysis.attacks.result import AttackReport, GamingSettings
+from exampp.analysis.corrected import Corrected
+from exampp.analysis.report_data import ReportInputs, ReportSettings, ReportSource, commands
 from exampp.errors import InputError
 from exampp.grades.chosen import ChosenGrades
 from exampp.inputs.officials import Officials, files_of
 from exampp.records.calibration import calibrations_of
-from exampp.report.table import Table
+from exampp.results.result import Table
 
 
 def source_of(
@@ -27,7 +25,7 @@ def source_of(
     official: Officials,
     others: Sequence[ChosenGrades],
     *,
-    attacks: Callable[..., Gaming],
+    attacks: Callable[..., AttackReport],
     compare_parts: Callable[..., Table],
     corrected: Sequence[Corrected | str],
 ) -> ReportSource:
@@ -68,8 +66,8 @@ def source_of(
 
 
 def _attacked(
-    exam: Path, attacks: Callable[..., Gaming], settings: ReportSettings
-) -> Gaming | None:
+    exam: Path, attacks: Callable[..., AttackReport], settings: ReportSettings
+) -> AttackReport | None:
     """What attacks on the grader showed; None where it was not attacked."""
     if not beside(exam).exists():
         return None

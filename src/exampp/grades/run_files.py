@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.evaluate.external import Returned, with_runs
+from exampp.measures.rankings import ScoredPassage, with_runs
 from exampp.records.gradebook import Gradebook
 
 
@@ -26,12 +26,12 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
     return found.gradebook
 
 
-def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Returned]]]:
+def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[ScoredPassage]]]:
     """Run files, and folders of such, as system -> query -> (passage, score, rank).
 
     Raises InputError where two files hold rankings of one system for one query.
     """
-    found: dict[str, dict[str, list[Returned]]] = {}
+    found: dict[str, dict[str, list[ScoredPassage]]] = {}
     source: dict[tuple[str, str], str | Path] = {}
     # which kinds there are loads with every format, and is needed for runs alone
     from exampp.formats import ranx

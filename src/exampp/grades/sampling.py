@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.evaluate.measure import Measure, as_measures
-from exampp.evaluate.population import Population, check_linear, population
 from exampp.grades.chosen import ChosenGrades
-from exampp.outside import or_default
+from exampp.measures.names import Measure, as_measures
+from exampp.measures.population import Population, check_linear, population
+from exampp.records.decisions import SamplePlan, UnitKind, pool_hash
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
-from exampp.records.plans import SamplePlan, UnitKind, pool_hash
-from exampp.records.topics import relevant_from
-from exampp.review.plan_tables import SampledUnit, SampleProgress
-from exampp.review.planning import SampleDesign, draw, progress
-from exampp.stats.difference import Sample
+from exampp.records.inputs import relevance_threshold
+from exampp.review.sampling import SampleDesign, SampledUnit, SampleProgress, draw, progress
+from exampp.sanitize import or_default
+from exampp.stats.sampling import Sample
 from exampp.store.bank import edit_by
 from exampp.store.connection import transaction
-from exampp.store.plans import decisions_by_sample, put_plan, read_plans
+from exampp.store.decisions import decisions_by_sample, put_plan, read_plans
 
 if TYPE_CHECKING:
-    from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
-    from exampp.analysis.corrected_tables import Corrected
+    from exampp.analysis.corrected import Corrected, CorrectionSettings, JudgedSample
 
 DEFAULT_MEASURE = "P@20"
 NAMED = 5
@@ -61,7 +59,7 @@ def units_of(
     min_relevant: int | None,
 ) -> Population:
     """The population of a measure."""
-    relevant = relevant_from(min_relevant, grades.source.highest_judgment)
+    relevant = relevance_threshold(min_relevant, grades.source.highest_judgment)
     least = grades.grader.threshold(min_rating)
     return population(book, measure, min_rating=least, min_relevant=relevant)
 
@@ -90,7 +88,7 @@ def draw_plan(
         grader=grades.grader,
         bank=bank,
         min_rating=grades.grader.threshold(min_rating),
-        min_relevant=relevant_from(min_relevant, grades.source.highest_judgment),
+        min_relevant=relevance_threshold(min_relevant, grades.source.highest_judgment),
         author=edit.author,
         at=edit.at,
     )
@@ -168,8 +166,7 @@ def correct_grades(
             sample are not decided.
     """
     # the analysis is for those who ask for it
-    from exampp.analysis.corrected import correct
-    from exampp.analysis.corrected_records import CorrectionSettings
+    from exampp.analysis.corrected import CorrectionSettings, correct
 
     one = measure_of(measure)
     book = whole_book(grades)
@@ -248,7 +245,7 @@ def _judged(
     grades: ChosenGrades, found: SampleProgress, units: Population, min_relevant: int | None
 ) -> JudgedSample:
     """The sample with its labels. Raises InputError where units are not decided."""
-    from exampp.analysis.corrected_records import JudgedSample
+    from exampp.analysis.corrected import JudgedSample
 
     plan = found.plan
     if found.open:
@@ -320,7 +317,7 @@ def _all_judged(
     Raises:
         InputError: Not all of them have one.
     """
-    from exampp.analysis.corrected_records import JudgedSample
+    from exampp.analysis.corrected import JudgedSample
 
     mend = f"Draw a sample: {draw_command(grades, units.measure)}"
     if connection is None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from exampp.grades.book_source import BookSource
 from exampp.grades.grades import Grades
 from exampp.grades.panel import Panel
-from exampp.outside import check_lists
 from exampp.records import GraderIdentity
-from exampp.records.choosing import choose_grader, fitting_graders
+from exampp.records.graders import choose_grader, fitting_graders
+from exampp.sanitize import check_lists
 
 if TYPE_CHECKING:
     from exampp.grades.gating import Earlier

@@ -13,7 +13,7 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats import qrels, queries
 from exampp.formats.lines import OnError
-from exampp.formats.remarks import remark
+from exampp.formats.read_warnings import add_warning
 from exampp.records import Judgment, Query
 
 _SPLIT = "test"
@@ -47,7 +47,9 @@ def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
         )
     left = [one.name for one in splits if one != chosen[0]]
     if left:
-        remark(chosen[0], None, f"{', '.join(left)} beside it are left aside; --qrels takes them")
+        add_warning(
+            chosen[0], None, f"{', '.join(left)} beside it are left aside; --qrels takes them"
+        )
     yield from qrels.read(chosen[0], on_error)
 
 

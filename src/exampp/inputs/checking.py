@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.outside import check_path
 from exampp.records.wording import counted
-from exampp.report.result import Result
-from exampp.report.table import Table
+from exampp.results.result import Result, Table
+from exampp.sanitize import check_path
 from exampp.store.checking import Problem, find_problems
 from exampp.store.connection import connect
-from exampp.store.guarded import Damaged
+from exampp.store.error_mapping import Damaged
 from exampp.store.inputs import counts
 
 _SHOWN = 20

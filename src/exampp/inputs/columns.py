@@ -14,13 +14,13 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import passages, pools, queries, trec_objects
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.headers import nearly, plain
-from exampp.formats.held import HeldLines, as_lines
+from exampp.formats.in_memory import HeldLines, as_lines
 from exampp.formats.lines import OnError, read_lines, read_text
 from exampp.formats.plain_rows import MEANINGS, NAMES
 from exampp.formats.plain_table import is_table_header, ragged, table_rows
-from exampp.formats.remarks import remark
+from exampp.formats.read_warnings import add_warning
 
 COLUMNS = (
     *(names[0] for names in NAMES.values()),
@@ -67,7 +67,7 @@ class Renaming:
             if name not in COLUMNS:
                 slips = nearly([name], COLUMNS)
                 raise InputError(
-                    f"no column is called {shown(name)}" + (f"; {slips}" if slips else ""),
+                    f"no column is called {brief(name)}" + (f"; {slips}" if slips else ""),
                     field="columns",
                     mend=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
                     "of the table",
@@ -81,7 +81,7 @@ class Renaming:
         if table not in self.seen:
             self.seen[table] = header
             if left := [column for column in others if column not in known]:
-                remark(table, None, f"columns that are not read: {', '.join(left)}")
+                add_warning(table, None, f"columns that are not read: {', '.join(left)}")
         return {name: column for column, name in known.items() if name not in named} | named
 
     def rows(self, table: str, rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
@@ -100,7 +100,7 @@ class Renaming:
             if column not in had:
                 tables = "; ".join(f"{one}: {', '.join(cs)}" for one, cs in self.seen.items())
                 raise InputError(
-                    f"no table has the column {shown(column)}, which {name} is to be",
+                    f"no table has the column {brief(column)}, which {name} is to be",
                     field="columns",
                     mend=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
                     f". Names on the left: {', '.join(COLUMNS)}",
@@ -121,7 +121,7 @@ class Renaming:
             start, header = next(cells_of_rows)
             header = [name.strip() for name in header]
             if twice := next((name for name in header if header.count(name) > 1), None):
-                what = f"the column {shown(twice)} is there twice"
+                what = f"the column {brief(twice)} is there twice"
                 raise InputError(what, file=path, line=start)
             for number, cells in cells_of_rows:
                 if len(cells) != len(header):

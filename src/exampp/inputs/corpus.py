@@ -15,7 +15,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats import car, columnar, passages
-from exampp.formats.held import as_lines
+from exampp.formats.in_memory import as_lines
 from exampp.formats.json_objects import OBJECT, identifier, key_of
 from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
 from exampp.inputs import datasets

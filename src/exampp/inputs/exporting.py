@@ -32,18 +32,12 @@ from exampp.formats import bank as workbench_bank
 from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.formats.declared import FORMATS, declared_format, write_declared
-from exampp.formats.output import unfinished
+from exampp.formats.output import temporary_file
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
+from exampp.store.connection import put_in_place
 from exampp.store.decisions import read_decisions
-from exampp.store.durable import put_in_place
-from exampp.store.inputs import (
-    read_judgments,
-    read_passages,
-    read_queries,
-    read_runs,
-    source_names,
-)
+from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs, source_names
 from exampp.store.pools import read_pools
 
 T = TypeVar("T")
@@ -79,7 +73,7 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
 
 def _write_declared(kind: str, path: Path, records: Iterable[Any]) -> None:
     """Write in a format of a package, to a file that takes its place when it is complete."""
-    with unfinished(path) as made:
+    with temporary_file(path) as made:
         write_declared(kind, made, records)
         put_in_place(made, path)
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import responses
-from exampp.formats.detect import ROLES, Told, tell
-from exampp.formats.held import HeldLines, held
+from exampp.formats.detect import ROLES, DetectedKind, detect_kind
+from exampp.formats.in_memory import HeldLines, held
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import OnError, existing_file, plain_name, system_of
 from exampp.formats.plain_rows import KINDS as ITEMS
@@ -17,7 +17,7 @@ from exampp.formats.plain_rows import MEANINGS
 from exampp.inputs import beir, datasets
 from exampp.inputs.columns import Renaming
 from exampp.inputs.memory import held_rows, parts_of
-from exampp.outside import check_lists, check_path
+from exampp.sanitize import check_lists, check_path
 
 _RANKED = ("run", "ranx", "candidates")
 
@@ -159,7 +159,7 @@ def _kind_of_rows(given: GivenFile, rows: HeldLines) -> str:
     is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(MEANINGS.get, names))
     if is_row and (given.role == "bank" or (given.role is None and not names.isdisjoint(ITEMS))):
         return "plain-bank"
-    return tell(given.path, given.role).kind
+    return detect_kind(given.path, given.role).kind
 
 
 _NESTED = frozenset({"items", "questions", "nuggets", "nugget_bank", "claim_bank"})
@@ -177,10 +177,10 @@ def _whole(path: Path, role: str | None) -> str | None:
     return None
 
 
-def _told(given: GivenFile, system: bool) -> Told:
+def _told(given: GivenFile, system: bool) -> DetectedKind:
     if given.kind:
-        return Told(given.kind)
-    return tell(existing_file(given.path), given.role, system=system)
+        return DetectedKind(given.kind)
+    return detect_kind(existing_file(given.path), given.role, system=system)
 
 
 def _files(path: Path) -> list[Path]:
@@ -192,7 +192,7 @@ def _holds_runs(path: Path) -> bool:
     if not path.is_dir() or not (files := _files(path)):
         return False
     try:
-        return tell(files[0]).kind in _RANKED
+        return detect_kind(files[0]).kind in _RANKED
     except InputError:
         return False
 

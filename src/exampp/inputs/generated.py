@@ -17,9 +17,9 @@ from exampp.errors import InputError
 from exampp.formats import pools
 from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.lines import OnError
-from exampp.formats.remarks import remark
+from exampp.formats.read_warnings import add_warning
 from exampp.formats.responses import Response
 from exampp.inputs.places import QueryPlaces
 from exampp.inputs.rankings import RunLog, listed, stage, top
@@ -87,8 +87,8 @@ def _ranked(
 ) -> Iterator[tuple[RankedPassage, Residue, Passage]]:
     if not parts:
         raise InputError(
-            f"the response of system {shown(response.system)} to query "
-            f"{shown(response.query_id)} is empty"
+            f"the response of system {brief(response.system)} to query "
+            f"{brief(response.query_id)} is empty"
         )
     # a text that comes twice in a response keeps its first place
     distinct: dict[str, Segment] = {}
@@ -163,7 +163,7 @@ def take_candidates(
         count += stage(connection, places, ((ranked, None) for ranked in ranking), note)
     if others:
         names = listed([*others])
-        remark(path, None, f"known texts of documents stay, of these another is said: {names}")
+        add_warning(path, None, f"known texts of documents stay, of these another is said: {names}")
     return count
 
 
@@ -200,8 +200,8 @@ def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
         )
         if known.sheets[0].grades != one.grades:
             raise InputError(
-                f"run {shown(one.system)} has the answer of another run to query "
-                f"{shown(one.query_id)}, but other assignments",
+                f"run {brief(one.system)} has the answer of another run to query "
+                f"{brief(one.query_id)}, but other assignments",
                 mend="Leave one of the two out",
             )
         if one.system:
@@ -223,7 +223,7 @@ def assigned_bank(found: Iterable[Assigned]) -> Iterator[BankEntry]:
         for item in one.items:
             if of_query.setdefault(item.item_id, item).weight != item.weight:
                 raise InputError(
-                    f"nugget {shown(item.text)} of query {shown(one.query_id)} is vital in one "
+                    f"nugget {brief(item.text)} of query {brief(one.query_id)} is vital in one "
                     "line and okay in another"
                 )
     for query_id, of_query in items.items():

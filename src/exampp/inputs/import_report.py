@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.outside import Replacements
-from exampp.records.differences import Differences, Protected
-from exampp.report.result import Result
-from exampp.report.table import Table, render
+from exampp.records.changes import Differences, Protected
+from exampp.results.result import Result, Table, render
+from exampp.sanitize import Replacements
 
 _LISTED = 5
 _TOLD = ("added", "changed", "removed", "unchanged")
@@ -20,7 +19,7 @@ _NO_FINDINGS = Table((), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedFile:
     """One file taken over: what it was, and how many records it held.
 
     `by_name` says that its content fits several kinds, and that its name decided.
@@ -50,7 +49,7 @@ class ImportReport(Result):
     cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
     """
 
-    files: tuple[Imported, ...]
+    files: tuple[ImportedFile, ...]
     before: Mapping[str, int]
     after: Mapping[str, int]
     changes: int
@@ -119,7 +118,7 @@ class ImportReport(Result):
         return replace(self, skipped=count, skipped_first=tuple(first))
 
 
-def refused(found: Sequence[Protected]) -> InputError:
+def overwrite_error(found: Sequence[Protected]) -> InputError:
     """The refusal of an import that would change what is protected, with examples of each."""
     groups: dict[tuple[str, str], list[Protected]] = {}
     for one in found:

@@ -25,9 +25,9 @@ from exampp.formats import (
 )
 from exampp.formats.candidates import Retrieved
 from exampp.formats.declared import FORMATS, declared_format, like, read_declared
-from exampp.formats.held import held, holding
+from exampp.formats.in_memory import held, holding
 from exampp.formats.lines import OnError, Skipped
-from exampp.formats.remarks import hearing
+from exampp.formats.read_warnings import collect_warnings
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets, rag
@@ -42,34 +42,34 @@ from exampp.inputs.generated import (
     take_pool,
     take_responses,
 )
-from exampp.inputs.import_report import Imported, ImportReport, refused
+from exampp.inputs.import_report import ImportedFile, ImportReport, overwrite_error
 from exampp.inputs.judged import take_judged
 from exampp.inputs.places import QueryPlaces, note_bare, plain_banks, rename_generated, unmet
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.outside import counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, Query, QueryPool, RankedPassage
-from exampp.records.grading import RatingScale
+from exampp.records.graders import RatingScale
+from exampp.sanitize import count_replacements, sanitize_name
 from exampp.store.bank import (
+    BeforeCommit,
     Edit,
-    Settle,
-    no_more,
+    do_nothing,
+    known_queries,
     put_bank,
     put_query_items,
     retire_unmentioned,
 )
-from exampp.store.bank_history import known_queries
 from exampp.store.connection import transaction
 from exampp.store.decisions import put_decisions
 from exampp.store.grades import put_grader, set_scale
-from exampp.store.import_log import ImportLog
-from exampp.store.import_says import next_file
+from exampp.store.import_diff import ImportLog
 from exampp.store.inputs import (
     apply_rankings,
     begin_import,
     counts,
     end_import,
     has_text,
+    next_file,
     put_judgments,
     put_passages,
     put_queries,
@@ -107,7 +107,7 @@ class Importer:
     scale: RatingScale | None = None
     log: RunLog = field(default_factory=RunLog)
     bad_cells: Skipped = field(default_factory=Skipped)
-    settle: Settle = no_more
+    settle: BeforeCommit = do_nothing
     named: bool = False
     cited: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -382,7 +382,7 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    with hearing() as heard:
+    with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
         given, parts = rag.unfold(given, importer.system, importer.on_error, renaming)
         rows = rows_of(given, renaming, importer.on_error)
@@ -401,7 +401,7 @@ def _import_files(
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
-        with importer.connection, transaction(importer.connection), counting_replaced() as found:
+        with importer.connection, transaction(importer.connection), count_replacements() as found:
             report = replace(_take_all(importer, with_kinds, corpus, before), replaced=found)
             if importer.dry_run:
                 raise _Undone
@@ -433,8 +433,8 @@ def _take_all(
             records = taking.declared(path, found) if take is None else take(taking, path)
         except InputError as error:
             raise error.at(path) from None
-        put_source(connection, fit_name(path.name), found, _digest(path), importer.edit.at)
-        files.append(Imported(str(path), found, records, by_name))
+        put_source(connection, sanitize_name(path.name), found, _digest(path), importer.edit.at)
+        files.append(ImportedFile(str(path), found, records, by_name))
     changed.note_rankings()
     staged = apply_rankings(connection)
     put_query_items(connection, importer.edit)
@@ -445,7 +445,7 @@ def _take_all(
     changes = connection.total_changes - changes
     noted = changed.read()
     if noted.protected and not importer.update:
-        raise refused(noted.protected)
+        raise overwrite_error(noted.protected)
     importer.settle(connection)
     return ImportReport(
         tuple(files),

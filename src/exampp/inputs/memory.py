@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.headers import PASSAGE, QUERY
-from exampp.formats.held import HeldLines, as_lines
-from exampp.formats.lines import OnError, refuse
+from exampp.formats.in_memory import HeldLines, as_lines
+from exampp.formats.lines import OnError, raise_error
 from exampp.formats.trec_objects import SYSTEM_KEYS
 from exampp.inputs.columns import Renaming
 
@@ -59,7 +59,7 @@ def held_rows(
 
 
 def plain_rows(
-    name: str, role: str, data: object, on_error: OnError = refuse
+    name: str, role: str, data: object, on_error: OnError = raise_error
 ) -> Iterator[tuple[int, Row]]:
     """The rows of an argument with their numbers, from 1; for the rest see `held_rows`."""
     for number, row in enumerate(_rows(role, data), 1):
@@ -82,7 +82,7 @@ def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]
     if role in _BY_SYSTEM and isinstance(data, Mapping) and not is_columns(role, data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
-                raise InputError(f"{shown(system)} is no name of a system", field=role)
+                raise InputError(f"{brief(system)} is no name of a system", field=role)
             yield f"{role}[{system!r}]", system, part
     else:
         yield role, None, data
@@ -145,10 +145,10 @@ def _of_capsule(data: object) -> Iterator[Row]:
 def _check_names(names: Sequence[object]) -> None:
     for name in names:
         if not isinstance(name, str):
-            what = f"the column {shown(name)} has no text for a name"
+            what = f"the column {brief(name)} has no text for a name"
             raise InputError(what, mend="Name the columns, as in query_id and text")
         if names.count(name) > 1:
-            raise InputError(f"the column {shown(name)} is there twice", field=name)
+            raise InputError(f"the column {brief(name)} is there twice", field=name)
 
 
 # ---- dicts ---------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
     for name in _NAMES[key]:
         if name in columns and str(columns[name]) != str(identifier):
             raise InputError(
-                f"stands under {shown(identifier)}, and says {shown(columns[name])}",
+                f"stands under {brief(identifier)}, and says {brief(columns[name])}",
                 field=name,
                 mend="Leave the column out, or correct it",
             )
@@ -209,7 +209,7 @@ def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
     for query, items in data.items():
         if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
             raise InputError(
-                "must be a list of items", field=shown(query), mend='As in {"q1": ["What is ...?"]}'
+                "must be a list of items", field=brief(query), mend='As in {"q1": ["What is ...?"]}'
             )
         for item in _parts("bank", items):
             columns = item if isinstance(item, Mapping) else {"question": item}
@@ -229,7 +229,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
             for passage, score in returned.items():
                 yield {"query_id": query, "passage_id": passage, "score": score}
         elif isinstance(returned, set | frozenset):
-            raise InputError("a set has no order", field=shown(query), mend="Give a list")
+            raise InputError("a set has no order", field=brief(query), mend="Give a list")
         elif isinstance(returned, Iterable) and not isinstance(returned, str):
             for rank, passage in enumerate(_parts("runs", returned), 1):
                 if isinstance(passage, Mapping):
@@ -239,7 +239,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
         else:
             raise InputError(
                 "must be passages with scores, or a list of passages",
-                field=shown(query),
+                field=brief(query),
                 mend='As in runs={"bm25": {"q1": {"p7": 12.3}}}',
             )
 
@@ -249,7 +249,7 @@ def _judged(data: Mapping[Any, Any]) -> Iterator[Row]:
     for query, judged in data.items():
         if not isinstance(judged, Mapping):
             what = "must be passages with their relevance"
-            raise InputError(what, field=shown(query), mend='As in {"q1": {"p7": 2}}')
+            raise InputError(what, field=brief(query), mend='As in {"q1": {"p7": 2}}')
         for passage, relevance in judged.items():
             yield {"query_id": query, "passage_id": passage, "relevance": relevance}
 
@@ -277,7 +277,7 @@ def _plain_row(row: Any) -> Row:
     found = {}
     for key, value in row.items():
         if not isinstance(key, str):
-            raise InputError(f"the column {shown(key)} has no text for a name")
+            raise InputError(f"the column {brief(key)} has no text for a name")
         plain = _plain(value, key)
         if plain is not None:
             found[key] = _checked_id(plain, key)
@@ -316,7 +316,7 @@ def _plain(value: Any, key: str) -> Any:
         return str(value)
     if hasattr(value, "tolist"):  # numpy's numbers and arrays, a series inside a cell
         return _plain(value.tolist(), key)
-    raise InputError(f"{shown(value)} is {type(value).__name__}, no text or number", field=key)
+    raise InputError(f"{brief(value)} is {type(value).__name__}, no text or number", field=key)
 
 
 _MISSING = frozenset({"NAType", "NaTType"})

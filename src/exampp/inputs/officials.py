@@ -9,7 +9,7 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats import leaderboards
 from exampp.inputs.memory import is_columns, plain_rows
-from exampp.report.result import Result
+from exampp.results.result import Result
 
 Officials = object
 """Official leaderboards, in any of the ways that `read_officials` takes."""
@@ -27,7 +27,7 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     Raises:
         InputError: A file or value is none, or a name stands for no leaderboard.
     """
-    official = held_once(official)
+    official = listed_once(official)
     if (files := files_of(official)) is not None:
         return {name: leaderboards.read(path) for name, path in by_name(files).items()}
     if not isinstance(official, Mapping) or _is_one(official):
@@ -40,7 +40,7 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     }
 
 
-def held_once(official: Officials) -> Officials:
+def listed_once(official: Officials) -> Officials:
     """The same, to be looked at more than once: what comes one by one, as out of a glob, listed."""
     return list(official) if isinstance(official, Iterator) else official
 

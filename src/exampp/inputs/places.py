@@ -14,12 +14,12 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats import banks, plain_bank
-from exampp.formats.fields import shown
+from exampp.formats.fields import brief
 from exampp.formats.rag_values import digest
-from exampp.formats.remarks import remark
+from exampp.formats.read_warnings import add_warning
 from exampp.records import Query, Subtopic
 from exampp.records.wording import counted
-from exampp.store.bank_history import known_queries
+from exampp.store.bank import known_queries
 from exampp.store.inputs import (
     WHOLE_QUERY,
     add_query,
@@ -133,15 +133,15 @@ def rename_generated(
 
 
 def _note_several(path: Path | None, text: str, ids: Sequence[str]) -> None:
-    what = f"queries {', '.join(ids)} have the same text and stay separate: {shown(text)}"
-    remark(path or "queries", None, what)
+    what = f"queries {', '.join(ids)} have the same text and stay separate: {brief(text)}"
+    add_warning(path or "queries", None, what)
 
 
 def note_bare(path: Path, query_ids: Sequence[str]) -> None:
     """Note queries without a text that have one question each, which may be that text."""
     what = f"{counted(len(query_ids), 'query')} without a text, such as {query_ids[0]!r}, and with "
     what += "one question each. If the questions are the texts of the queries, say --queries"
-    remark(path, None, what)
+    add_warning(path, None, what)
 
 
 def plain_banks(connection: sqlite3.Connection) -> banks.Reader:
@@ -157,7 +157,7 @@ def plain_banks(connection: sqlite3.Connection) -> banks.Reader:
         if (generated := digest(text)) in found:
             return generated
         raise InputError(
-            f"{'several queries have' if found else 'no query has'} the text {shown(text)}",
+            f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
             field="query",
             mend="Import the queries first, or name them in a column query_id",
         )

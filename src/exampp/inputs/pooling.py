@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from exampp.outside import LARGEST, check_whole
-from exampp.records.readings import said_judged_only, said_without_text
-from exampp.report.table import Column, Table
-from exampp.store.pool_stats import BankStats, PoolStats, bank_stats, pool_stats, system_stats
+from exampp.records.readings import describe_items_without_text, describe_judged_only
+from exampp.results.result import Table
+from exampp.results.view import Column
+from exampp.sanitize import LARGEST, check_integer
+from exampp.store.pools import BankStats, PoolStats, bank_stats, pool_stats, system_stats
 
 _SYSTEM_COLUMNS = (
     "system",
@@ -30,7 +31,7 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
     of the passages that are graded without being asked for; notes count the cells of other judged
     passages, and the items without a text.
     """
-    depth = check_whole("depth", depth, 1, LARGEST)
+    depth = check_integer("depth", depth, 1, LARGEST)
     total = pool_stats(connection, depth)
     systems = Table.of(
         _SYSTEM_COLUMNS, system_stats(connection, depth), _caption(total, depth), _notes(total)
@@ -50,8 +51,8 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
 
 
 def _cell_notes(one: BankStats) -> Iterator[str]:
-    yield said_without_text(one.textless, one.items + one.textless, one.kind)
-    if one.items and (said := said_judged_only(one.judged_only, one.cells + one.judged_only)):
+    yield describe_items_without_text(one.textless, one.items + one.textless, one.kind)
+    if one.items and (said := describe_judged_only(one.judged_only, one.cells + one.judged_only)):
         yield f"{'queries' if one.kind == 'query' else one.bank} ({one.kind}): {said}"
 
 

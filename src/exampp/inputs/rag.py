@@ -14,15 +14,15 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import columnar
-from exampp.formats.detect import tell
-from exampp.formats.fields import repeated, shown
-from exampp.formats.held import HeldLines, as_lines, held
+from exampp.formats.detect import detect_kind
+from exampp.formats.fields import brief, duplicate_error
+from exampp.formats.in_memory import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
 from exampp.formats.rag_records import KINDS, RagRecord, kind_of, read
 from exampp.formats.rag_values import digest
 from exampp.inputs.columns import Renaming
 from exampp.inputs.files import GivenFile
-from exampp.outside import check_path
+from exampp.sanitize import check_path
 
 Rows = list[tuple[int, Mapping[str, Any]]]
 Answers = dict[tuple[str, str], dict[str, None]]
@@ -67,7 +67,7 @@ def _once_each(
         if earlier == number:
             yield number, one
         else:
-            on_error(repeated(f"the question {shown(one.query)}", earlier, path, number))
+            on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
 
 
 def _kind(given: GivenFile) -> str | None:
@@ -81,7 +81,7 @@ def _kind(given: GivenFile) -> str | None:
     kind, is_sure = kind_of(path)
     if not is_sure:
         with suppress(InputError):
-            tell(path)
+            detect_kind(path)
             return None
     return kind
 

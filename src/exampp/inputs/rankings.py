@@ -12,10 +12,10 @@ from exampp.errors import InputError, Repeated
 from exampp.formats.lines import OnError
 from exampp.inputs.places import QueryPlaces
 from exampp.records import RankedPassage, Residue
-from exampp.report.table import Table, Value
-from exampp.store.inputs import stage_rankings, unanswered, unanswered_by_all
+from exampp.results.result import Table
+from exampp.results.view import Value
+from exampp.store.inputs import put_systems, stage_rankings, unanswered, unanswered_by_all
 from exampp.store.interning import batches, intern
-from exampp.store.systems import put_systems
 
 SHOWN = 20
 """How many ids a list of what is missing names."""

@@ -59,7 +59,7 @@ def bundled_spans() -> Spans:
     """The bundled tokenizer."""
     from tokenizers import Tokenizer
 
-    from exampp.llm.draft import MODEL_FOLDER
+    from exampp.graders.draft import MODEL_FOLDER
 
     tokenizer = Tokenizer.from_file(str(MODEL_FOLDER / "tokenizer.json"))
     tokenizer.no_truncation()

@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard, per_query, tidy, wide
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
-from exampp.evaluate.qrels import write_qrels
 from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
-from exampp.formats.output import keep_inputs, writing
-from exampp.grade.run import GradingRun
+from exampp.formats.output import check_outputs, writing
 from exampp.grades.grades import Grades
+from exampp.grading.run import GradingRun
 from exampp.inputs.datasets import is_dataset
-from exampp.project.reading import BOOK_OPTIONS, ROLES, Config
+from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
+from exampp.measures.board import Leaderboard, per_query, tidy, wide
+from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.measures.qrels import write_qrels
+from exampp.project.config import BOOK_OPTIONS, ROLES, Config
 from exampp.records.gradebook import Gradebook
-from exampp.report.table import render
+from exampp.results.result import render
 from exampp.store.bank import MAIN_BANK
 from exampp.store.generation import FAILED
 
@@ -85,7 +85,7 @@ class _Step:
         return self.name == name or self.name.startswith(f"{name} ")
 
 
-def _all(run: GenerationRun) -> list[Settled]:
+def _all(run: GenerationRun) -> list[GenerationOutcome]:
     return list(run.steps())
 
 
@@ -93,10 +93,10 @@ def _idle(_: object) -> None:
     """In place of work that is only planned."""
 
 
-def perform(
+def run_steps(
     config: Config,
     work: Callable[[GradingRun], Any],
-    make: Callable[[GenerationRun], Sequence[Settled]] = _all,
+    make: Callable[[GenerationRun], Sequence[GenerationOutcome]] = _all,
     *,
     until: str | None = None,
     again: Sequence[str] = (),
@@ -124,7 +124,7 @@ def perform(
                 return
 
 
-def planned(
+def plan_steps(
     config: Config, *, until: str | None = None, again: Sequence[str] = ()
 ) -> Iterator[StepResult]:
     """What `perform` would do, as things are now: nothing is done, and no model is loaded.
@@ -156,7 +156,7 @@ def _steps(
     again: Sequence[str],
 ) -> list[_Step]:
     """The steps of a configuration in order. Raises InputError, as `perform` says."""
-    keep_inputs(*_written_and_read(config))
+    check_outputs(*_written_and_read(config))
     inputs = [("inputs", config.inputs)] if config.inputs else []
     for number, bank in enumerate(config.banks, 1):
         name = bank.get("name", "main")
@@ -366,7 +366,7 @@ def _report(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
         return _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
 
     def do(collection: Collection) -> StepResult:
-        from exampp.report.page import renderer, to_json
+        from exampp.results.page import renderer, to_json
 
         writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
         state = mark(collection)

@@ -1,8 +1,9 @@
 """Prompts as data: list and load them, fill them, read the replies. Sends nothing anywhere."""
 
+from exampp.prompts.answers import Verified, verify
 from exampp.prompts.catalogue import (
+    all_prompts,
     by_workbench_class,
-    every,
     find,
     load,
     load_named,
@@ -10,21 +11,19 @@ from exampp.prompts.catalogue import (
     toml_of,
     workbench_info,
 )
-from exampp.prompts.declaration import Prompt, content_hash
 from exampp.prompts.generation import GenerationPrompt
-from exampp.prompts.reading import answer_text, read
-from exampp.prompts.render import Filled, fill, fit
-from exampp.prompts.verification import Verified, verify
+from exampp.prompts.prompt import Filled, Prompt, content_hash, fill, fit
+from exampp.prompts.replies import answer_text, read
 
 __all__ = [
     "Filled",
     "GenerationPrompt",
     "Prompt",
     "Verified",
+    "all_prompts",
     "answer_text",
     "by_workbench_class",
     "content_hash",
-    "every",
     "fill",
     "find",
     "fit",

@@ -12,17 +12,17 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.plugins import Plugin
 from exampp.prompts import files, generation
-from exampp.prompts.declaration import Prompt, content_hash, parse, suggest
 from exampp.prompts.generation import GenerationPrompt
+from exampp.prompts.prompt import Prompt, content_hash, parse, suggest
 from exampp.records.toml import parse_toml
 
 _FOLDER = "catalogue"
 
 
 @cache
-def _bundled() -> Mapping[str, Prompt]:
+def _bundled_prompts() -> Mapping[str, Prompt]:
     return MappingProxyType(
-        {name: parse(text, f"{name}.toml") for name, text in files.bundled(_FOLDER).items()}
+        {name: parse(text, f"{name}.toml") for name, text in files.bundled_texts(_FOLDER).items()}
     )
 
 
@@ -31,7 +31,7 @@ def _by_class() -> Mapping[str, str]:
     return MappingProxyType(
         {
             table["prompt_class"]: prompt.name
-            for prompt in _bundled().values()
+            for prompt in _bundled_prompts().values()
             for table in (prompt.workbench, prompt.workbench.get("verified", {}))
             if "prompt_class" in table
         }
@@ -40,16 +40,16 @@ def _by_class() -> Mapping[str, str]:
 
 def names() -> tuple[str, ...]:
     """Names of the bundled prompts that grade, sorted."""
-    return tuple(_bundled())
+    return tuple(_bundled_prompts())
 
 
-def every() -> tuple[Prompt | GenerationPrompt, ...]:
+def all_prompts() -> tuple[Prompt | GenerationPrompt, ...]:
     """All bundled prompts: those that grade, then those that ask for the items of a bank.
 
     Last come those of packages, as far as they can be loaded; `plugins` says which cannot.
     """
     added = (find(one.name) for one in plugins() if not one.fault)
-    return (*_bundled().values(), *map(generation.load, generation.names()), *added)
+    return (*_bundled_prompts().values(), *map(generation.load, generation.names()), *added)
 
 
 def plugins() -> Iterator[Plugin]:
@@ -71,8 +71,8 @@ def load(name_or_path: str | Path) -> Prompt:
     that is not as it must be, and a file that gives the name of a bundled prompt to another text.
     """
     name = os.fspath(name_or_path)
-    if name in _bundled():
-        return _bundled()[name]
+    if name in _bundled_prompts():
+        return _bundled_prompts()[name]
     if name in generation.names():
         raise InputError(
             f"the prompt '{name}' asks for the items of a bank, and grades nothing",
@@ -80,7 +80,7 @@ def load(name_or_path: str | Path) -> Prompt:
         )
     if not files.is_there(name):
         raise _unknown(name, names())
-    return _checked(parse(files.read(name), name), name)
+    return _checked(parse(files.read_declaration(name), name), name)
 
 
 def load_named(name: str) -> Prompt:
@@ -88,7 +88,7 @@ def load_named(name: str) -> Prompt:
 
     Raises InputError for any other name.
     """
-    if name not in _bundled() and (files.is_path(name) or name not in files.PROMPTS):
+    if name not in _bundled_prompts() and (files.is_path(name) or name not in files.PROMPTS):
         raise _unknown(name, names())
     return load(name)
 
@@ -99,13 +99,13 @@ def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
     Raises InputError as `load` does.
     """
     name = os.fspath(name_or_path)
-    if name in _bundled():
+    if name in _bundled_prompts():
         return load(name)
     if name in generation.names():
         return generation.load(name)
     if not files.is_there(name):
         raise _unknown(name, files.PROMPTS.names())
-    asks_for_items = "makes" in parse_toml(files.read(name), name)
+    asks_for_items = "makes" in parse_toml(files.read_declaration(name), name)
     return generation.load(name) if asks_for_items else load(name)
 
 
@@ -117,9 +117,9 @@ def toml_of(name_or_path: str | Path) -> str:
     prompt = find(name_or_path)
     name = os.fspath(name_or_path)
     for folder in (_FOLDER, generation.FOLDER):
-        if name in files.bundled(folder):
-            return files.bundled(folder)[prompt.name]
-    return files.read(name)
+        if name in files.bundled_texts(folder):
+            return files.bundled_texts(folder)[prompt.name]
+    return files.read_declaration(name)
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> InputError:
@@ -132,7 +132,7 @@ def _unknown(name: str, known: tuple[str, ...]) -> InputError:
 
 
 def _checked(prompt: Prompt, path: str) -> Prompt:
-    twin = _bundled().get(prompt.name)
+    twin = _bundled_prompts().get(prompt.name)
     if twin is not None and content_hash(twin) != content_hash(prompt):
         raise InputError(
             f"'{prompt.name}' is the name of a bundled prompt with another text",
@@ -158,7 +158,7 @@ def workbench_info(name: str, *, verified: bool = False, sent: str | None = None
     known answers were compared with the replies, `sent` is the hash of what was sent where it is
     known: of another text nothing is said.
     """
-    prompt = _bundled().get(name)
+    prompt = _bundled_prompts().get(name)
     if prompt is None or sent not in (None, content_hash(prompt)):
         return {}
     info = dict(prompt.workbench)

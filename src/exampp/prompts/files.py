@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from exampp.errors import InputError
-from exampp.outside import check_path
 from exampp.plugins import Registry
 from exampp.records.toml import parse_toml
+from exampp.sanitize import check_path
 
 SUFFIX = ".toml"
 
@@ -36,7 +36,7 @@ def _text_of(name: str, declared: object) -> str:
 
 
 @cache
-def bundled(folder: str) -> Mapping[str, str]:
+def bundled_texts(folder: str) -> Mapping[str, str]:
     """The text of every declaration in a folder of this package, by its prompt's name, sorted."""
     files = (resources.files(__package__) / folder).iterdir()
     texts = {
@@ -58,7 +58,7 @@ def is_there(name: str) -> bool:
     return is_path(name) or (name not in PROMPTS.built_in and name in PROMPTS)
 
 
-def read(path: str | Path) -> str:
+def read_declaration(path: str | Path) -> str:
     """The text of a prompt by its name, or of a user's file; InputError if it cannot be read."""
     if isinstance(path, str) and not is_path(path) and (known := PROMPTS.get(path)) is not None:
         return known
@@ -78,6 +78,9 @@ def read(path: str | Path) -> str:
 
 
 PROMPTS = Registry(
-    "exampp.prompts", "prompt", {**bundled("catalogue"), **bundled("generation")}, _text_of
+    "exampp.prompts",
+    "prompt",
+    {**bundled_texts("catalogue"), **bundled_texts("generation")},
+    _text_of,
 )
 """The declaration of every prompt that has a name: those of this package, and of others."""

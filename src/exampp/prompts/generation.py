@@ -8,21 +8,27 @@ where a template does not use it, it is appended. `{passages}` are passages with
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.prompts import files
-from exampp.prompts.declaration import PLACEHOLDER, no_slot, placeholders, suggest, used_slots
+from exampp.prompts.answers import is_refusal
+from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, suggest, used_slots
+from exampp.prompts.replies import strip_thoughts
 from exampp.records.ids import content_hash
 from exampp.records.toml import parse_toml
+from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")
 SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "known_count")
@@ -79,7 +85,7 @@ class GenerationPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GenerationRequest:
     """What is asked for beyond the prompt: `keys` wants answers, `more` so many others than
     those that are known (0: no such wish), `grounded` shows so many passages.
     """
@@ -89,7 +95,7 @@ class Wish:
     grounded: int = 0
 
 
-def prompt_hash(prompt: GenerationPrompt, wish: Wish) -> str:
+def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
     """SHA-256 over what determines the request, apart from the texts of query and passages."""
     instruction = prompt.keys_instruction if wish.keys else prompt.instruction
     extras = [str(wish.grounded)] if wish.grounded else []
@@ -99,7 +105,7 @@ def prompt_hash(prompt: GenerationPrompt, wish: Wish) -> str:
 
 def fill_request(
     prompt: GenerationPrompt,
-    wish: Wish,
+    wish: GenerationRequest,
     query_text: str,
     subtopic: str = "",
     *,
@@ -131,7 +137,7 @@ def fill_request(
     elif wish.more:
         instruction = f"Give exactly {wish.more} {many}. {instruction}"
     if passages and "passages" not in used:
-        listed = "\n".join(f"Passage {n}: {_short(text)}" for n, text in enumerate(passages, 1))
+        listed = "\n".join(f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1))
         instruction = _GROUNDED.format(passages=listed) + instruction
     slots["instruction"] = instruction
     user = PLACEHOLDER.sub(put, prompt.user)
@@ -140,7 +146,7 @@ def fill_request(
     return PLACEHOLDER.sub(put, prompt.system), user
 
 
-def _short(text: str) -> str:
+def _shortened(text: str) -> str:
     flat = " ".join(text.split())
     if len(flat) <= PASSAGE_CHARACTERS:
         return flat
@@ -153,7 +159,7 @@ def _short(text: str) -> str:
 @cache
 def _bundled() -> Mapping[str, GenerationPrompt]:
     return MappingProxyType(
-        {name: parse(text, f"{name}.toml") for name, text in files.bundled(FOLDER).items()}
+        {name: parse(text, f"{name}.toml") for name, text in files.bundled_texts(FOLDER).items()}
     )
 
 
@@ -177,7 +183,7 @@ def load(name_or_path: str | Path) -> GenerationPrompt:
             mend=suggest(name, names())
             or f"give a name ({', '.join(names())}) or the path of a {files.SUFFIX} file",
         )
-    prompt = parse(files.read(name), name)
+    prompt = parse(files.read_declaration(name), name)
     if _bundled().get(prompt.name, prompt) != prompt:
         raise InputError(
             f"'{prompt.name}' is the name of a bundled prompt with another text",
@@ -246,3 +252,373 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 yield key, what, mend
     if not {"query_text", "query_title"} & set(texts):
         yield "user", "the text does not say which query", "write {query_text} into it"
+
+
+# What a model writes around an item and is no part of it: numbers, labels, bullets, quotes, bold.
+#
+# A mark goes where it can be nothing else. A number or letter with a dot may belong to the item
+# ("2. Samuel", "A. Lincoln"): it goes before a word that asks, and where those of all items count
+# up.
+
+
+_QUESTION_WORDS = (
+    r"(?:what|which|who|whom|whose|when|where|why|how|in what|in which|to what|for what|on what|"
+    r"under what|is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|might|"
+    r"describe|explain|name|list|define|question|q\d{0,3})"
+)
+_NUMBER = re.compile(r"\(?(?P<number>[0-9]{1,3}|[A-Za-z])[.):](?:\s+|(?=[^\W\d_a-z]|[\"“*]))")
+_LABEL = r"(?:question|nugget|key ?fact|fact|item|q)"
+_OPENINGS = (
+    # a bullet, a quoted line, a heading, a box to tick
+    re.compile(r"(?:[-*+•‣◦▪·\u2013\u2014>]|#{2,6})\s+(?:\[[ xX]?\]\s+)?"),
+    # Question: Q1. Nugget 2) Key fact #3 - **Question 1:** **Question 1**:
+    re.compile(
+        rf"(?i)(?P<bold>\*\*|__)?(?:{_LABEL}\s*"
+        r"(?:#?\s*\d{1,3}(?:(?P=bold))?\s*(?:[.:)]|[-\u2013\u2014](?=\s))|(?:(?P=bold))?:)|q\.)"
+        r"(?:(?P=bold))?(?:\s+|(?=[\"“*]))"
+    ),
+)
+_NUMBER_BEFORE_A_QUESTION = re.compile(
+    rf"\(?(?:\d{{1,3}}[.):]+\s*(?=[\"“*_]*(?i:{_QUESTION_WORDS})\b)"
+    rf"|(?:[A-Za-z]|[IVXivx]{{2,5}})[.):]+\s*(?=[\"“*_]*(?=[A-Z])(?i:{_QUESTION_WORDS})\b))"
+)
+_AROUND = tuple(
+    re.compile(rf"{start}(?=\S)(?P<inner>{inner})(?<=\S){end}", re.DOTALL)
+    for start, end, inner in (
+        (r"\*\*", r"\*\*", r"(?:(?!\*\*).)+"),
+        ("__", "__", "(?:(?!__).)+"),
+        (r"\*", r"\*", r"[^*]+"),
+        ("_", "_", "[^_]+"),
+        ("`", "`", "[^`]+"),
+        ('"', '",?', '[^"]+'),
+        ("“", "”,?", "[^“”]+"),
+        ("«", "»,?", "[^«»]+"),
+        ("\u2018", "\u2019,?", "[^\u2018\u2019]+"),
+        ("'", "',?", "(?:[^']|(?<=\\w)'(?=\\w))+"),
+    )
+)
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])((?:(?!\*\*).)+?)(?<=[^\s*])\*\*(?![\w*])")
+
+
+def strip_markup(text: str) -> str:
+    """The item on one line, encodable, without what is no part of it; blank where nothing is left.
+
+    A year, a quoted title or a list number that may belong to the item stays.
+    """
+    return _BOLD.sub(r"\1", _peeled(text, (*_OPENINGS, _NUMBER_BEFORE_A_QUESTION)))
+
+
+def strip_list_markup(texts: Sequence[str]) -> list[str]:
+    """The items of one list, each bare, and without their numbers where these count up."""
+    peeled = [_peeled(text, _OPENINGS) for text in texts]
+    marks = [_NUMBER.match(text) for text in peeled]
+    numbers = [_count(mark["number"]) for mark in marks if mark]
+    counting = len(numbers) == len(texts) > 1
+    if counting and all(later == number + 1 for number, later in pairwise(numbers)):
+        peeled = [text[mark.end() :] for text, mark in zip(peeled, marks, strict=True) if mark]
+    return [strip_markup(text) for text in peeled]
+
+
+def _peeled(text: str, openings: Sequence[re.Pattern[str]]) -> str:
+    text = " ".join(re.sub(r"[\x00-\x20\x7f\s]+", " ", sanitize(text)[0]).split())
+    before = None
+    while before != text:
+        before = text
+        for opening in openings:
+            found = opening.match(text)
+            if found and found.end() < len(text):
+                text = text[found.end() :].strip()
+        for around in _AROUND:
+            if found := around.fullmatch(text):
+                text = found["inner"].strip()
+    return text
+
+
+def _count(number: str) -> int:
+    """1 for 1 and for a."""
+    return int(number) if number.isdecimal() else ord(number.lower()) - ord("a") + 1
+
+
+# Reading the items out of a reply: as JSON, broken JSON, a Python list, or a list in prose.
+#
+# What cannot be read is a reason, never an item: a refusal, an empty reply, an echo of the
+# instruction, and the last item of a reply that was cut off within it.
+
+
+class ParsedItem(NamedTuple):
+    """An item as the model wrote it, with the answers that it gave to it."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+class ParsedItems(NamedTuple):
+    """What a reply holds, and the rule that found it; without items, `rule` says why."""
+
+    made: tuple[ParsedItem, ...]
+    rule: str
+
+
+_MOST = 200_000
+"""Characters of a reply, without the thoughts of its model, that are read at most."""
+UNFINISHED_THOUGHT = "the reply ends within a thought of the model"
+_MOST_STARTS = 200
+_FENCE = re.compile(r"(?s)```[A-Za-z]*\s*(.*?)(?:```|\Z)")
+_ECHO = re.compile(r"(?i)(?:question|nugget|answer)_text_\d+|\.{3}|…")
+_NUMBERED_LINE = re.compile(
+    r"(?i)\s*(?P<bold>\*\*)?(?:\(?\d{1,3}[.):]|[QN]\d{1,3}[.:)]"
+    r"|(?:question|nugget|key ?fact|fact|item)\s*#?\d{0,3}(?P<early>\*\*)?[.:)])"
+    r"(?P<closed>\*\*)?\s+(?P<said>\S.*)"
+)
+_BULLET = re.compile(r"\s*[-*•\u2013]\s+(?P<said>\S.*)")
+_COUNTED = re.compile(r"(?i)(?:question|nugget|keyfact|fact|item|q|n)?(?:text)?\d+")
+_WORD = re.compile(r"\w")
+_CLOSED = re.compile(r"\]\s*\}?\s*`*\s*\n")
+_OPENING = re.compile(r"[{\[]")
+_CLOSING = re.compile(r"[}\]]")
+_MOST_ENDS = 20
+_ADJACENT = re.compile(r"""["']\s+["']""")
+_JSON_LIKE = re.compile(r"[{\[]\s*[\"'{\[“]")
+_TEXTS = {
+    "question": ("question", "questiontext", "text", "item"),
+    "nugget": ("nugget", "nuggettext", "keyfact", "fact", "text", "item"),
+}
+_LISTS = {
+    "question": ("questions", "questionset", "questionbank", "items"),
+    "nugget": ("nuggets", "nuggetset", "keyfacts", "facts", "items"),
+}
+_ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "answerkey", "key")
+
+
+def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems:
+    """The items of a kind that a reply holds; `truncated` tells that the model was stopped."""
+    said = strip_thoughts(reply)
+    if said is None:
+        return ParsedItems((), UNFINISHED_THOUGHT)
+    text = said[:_MOST].strip()
+    if not text:
+        return ParsedItems((), "the reply is empty")
+    if is_refusal(text):
+        return ParsedItems((), "the model refused")
+    for rule, found in _readings(text, kind, truncated):
+        made = _cleaned(found)
+        if made and all(is_refusal(one.text) for one in made):
+            return ParsedItems((), "the model refused")
+        made = tuple(one for one in made if not is_refusal(one.text))
+        if made:
+            return ParsedItems(made, rule)
+    if truncated:
+        return ParsedItems((), "the reply was cut off before a whole item")
+    return ParsedItems((), f"no {kind}s can be read from the reply")
+
+
+def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequence[ParsedItem]]]:
+    """Every way in which the reply can be read, the surest first."""
+    fenced = [part.strip() for part in _FENCE.findall(text)]
+    yield "json", _from_data(_whole(text), kind)
+    for part in reversed(fenced):
+        yield "fenced", _from_data(_whole(part), kind)
+    parts = [made for data in _values(text) if (made := _cleaned(_from_data(data, kind)))]
+    if all(len(made) == 1 for made in parts):
+        # one object a line
+        parts = [tuple(one for made in parts for one in made)]
+    for made in reversed(parts):
+        yield "embedded", made
+    for part in (*reversed(fenced), text):
+        yield "python", _from_data(_literal(part), kind)
+    for part in (*reversed(fenced), text):
+        if start := _JSON_LIKE.search(part):
+            yield "repaired", _repaired(part[start.start() :], kind)
+    yield "list", _listed(text, kind, truncated)
+
+
+# ---- data ----------------------------------------------------------------------------------------
+
+
+def _whole(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The objects and lists of JSON within a text, from left to right."""
+    decoder = json.JSONDecoder()
+    place = 0
+    for _ in range(_MOST_STARTS):
+        found = _OPENING.search(text, place)
+        if found is None:
+            return
+        try:
+            data, place = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            if found[0] == "{" or _JSON_LIKE.match(text, found.start()):
+                # what lies within something broken is not the whole: that is to be repaired
+                return
+            place = found.end()
+        else:
+            yield data
+
+
+def _literal(text: str) -> Any:
+    """What a text holds as Python: up to its last bracket that ends something."""
+    start = _JSON_LIKE.search(text) or _OPENING.search(text)
+    if start is None or _ADJACENT.search(text):
+        return None
+    ends = [found.end() for found in _CLOSING.finditer(text, start.end())]
+    for end in ends[: -_MOST_ENDS - 1 : -1]:
+        try:
+            with warnings.catch_warnings():
+                # a reply is no source of ours: its escapes are nobody's business
+                warnings.simplefilter("ignore", SyntaxWarning)
+                return ast.literal_eval(text[start.start() : end])
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+def _repaired(text: str, kind: str) -> list[ParsedItem]:
+    import json_repair
+
+    try:
+        data = json_repair.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    names = {*_LISTS[kind], *_TEXTS[kind], *_ANSWERS}
+    made = [one for one in _from_data(data, kind) if _key(one.text) not in names]
+    return made[:-1] if _is_cut(text, made) else made
+
+
+def _is_cut(text: str, made: Sequence[ParsedItem]) -> bool:
+    """Whether broken JSON ends within its last item."""
+    end = text.rstrip().rstrip("`").rstrip()
+    if not made or end.endswith(("]", "}")) or _CLOSED.search(end):
+        return False
+    open_string, brackets = _open_at_end(end)
+    if brackets[-1:] == ["{"] and "[" in brackets:
+        return True
+    return bool(open_string) and made[-1].text.strip() in open_string
+
+
+def _open_at_end(text: str) -> tuple[str, list[str]]:
+    """The string within which a text of JSON ends, and the brackets open there."""
+    brackets: list[str] = []
+    start = -1
+    escaped = False
+    quote = "'" if re.match(r"[{\[]\s*'", text) else '"'
+    for place, sign in enumerate(text):
+        if start >= 0:
+            if sign == quote and not escaped:
+                start = -1
+            escaped = sign == "\\" and not escaped
+        elif sign == quote:
+            start = place + 1
+        elif sign in "[{":
+            brackets.append(sign)
+        elif sign in "]}" and brackets:
+            brackets.pop()
+    return (text[start:] if start >= 0 else ""), brackets
+
+
+def _from_data(data: Any, kind: str) -> list[ParsedItem]:
+    """The items in decoded JSON or Python; a text is one item or a list in prose, never letters."""
+    if isinstance(data, str):
+        return _parsed_lines(data, kind)
+    if isinstance(data, list | tuple):
+        if len(data) == 1 and isinstance(data[0], dict | list):
+            return _from_data(data[0], kind)
+        return [made for one in data if (made := _parsed_item(one, kind)) is not None]
+    if isinstance(data, dict):
+        inner = _listing(data, kind)
+        if inner is not None:
+            return _from_data(list(inner.values()) if isinstance(inner, dict) else inner, kind)
+        named = {_key(name): value for name, value in data.items()}
+        if named and all(_COUNTED.fullmatch(name) for name in named):
+            return _from_data(list(data.values()), kind)
+        one = _parsed_item(data, kind)
+        return [one] if one is not None else []
+    return []
+
+
+def _listing(data: dict[Any, Any], kind: str) -> Any:
+    """What an object calls its items, or the only thing in it."""
+    named = {_key(name): value for name, value in data.items()}
+    for name in _LISTS[kind]:
+        if name in named:
+            return named[name]
+    only = next(iter(data.values())) if len(data) == 1 else None
+    return only if isinstance(only, dict | list) else None
+
+
+def _parsed_item(value: Any, kind: str) -> ParsedItem | None:
+    if isinstance(value, str):
+        return ParsedItem(value)
+    if not isinstance(value, dict):
+        return None
+    named = {_key(name): one for name, one in value.items()}
+    text = next((named[name] for name in _TEXTS[kind] if isinstance(named.get(name), str)), None)
+    if text is None:
+        return None
+    given = next((named[name] for name in _ANSWERS if name in named), ())
+    given = list(given) if isinstance(given, list | tuple) else [given]
+    plain = [one for one in given if isinstance(one, str | int | float)]
+    return ParsedItem(text, tuple(str(one) for one in plain if not isinstance(one, bool)))
+
+
+def _key(name: Any) -> str:
+    return "".join(c for c in str(name).lower() if c.isalnum())
+
+
+# ---- prose ---------------------------------------------------------------------------------------
+
+
+def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
+    listed = _listed(text, kind, truncated=False)
+    return listed or [ParsedItem(line) for line in text.splitlines() if line.strip()]
+
+
+def _listed(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
+    """The numbered lines of a text, else its bullets, else its lines that are questions."""
+    lines = text.splitlines()
+    found: list[str] = []
+    last = ""
+    for pattern in (_NUMBERED_LINE, _BULLET):
+        if found:
+            break
+        marked = [
+            (line, _without_list_mark(match)) for line in lines if (match := pattern.match(line))
+        ]
+        found = [said for _, said in marked if not said.rstrip("* ").endswith(":")]
+        last = marked[-1][0] if marked else ""
+    if not found and kind == "question":
+        found = [line for line in lines if line.strip().endswith("?")]
+        found = found if len(found) > 1 else []
+        last = ""
+    if truncated and found and last == lines[-1]:
+        # the model was stopped within its last line
+        found = found[:-1]
+    return [ParsedItem(said) for said in found]
+
+
+def _without_list_mark(line: re.Match[str]) -> str:
+    """A line of a list without its mark; what is bold from the mark on stays so."""
+    groups = line.groupdict()
+    whole = groups.get("bold") and not groups["early"] and not groups["closed"]
+    return f"**{line['said']}" if whole else line["said"]
+
+
+def _cleaned(found: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
+    """The items without marks, without what says nothing, and without repetitions."""
+    made = list(found)
+    texts = strip_list_markup([one.text for one in made])
+    made = [
+        ParsedItem(text, tuple(map(strip_markup, one.answers)))
+        for text, one in zip(texts, made, strict=True)
+    ]
+    made = [one for one in made if _WORD.search(one.text) and not _ECHO.fullmatch(one.text)]
+    once = {one.text: one for one in reversed(made)}
+    return tuple(
+        ParsedItem(text, tuple(a for a in once[text].answers if a and not _ECHO.fullmatch(a)))
+        for text in dict.fromkeys(one.text for one in made)
+    )

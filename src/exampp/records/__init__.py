@@ -1,7 +1,6 @@
 """Frozen records of the field. Standard library only."""
 
-from exampp.records.bank import BankEntry, Item
-from exampp.records.grading import ITEM_KINDS, Grade, GraderIdentity, Outcome, State
+from exampp.records.graders import ITEM_KINDS, Grade, GraderIdentity, Outcome, State
 from exampp.records.ids import (
     OVERALL,
     check_system_names,
@@ -10,8 +9,18 @@ from exampp.records.ids import (
     subtopic_of,
     subtopic_of_item,
 )
-from exampp.records.pool import PassageGrades, PooledPassage, QueryPool, Residue
-from exampp.records.topics import Judgment, Passage, Query, RankedPassage, Subtopic
+from exampp.records.inputs import (
+    Judgment,
+    Passage,
+    PassageGrades,
+    PooledPassage,
+    Query,
+    QueryPool,
+    RankedPassage,
+    Residue,
+    Subtopic,
+)
+from exampp.records.items import BankEntry, Item
 
 __all__ = [
     "ITEM_KINDS",

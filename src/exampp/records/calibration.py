@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from exampp.records.grading import GraderIdentity
+from exampp.records.graders import GraderIdentity
 
 CalibrationModel = Literal["logistic", "isotonic"]
 CALIBRATED = "calibrated-"
@@ -20,7 +20,7 @@ CALIBRATED = "calibrated-"
 
 
 @dataclass(frozen=True, slots=True)
-class RatedBy:
+class SourceGrader:
     """A grader whose ratings are read, and how many of a passage: best first, `lowest` for none."""
 
     key: str
@@ -100,7 +100,7 @@ class Calibration:
     """
 
     model: CalibrationModel
-    sources: tuple[RatedBy, ...]
+    sources: tuple[SourceGrader, ...]
     labels: tuple[int, ...]
     fitted: FittedModel
     folds: tuple[Fold, ...]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from exampp.records.grading import CONTENT, Grade, GraderIdentity, State
+from exampp.records.graders import CONTENT_SETTING, Grade, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
 PLAIN = frozenset({"rated", "json", "repaired"})
@@ -99,7 +99,7 @@ def count_rules(grades: Iterable[tuple[Grade, int]]) -> tuple[RuleCount, ...]:
     return tuple(RuleCount(*key, cells[key], examples.get(key)) for key in ordered)
 
 
-def merged(readings: Iterable[RuleCount]) -> list[RuleCount]:
+def merge_counts(readings: Iterable[RuleCount]) -> list[RuleCount]:
     """One count for each rule and state, most cells first; a rating that differs is None."""
     found: dict[tuple[State, str], RuleCount] = {}
     for one in readings:
@@ -123,7 +123,7 @@ def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
     return {state.name.lower(): found[state] for state in sorted(found)}
 
 
-def told(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
+def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
     """Sentences: which rules made the grades, and what is worth a warning (see `warned`).
 
     Nothing of draft grades, which no reply is read for.
@@ -138,7 +138,7 @@ def told(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]
         yield f"{'The only grade' if total == 1 else f'All {total:,} grades'} {verb}."
     elif parts:
         yield f"Of {total:,} grades {', '.join(parts)}."
-    yield from warned(readings, grader)
+    yield from reading_warnings(readings, grader)
 
 
 def _parts(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
     return f"is {rest}", f"are {rest}"
 
 
-class AskedOtherwise(NamedTuple):
+class PromptDeviations(NamedTuple):
     """How many passages a grader saw cut, and cells it was asked without parameters, by these."""
 
     cut: int = 0
@@ -188,7 +188,7 @@ class AskedOtherwise(NamedTuple):
             yield f"{cell} asked without {', '.join(names)}, which the server refuses"
 
 
-def warned(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
+def reading_warnings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
     """What share of the replies says something else than a label, and whether extracted answers
     match (nearly) no known one; and what to do then.
     """
@@ -228,11 +228,11 @@ def _verifier(grader: GraderIdentity) -> str:
         return f"--grader openai --model {shlex.quote(grader.model)}"
     if backend != "hf" or settings.get("decode") == "span":
         return "--grader GRADER --model MODEL"
-    known = CONTENT not in grader.by_content.settings
+    known = CONTENT_SETTING not in grader.by_content.settings
     return f"--grader hf --model {shlex.quote(grader.model) if known else 'FOLDER'}"
 
 
-def said_without_key(item_ids: Sequence[str]) -> str:
+def describe_items_without_key(item_ids: Sequence[str]) -> str:
     """3 items have no answer key: a, b, c. What that means for answers that are verified."""
     listed = ", ".join(item_ids[:_LISTED])
     more = f" and {len(item_ids) - _LISTED} more" if len(item_ids) > _LISTED else ""
@@ -245,7 +245,7 @@ def said_without_key(item_ids: Sequence[str]) -> str:
     )
 
 
-def said_without_text(textless: int, items: int, kind: str) -> str:
+def describe_items_without_text(textless: int, items: int, kind: str) -> str:
     """Say how many items have no imported text, and how to import it; empty if all have one."""
     if not textless:
         return ""
@@ -256,7 +256,7 @@ def said_without_text(textless: int, items: int, kind: str) -> str:
     )
 
 
-def said_judged_only(cells: int, of: int) -> str:
+def describe_judged_only(cells: int, of: int) -> str:
     """Say that cells of judged passages that no run ranks are graded on request; or nothing."""
     if not cells:
         return ""
@@ -296,7 +296,7 @@ def rows(
             one.cells,
             None if one.example is None else excerpt(one.example),
         )
-        for one in merged(readings)
+        for one in merge_counts(readings)
     ]
 
 

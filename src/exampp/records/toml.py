@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.outside import LARGEST, check_path, fit_text
+from exampp.sanitize import LARGEST, check_path, sanitize
 
 DEEPEST = 20
 """Levels of tables and lists: more than any declaration has."""
@@ -70,7 +70,7 @@ def _check(data: dict[str, Any], file: str | Path | None) -> None:
 def _fault(value: Any, depth: int) -> str:
     if depth > DEEPEST:
         return "nested too deeply"
-    if isinstance(value, str) and fit_text(value)[1]:
+    if isinstance(value, str) and sanitize(value)[1]:
         return "holds a NUL character"
     if isinstance(value, int) and abs(value) > LARGEST:
         return "is a number beyond 64 bits"

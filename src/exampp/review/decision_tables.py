@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from exampp.records.decisions import Decided, Decision
-from exampp.report.table import Column, Table, Value
-from exampp.review.judging import EVERYBODY, Judging, PersonComparison
+from exampp.records.decisions import CellDecision, Decision
+from exampp.results.result import Table
+from exampp.results.view import Column, Value
+from exampp.review.assessor_agreement import EVERYBODY, AssessorAgreement, PersonComparison
 from exampp.stats.estimate import Estimate
 
 
-class Dispute(Protocol):
+class DisputeLike(Protocol):
     """A cell on which assessors differ."""
 
     @property
@@ -35,7 +36,7 @@ class Dispute(Protocol):
         """Those that stand."""
 
 
-def decisions_table(decided: Iterable[Decided]) -> Table:
+def decisions_table(decided: Iterable[CellDecision]) -> Table:
     """A row per decision, in the order given."""
     rows: list[tuple[Value, ...]] = [
         (
@@ -56,7 +57,7 @@ def decisions_table(decided: Iterable[Decided]) -> Table:
     return Table.of([*heads, "reason"], rows)
 
 
-def how(one: Decided) -> str:
+def how(one: CellDecision) -> str:
     """What else there is to say of a decision, in words."""
     said = {
         "blind": one.decision.blind,
@@ -67,7 +68,7 @@ def how(one: Decided) -> str:
     return ", ".join(word for word, holds in said.items() if holds)
 
 
-def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Table:
+def disputes_table(disputes: Sequence[DisputeLike], limit: int | None = None) -> Table:
     """A row per cell on which assessors differ, the first `limit` of them: who says what."""
     rows: list[tuple[Value, ...]] = [
         (
@@ -90,7 +91,7 @@ def _saying(decision: Decision) -> str:
     return f"{decision.author}: {decision.rating}{reason}"
 
 
-def agreement_table(found: Judging) -> Table:
+def agreement_table(found: AssessorAgreement) -> Table:
     """A row per assessor beside the grader, then per two assessors; the notes have the alphas."""
     groups = (("", found.with_grader), ("blind", found.blind), ("", found.between))
     compared = [(decided, one) for decided, group in groups for one in group]
@@ -119,7 +120,7 @@ def _values(one: PersonComparison) -> list[tuple[str, Estimate]]:
     ]
 
 
-def _notes(found: Judging) -> Iterator[str]:
+def _notes(found: AssessorAgreement) -> Iterator[str]:
     yield f"{found.decided} cells were decided; an answer is a rating of {found.min_rating} or more"
     if found.ungraded:
         yield f"{found.ungraded} of them have no grade by {found.grader.name}"
@@ -137,6 +138,6 @@ def confusion_table(one: PersonComparison, scale: Sequence[int]) -> Table:
     return Table.of(columns, rows)
 
 
-def everybody(found: Judging) -> PersonComparison:
+def everybody(found: AssessorAgreement) -> PersonComparison:
     """All assessors together beside the grader."""
     return next(one for one in found.with_grader if one.person == EVERYBODY)

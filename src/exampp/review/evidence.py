@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.outside import check_whole
-from exampp.records.decisions import effective
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import MISSING, QueryGrades
+from exampp.records.decisions import effective_decision
+from exampp.records.gradebook import MISSING, Dossier, QueryGrades
+from exampp.sanitize import check_integer
 
 Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
@@ -62,8 +61,8 @@ class Criteria:
         if self.by not in ("auto", *BASES):
             known = ", ".join(("auto", *BASES))
             raise InputError(f"no evidence of relevance is called {self.by!r}", mend=f"Use {known}")
-        check_whole("depth", self.depth, 1)
-        check_whole("min_answers", self.min_answers, 0)
+        check_integer("depth", self.depth, 1)
+        check_integer("min_answers", self.min_answers, 0)
 
 
 class Evidence(NamedTuple):
@@ -186,7 +185,7 @@ def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
     decided, found = np.zeros(count, bool), np.zeros(count, bool)
     seen = np.zeros(count, bool)
     for (row, column), made in dossier.decisions.items():
-        stands = effective(made)
+        stands = effective_decision(made)
         if stands is None or stands.rating is None:
             continue
         decided[row] = True

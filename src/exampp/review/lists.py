@@ -6,18 +6,33 @@ passages that no item covers. Spurious: items that passages cover which are not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.records.decisions import Decision, effective
-from exampp.records.dossier import Cell, Dossier
-from exampp.records.gradebook import MISSING
-from exampp.records.grading import State
-from exampp.review.evidence import Criteria, Evidence, ReturnCounts, evidence, returned
+from exampp.errors import InputError
+from exampp.records.decisions import Decision, effective_decision
+from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
+from exampp.records.graders import GraderIdentity, State, choose_grader
+from exampp.records.wording import cut
+from exampp.results.result import Table
+from exampp.results.view import Column, Value
+from exampp.review.evidence import (
+    FEW,
+    LEAST_SYSTEMS,
+    Criteria,
+    Evidence,
+    Labels,
+    Others,
+    ReturnCounts,
+    evidence,
+    returned,
+)
+from exampp.sanitize import check_integer
 
 T = TypeVar("T")
 Answers = Mapping[Cell, str]
@@ -25,7 +40,7 @@ Answers = Mapping[Cell, str]
 EXAMPLES = 3
 
 
-class AskedItem(NamedTuple):
+class QueryItem(NamedTuple):
     """An item, and the query that it belongs to."""
 
     query_id: str
@@ -35,7 +50,7 @@ class AskedItem(NamedTuple):
     subtopic_id: str | None
 
 
-class ReadPassage(NamedTuple):
+class PassageEvidence(NamedTuple):
     """A passage, and what is known of its relevance.
 
     `evidence` says it in a word (empty: nothing is known), `by` on which basis; `systems` returned
@@ -60,8 +75,8 @@ class CellRecord:
     where the grader never tried. `decision` is the one that stands over the grade.
     """
 
-    item: AskedItem
-    passage: ReadPassage
+    item: QueryItem
+    passage: PassageEvidence
     rating: int | None
     automatic: int | None
     state: State | None
@@ -75,7 +90,7 @@ class CellRecord:
 class GridRow:
     """A passage of a grid: its best rating and its cells, in the order of the items."""
 
-    passage: ReadPassage
+    passage: PassageEvidence
     best: int | None
     cells: tuple[CellRecord, ...]
 
@@ -86,7 +101,7 @@ class Grid:
 
     query_id: str
     query_text: str
-    items: tuple[AskedItem, ...]
+    items: tuple[QueryItem, ...]
     rows: tuple[GridRow, ...]
 
 
@@ -96,9 +111,9 @@ class MissingEntry:
 
     query_id: str
     query_text: str
-    passage: ReadPassage
+    passage: PassageEvidence
     best: int
-    item: AskedItem
+    item: QueryItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +125,20 @@ class SpuriousEntry:
     the first few of the passages counted.
     """
 
-    item: AskedItem
+    item: QueryItem
     count: int
     irrelevant: int
     relevant_count: int
     relevant: int
     overturned: int
     by: str
-    examples: tuple[ReadPassage, ...]
+    examples: tuple[PassageEvidence, ...]
 
 
 # ---- one query, looked at once -------------------------------------------------------------------
 
 
-class Sight:
+class QueryView:
     """A query's dossier under some criteria: what all lists are made from."""
 
     def __init__(self, dossier: Dossier, criteria: Criteria) -> None:
@@ -137,18 +152,18 @@ class Sight:
         self.looked_at = self.covers.sum(axis=1) >= criteria.min_answers
         self.min_rating = criteria.min_rating
 
-    def item(self, column: int) -> AskedItem:
+    def item(self, column: int) -> QueryItem:
         """The item of a column."""
         item, query = self.dossier.items[column], self.dossier
-        return AskedItem(
+        return QueryItem(
             query.query_id, query.query_text, item.item_id, item.text, item.subtopic_id
         )
 
-    def passage(self, row: int) -> ReadPassage:
+    def passage(self, row: int) -> PassageEvidence:
         """The passage of a row."""
         text = self.dossier.texts[row]
         judgment = int(self.judged[row])
-        return ReadPassage(
+        return PassageEvidence(
             self.grades.passage_ids[row],
             text.title if text else "",
             text.text if text else "",
@@ -160,7 +175,7 @@ class Sight:
         )
 
     def cell(
-        self, item: AskedItem, passage: ReadPassage, row: int, column: int, answer: str
+        self, item: QueryItem, passage: PassageEvidence, row: int, column: int, answer: str
     ) -> CellRecord:
         """The cell of an item and a passage."""
         grade = self.dossier.automatic.get((row, column))
@@ -174,7 +189,7 @@ class Sight:
             grade.reply if grade else None,
             grade.confidence if grade else None,
             answer,
-            effective(self.dossier.decisions.get((row, column), ())),
+            effective_decision(self.dossier.decisions.get((row, column), ())),
         )
 
     def by_relevance(self) -> NDArray[np.intp]:
@@ -186,7 +201,7 @@ class Sight:
 
 
 def verify(
-    sight: Sight,
+    sight: QueryView,
     *,
     answers: Answers | None = None,
     item_id: str | None = None,
@@ -202,7 +217,7 @@ def verify(
         yield from item_cells(sight, column, cell_order(sight, column)[:limit], answers or {})
 
 
-def cell_order(sight: Sight, column: int) -> list[int]:
+def cell_order(sight: QueryView, column: int) -> list[int]:
     """The passages of an item that were tried or decided, in the order of `verify`."""
     ratings = sight.grades.ratings[:, column]
     found = np.lexsort((sight.evidence.strength, -ratings.astype(np.int64)))
@@ -214,7 +229,7 @@ def cell_order(sight: Sight, column: int) -> list[int]:
 
 
 def item_cells(
-    sight: Sight, column: int, rows: Iterable[int], answers: Answers
+    sight: QueryView, column: int, rows: Iterable[int], answers: Answers
 ) -> Iterator[CellRecord]:
     """The cells of an item and these passages."""
     item = sight.item(column)
@@ -241,7 +256,7 @@ def from_both_ends(things: Sequence[T]) -> list[T]:
 
 
 def grid(
-    sight: Sight,
+    sight: QueryView,
     *,
     answers: Answers | None = None,
     item_id: str | None = None,
@@ -266,7 +281,7 @@ def grid(
     return Grid(dossier.query_id, dossier.query_text, tuple(items), tuple(found))
 
 
-def missing(sight: Sight) -> Iterator[MissingEntry]:
+def missing(sight: QueryView) -> Iterator[MissingEntry]:
     """Relevant passages with grades, all of them below the threshold; the most relevant first."""
     dossier = sight.dossier
     if not dossier.items:
@@ -280,12 +295,12 @@ def missing(sight: Sight) -> Iterator[MissingEntry]:
             yield MissingEntry(dossier.query_id, dossier.query_text, passage, best, item)
 
 
-def ungraded_relevant(sight: Sight) -> int:
+def ungraded_relevant(sight: QueryView) -> int:
     """How many relevant passages have no grade at all, so that nobody knows what they cover."""
     return int((sight.evidence.relevant & ~sight.is_graded.any(axis=1)).sum())
 
 
-def spurious(sight: Sight) -> list[SpuriousEntry]:
+def spurious(sight: QueryView) -> list[SpuriousEntry]:
     """Items that passages cover which are not relevant, the most frequent first."""
     dossier, known = sight.dossier, sight.evidence
     wrong = sight.covers & known.irrelevant[:, None]
@@ -312,7 +327,7 @@ def spurious(sight: Sight) -> list[SpuriousEntry]:
 
 
 def item_errors(
-    sight: Sight, item_id: str, most: int = EXAMPLES
+    sight: QueryView, item_id: str, most: int = EXAMPLES
 ) -> tuple[list[CellRecord], list[CellRecord]]:
     """What is likely wrong with an item: passages that cover it in vain, and those it misses.
 
@@ -338,8 +353,565 @@ def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
     """Per item, the cells where the grader saw an answer and people do not."""
     found = np.zeros(len(dossier.items), np.int64)
     for (row, column), made in dossier.decisions.items():
-        stands, grade = effective(made), dossier.automatic.get((row, column))
+        stands, grade = effective_decision(made), dossier.automatic.get((row, column))
         if stands is None or stands.rating is None or grade is None or grade.rating is None:
             continue
         found[column] += stands.rating < min_rating <= grade.rating
     return found
+
+
+# The four lists as tables: for people, with long texts cut, and for machines, with all there is.
+#
+# For machines a verify list and a grid are the same columns, a row per cell.
+
+
+Row = tuple[Value, ...]
+ANSWER_WIDTH = 24
+"""Characters of a reply or an extracted answer in a narrow column."""
+
+
+def whole(passage: PassageEvidence) -> str:
+    """Title and text."""
+    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
+
+
+def named(identifier: str, text: str) -> str:
+    """What an item or a query says, or its id where that is all that is known."""
+    return text or identifier
+
+
+# ---- for machines --------------------------------------------------------------------------------
+
+_GRADER = ("grader", "grader key")
+"""Whose grades they are."""
+
+
+def cells_table(cells: Iterable[CellRecord], grader: GraderIdentity) -> Table:
+    """A row per cell, with everything that is known of it; `grader` made the grades."""
+    heads = ["query", "item", "item text", "passage", "rating", "automatic", "state", "reply"]
+    heads += ["answer", "confidence", "relevance", "judgment", "systems", "rank"]
+    heads += ["decided by", "reason", "passage text", *_GRADER]
+    return Table.of(heads, [(*_cell_row(cell), grader.name, grader.key) for cell in cells])
+
+
+def _cell_row(cell: CellRecord) -> Row:
+    passage, decision = cell.passage, cell.decision
+    return (
+        cell.item.query_id,
+        cell.item.item_id,
+        cell.item.text,
+        passage.passage_id,
+        cell.rating,
+        cell.automatic,
+        state_name(cell.state),
+        cell.reply,
+        cell.answer,
+        cell.confidence,
+        passage.evidence,
+        passage.judgment,
+        passage.systems,
+        passage.rank,
+        decision.author if decision else "",
+        decision.reason if decision else "",
+        whole(passage),
+    )
+
+
+def state_name(state: State | None) -> str:
+    """What became of a cell, in a word."""
+    return "due" if state is None else state.name.lower()
+
+
+def missing_table(
+    entries: Iterable[MissingEntry], notes: Sequence[str], grader: GraderIdentity
+) -> Table:
+    """A row per relevant passage that covers no item."""
+    heads = ["query", "query text", "passage", "relevance", "judgment", "systems", "rank"]
+    heads += ["best rating", "closest item", "closest item text", "passage text"]
+    heads += _GRADER
+    rows: list[Row] = [
+        (
+            entry.query_id,
+            entry.query_text,
+            entry.passage.passage_id,
+            entry.passage.evidence,
+            entry.passage.judgment,
+            entry.passage.systems,
+            entry.passage.rank,
+            entry.best,
+            entry.item.item_id,
+            entry.item.text,
+            whole(entry.passage),
+            grader.name,
+            grader.key,
+        )
+        for entry in entries
+    ]
+    return Table.of(heads, rows, notes=notes)
+
+
+def spurious_table(
+    entries: Iterable[SpuriousEntry], notes: Sequence[str], grader: GraderIdentity
+) -> Table:
+    """A row per item that passages cover which are not relevant."""
+    heads = ["query", "query text", "item", "item text", "count", "not relevant", "share"]
+    heads += ["relevant covering", "relevant", "overturned", "by", "examples"]
+    heads += _GRADER
+    rows: list[Row] = [
+        (
+            entry.item.query_id,
+            entry.item.query_text,
+            entry.item.item_id,
+            entry.item.text,
+            entry.count,
+            entry.irrelevant,
+            _share(entry),
+            entry.relevant_count,
+            entry.relevant,
+            entry.overturned,
+            entry.by,
+            " ".join(passage.passage_id for passage in entry.examples),
+            grader.name,
+            grader.key,
+        )
+        for entry in entries
+    ]
+    return Table.of(heads, rows, notes=notes)
+
+
+def _share(entry: SpuriousEntry) -> float | None:
+    return entry.count / entry.irrelevant if entry.irrelevant else None
+
+
+# ---- for people ----------------------------------------------------------------------------------
+
+
+def item_table(
+    cells: Sequence[CellRecord], total: int, width: int, grader: GraderIdentity
+) -> Table:
+    """What the grader said of one item, in some of `total` cells; empty columns are left out."""
+    item = cells[0].item
+    rows = [
+        (
+            _rating(cell),
+            cut(cell.reply or "", ANSWER_WIDTH),
+            cut(cell.answer, ANSWER_WIDTH),
+            cell.passage.evidence,
+            cell.passage.systems,
+            cell.passage.passage_id,
+            cut(whole(cell.passage), width),
+        )
+        for cell in cells
+    ]
+    heads = ["rating", "reply", "answer", "relevance", "systems", "passage", "text"]
+    caption = f"{_draft(grader)}{_query(item)}: {named(item.item_id, item.text)}"
+    notes = [f"{len(cells)} of {total} cells are shown"] if len(cells) < total else []
+    return _filled(heads, rows, caption, notes)
+
+
+def _rating(cell: CellRecord) -> str | int:
+    if cell.decision is not None:
+        was = state_name(cell.state) if cell.automatic is None else cell.automatic
+        return f"{cell.rating} ({cell.decision.author}; was {was})"
+    return state_name(cell.state) if cell.rating is None else cell.rating
+
+
+def grid_table(grid: Grid, total: int, width: int, grader: GraderIdentity) -> Table:
+    """Some of `total` passages by items: each cell the rating and what was extracted.
+
+    The notes name the items; `!` marks a rating that people decided.
+    """
+    rows = [
+        (
+            row.passage.passage_id,
+            row.passage.evidence,
+            row.passage.systems,
+            row.best,
+            *(_short(cell) for cell in row.cells),
+            cut(whole(row.passage), width // 2),
+        )
+        for row in grid.rows
+    ]
+    heads = ["passage", "relevance", "systems", "best"]
+    heads += [str(number) for number in range(1, len(grid.items) + 1)]
+    notes = [
+        f"{number}: {named(item.item_id, item.text)}" for number, item in enumerate(grid.items, 1)
+    ]
+    if len(grid.rows) < total:
+        notes.append(f"{len(grid.rows)} of {total} passages are shown")
+    if any(cell.decision for row in grid.rows for cell in row.cells):
+        notes.append("!: decided by people")
+    caption = f"{_draft(grader)}{grid.query_id} {grid.query_text}".rstrip()
+    return _filled([*heads, "text"], rows, caption, notes)
+
+
+def _short(cell: CellRecord) -> Value:
+    if cell.rating is None:
+        return state_name(cell.state)
+    mark = "!" if cell.decision else ""
+    answer = f" {cut(cell.answer, ANSWER_WIDTH)}" if cell.answer else ""
+    return f"{cell.rating}{mark}{answer}" if mark or answer else cell.rating
+
+
+def short_missing(entries: Sequence[MissingEntry], width: int, notes: Sequence[str]) -> Table:
+    """Relevant passages that cover no item, query by query."""
+    rows = [
+        (
+            f"{entry.query_id} {cut(entry.query_text, width // 3)}".rstrip(),
+            entry.passage.evidence,
+            entry.passage.systems,
+            entry.best,
+            entry.passage.passage_id,
+            cut(whole(entry.passage), width),
+        )
+        for entry in entries
+    ]
+    heads = ["query", "relevance", "systems", "best rating", "passage", "text"]
+    return Table.of(heads, rows, notes=notes, grouped=True)
+
+
+def short_spurious(entries: Sequence[SpuriousEntry], width: int, notes: Sequence[str]) -> Table:
+    """Items that passages cover which are not relevant, the most frequent first."""
+    rows = [
+        (
+            entry.count,
+            entry.irrelevant,
+            _share(entry),
+            f"{entry.relevant_count} of {entry.relevant}",
+            entry.overturned or "",
+            entry.item.query_id,
+            cut(named(entry.item.item_id, entry.item.text), width),
+        )
+        for entry in entries
+    ]
+    share = Column("share", 2)
+    heads = ("count", "not relevant", share, "relevant", "overturned", "query", "item")
+    return _filled(heads, rows, "", notes)
+
+
+def _draft(grader: GraderIdentity) -> str:
+    return "DRAFT GRADES: " if grader.is_draft else ""
+
+
+def _query(item: QueryItem) -> str:
+    return f"{item.query_id} {item.query_text}".rstrip()
+
+
+def _filled(
+    heads: Sequence[str | Column], rows: Sequence[Row], caption: str, notes: Sequence[str] = ()
+) -> Table:
+    """A table without the columns that hold nothing in any row."""
+    kept = [
+        i for i in range(len(heads)) if not rows or any(row[i] not in ("", None) for row in rows)
+    ]
+    picked = [tuple(row[i] for i in kept) for row in rows]
+    return Table.of([heads[i] for i in kept], picked, caption, notes)
+
+
+Seen = tuple[Dossier, Answers]
+"""A query, and what another grader extracted as its answers."""
+
+
+Exam = tuple[GraderIdentity, str | None]
+"""A grader and the bank it graded."""
+
+
+class OtherGrades(Protocol):
+    """The grades of one grader on one bank, as far as the lists need them."""
+
+    @property
+    def gradebook(self) -> Gradebook:
+        """The grades."""
+
+    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
+        """The queries one by one."""
+
+
+class GradeHolder(Protocol):
+    """What holds the grades of several graders."""
+
+    @property
+    def graders(self) -> tuple[GraderIdentity, ...]:
+        """Everyone who graded."""
+
+    def bank_names(self, kind: str) -> Sequence[str | None]:
+        """The banks with items of a kind; None where there is but one."""
+
+    def grades(self, grader: str, *, bank: str | None = None) -> OtherGrades:
+        """The grades of a grader."""
+
+
+class ListedGrades(OtherGrades, Protocol):
+    """The grades that a list is about."""
+
+    @property
+    def source(self) -> GradeHolder:
+        """Where they are from."""
+
+    @property
+    def grader(self) -> GraderIdentity:
+        """Who graded."""
+
+    @property
+    def bank(self) -> str | None:
+        """The bank that was graded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What is asked of a list, and of which grader.
+
+    `item_id` is an item or the start of several, `limit` leaves the first few: cells of each item
+    (verify), passages of each query (grid), rows (missing, spurious). `width` is the number of
+    characters that people see of a text; None makes tables for machines.
+    """
+
+    grader: GraderIdentity
+    criteria: Criteria
+    item_id: str | None = None
+    limit: int | None = None
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None:
+            check_integer("limit", self.limit, 0)
+
+
+# ---- what is read --------------------------------------------------------------------------------
+
+
+def seen_queries(
+    grades: ListedGrades, query_ids: Sequence[str] | None, answers_of: str | None
+) -> Iterator[Seen]:
+    """The queries of a grader, with the answers that another one extracted.
+
+    `answers_of` names that grader; without it, it is the only one of the same kind whose grades
+    are yes and no, if there is just one.
+    """
+    extracting = _extracting(grades.source.graders, grades.grader, answers_of)
+    dossiers = grades.dossiers(query_ids)
+    if extracting is None:
+        for dossier in dossiers:
+            yield dossier, {}
+        return
+    others = grades.source.grades(extracting.key, bank=grades.bank).dossiers(query_ids)
+    for dossier, other in zip(dossiers, others, strict=True):
+        yield dossier, _answers(dossier.grades, other)
+
+
+def _extracting(
+    graders: Sequence[GraderIdentity], chosen: GraderIdentity, answers_of: str | None
+) -> GraderIdentity | None:
+    if answers_of is not None:
+        return choose_grader(graders, grader=answers_of, kind=chosen.kind)
+    fitting = [one for one in graders if one.kind == chosen.kind and one.highest <= 1]
+    return fitting[0] if len(fitting) == 1 and chosen not in fitting else None
+
+
+def _answers(grades: QueryGrades, other: Dossier) -> Answers:
+    rows = {passage_id: row for row, passage_id in enumerate(grades.passage_ids)}
+    columns = {item_id: column for column, item_id in enumerate(grades.item_ids)}
+    found = {}
+    for (row, column), grade in other.automatic.items():
+        passage_id, item_id = other.grades.passage_ids[row], other.grades.item_ids[column]
+        if grade.reply and passage_id in rows and item_id in columns:
+            found[rows[passage_id], columns[item_id]] = grade.reply
+    return found
+
+
+def other_exams(grades: ListedGrades, min_relevant: int) -> Others:
+    """The labels of other exams: of other graders, and of this one on other banks.
+
+    A passage is relevant for an exam if one of its ratings counts as an answer, and for a grader of
+    the query itself, whose grades stand for judgments, if it is at least `min_relevant` or the
+    highest of a shorter scale. The grades are read when they are first asked for.
+    """
+    read: list[tuple[int, dict[str, QueryGrades]]] = []
+
+    def labels(query_id: str) -> Sequence[Labels]:
+        if not read:
+            for grader, queries in _read_others(grades):
+                usual = grader.default_min_rating
+                judging = min(min_relevant, grader.highest)
+                read.append((judging if grader.kind == "query" else usual, queries))
+        found = ((least, queries.get(query_id)) for least, queries in read)
+        return [_labels(query, least) for least, query in found if query is not None]
+
+    return labels
+
+
+def _read_others(
+    grades: ListedGrades,
+) -> Iterator[tuple[GraderIdentity, dict[str, QueryGrades]]]:
+    source, chosen = grades.source, grades.grader
+    own = grades.bank if grades.bank is not None else source.bank_names(chosen.kind)[0]
+    exams = [(grader, name) for grader in source.graders for name in source.bank_names(grader.kind)]
+    for grader, name in _telling([exam for exam in exams if exam != (chosen, own)]):
+        book = source.grades(grader.key, bank=name).gradebook
+        yield grader, {query.query_id: query for query in book.queries}
+
+
+def _telling(exams: Sequence[Exam]) -> list[Exam]:
+    """The exams that say most of a passage's relevance.
+
+    Those of the query itself; where there are none, ratings; then yes and no, of which a passage
+    gets a yes for some item easily. Draft grades tell nothing.
+    """
+    earnest = [exam for exam in exams if not exam[0].is_draft]
+    direct = [exam for exam in earnest if exam[0].kind == "query"]
+    rated = [exam for exam in earnest if exam[0].highest > 1]
+    return direct or rated or earnest
+
+
+def _labels(query: QueryGrades, least: int) -> Labels:
+    if not query.item_ids:
+        return {}
+    best = query.ratings.max(axis=1)
+    graded = zip(query.passage_ids, best, strict=True)
+    return {name: bool(value >= least) for name, value in graded if value != MISSING}
+
+
+# ---- what is made of it --------------------------------------------------------------------------
+
+
+def _verify(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
+    """For people a table per item, for machines one per query."""
+    for dossier, answers in seen:
+        sight = QueryView(dossier, asking.criteria)
+        if asking.width is None:
+            cells = verify(sight, answers=answers, item_id=asking.item_id, limit=asking.limit)
+            yield cells_table(cells, dossier.grader)
+            continue
+        for column in chosen_items(dossier, asking.item_id):
+            rows = cell_order(sight, column)
+            of_item = list(item_cells(sight, column, rows[: asking.limit], answers))
+            if of_item:
+                yield item_table(of_item, len(rows), asking.width, dossier.grader)
+
+
+def _grid(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
+    """A table per query."""
+    for dossier, answers in seen:
+        sight = QueryView(dossier, asking.criteria)
+        found = grid(
+            sight,
+            answers=answers,
+            item_id=asking.item_id,
+            limit=asking.limit,
+        )
+        if asking.width is None:
+            cells = (cell for row in found.rows for cell in row.cells)
+            yield cells_table(cells, dossier.grader)
+        elif found.rows:
+            pooled = int(sight.looked_at[: dossier.grades.pool_size].sum())
+            yield grid_table(found, pooled, asking.width, dossier.grader)
+
+
+def _missing(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
+    entries: list[MissingEntry] = []
+    bases, ungraded = Counter[str](), 0
+    for dossier, _ in seen:
+        sight = QueryView(dossier, asking.criteria)
+        entries += missing(sight)
+        bases[sight.evidence.by] += 1
+        ungraded += ungraded_relevant(sight)
+    queries = len({entry.query_id for entry in entries})
+    notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
+    if ungraded:
+        notes.append(f"relevant passages without a grade yet, left out: {ungraded}")
+    notes += _notes(asking, bases, len(entries))
+    # a graded file is read in the order of its lines
+    entries.sort(key=lambda entry: entry.query_id)
+    shown = entries[: asking.limit]
+    if asking.width is None:
+        yield missing_table(shown, notes, asking.grader)
+    else:
+        yield short_missing(shown, asking.width, notes)
+
+
+def _spurious(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
+    entries: list[SpuriousEntry] = []
+    bases = Counter[str]()
+    for dossier, _ in seen:
+        sight = QueryView(dossier, asking.criteria)
+        columns = chosen_items(dossier, asking.item_id)
+        wanted = {dossier.grades.item_ids[column] for column in columns}
+        entries += [e for e in spurious(sight) if e.item.item_id in wanted]
+        bases[sight.evidence.by] += 1
+    entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
+    covered = [entry.item.query_id for entry in entries if entry.count]
+    notes = [
+        f"items covered by passages that are not relevant: {len(covered)} "
+        f"(queries: {len(set(covered))})"
+    ]
+    notes += _notes(asking, bases, len(entries))
+    shown = entries[: asking.limit]
+    if asking.width is None:
+        yield spurious_table(shown, notes, asking.grader)
+    else:
+        yield short_spurious(shown, asking.width, notes)
+
+
+_MEANINGS = {
+    "judgments": "relevant is a passage judged {0.min_relevant} or higher",
+    "systems": "relevant is what most systems return in their first {0.depth}, not relevant what "
+    f"at most {FEW:.0%} of them do (at least {LEAST_SYSTEMS} systems)",
+    "graders": "relevant is what most other exams say: those that grade the query itself, or else "
+    "ratings, or else yes and no",
+    "decisions": "not relevant is where people found no answer; relevant where they or the grader "
+    "did",
+    "nothing": "nobody tells which passages are relevant: no judgments, too few systems, no "
+    "other exams, no decisions",
+}
+
+
+def _notes(asking: ListOptions, bases: Mapping[str, int], rows: int) -> list[str]:
+    criteria = asking.criteria
+    notes = [f"an item is covered by a rating of {criteria.min_rating} or higher"]
+    notes += [
+        f"by {by} (queries: {count}): {_MEANINGS[by].format(criteria)}"
+        for by, count in sorted(bases.items())
+    ]
+    if asking.grader.is_draft:
+        notes.append("These are draft grades: good for trying things out, not for conclusions.")
+    if asking.limit is not None and rows > asking.limit:
+        notes.append(f"the first {asking.limit} of {rows} rows are shown")
+    return notes
+
+
+LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = {
+    "verify": _verify,
+    "grid": _grid,
+    "missing": _missing,
+    "spurious": _spurious,
+}
+
+
+def list_tables(name: str, seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
+    """A list as tables, each made when it is asked for.
+
+    Raises InputError where there is no such list or no such item.
+    """
+    if name not in LISTS:
+        raise InputError(f"there is no list {name!r}", mend=f"There are {', '.join(LISTS)}")
+    return LISTS[name](_with_item(seen, asking.item_id), asking)
+
+
+def _with_item(seen: Iterable[Seen], item_id: str | None) -> Iterator[Seen]:
+    """The queries that have the item, or all of them."""
+    found = item_id is None
+    for dossier, answers in seen:
+        if item_id is None or chosen_items(dossier, item_id):
+            found = True
+            yield dossier, answers
+    if not found:
+        raise InputError(f"no item's id is {item_id!r} or starts so")
+
+
+def joined(parts: Iterable[Table]) -> Table:
+    """Tables of the same columns as one. Raises InputError where there is none."""
+    found = list(parts)
+    if not found:
+        raise InputError("there are no queries to list")
+    rows = [row for part in found for row in part.rows]
+    return replace(found[0], rows=tuple(rows), notes=tuple(n for part in found for n in part.notes))

@@ -18,17 +18,18 @@ The order is by the expected number of swaps, then by the expected change of the
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.evaluate.cover import cover
-from exampp.evaluate.exams import (
+from exampp.measures.cover import cover
+from exampp.measures.exams import (
     QueryExam,
     SubtopicChoice,
     Subtopics,
@@ -37,7 +38,12 @@ from exampp.evaluate.exams import (
     lay_out,
     resolve_subtopics,
 )
+from exampp.records.decisions import Dispute, adjudication, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
+from exampp.stats.sampling import random_numbers
+from exampp.store.cells import confidences
+from exampp.store.decisions import JudgedCell, judged_cells
+from exampp.store.grades import StoredGrader
 
 PRIOR_DECISIONS = 10
 """How many decisions the first guess is worth."""
@@ -68,7 +74,7 @@ def cover_means(
     return CoverMeans(means, len(result.query_ids), mode)
 
 
-class Overturned(NamedTuple):
+class OverturnCount(NamedTuple):
     """Of the grades with one rating: how many people decided, and how many they overturned."""
 
     decided: int
@@ -105,13 +111,13 @@ class Candidate:
         return self.chance * self.swaps, self.chance * self.gaps
 
 
-def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, Overturned]:
+def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, OverturnCount]:
     """What people did to the grades with each rating, from (automatic, human) ratings."""
-    found: dict[int, Overturned] = {}
+    found: dict[int, OverturnCount] = {}
     for automatic, human in pairs:
-        decided, overturned = found.get(automatic, Overturned(0, 0))
+        decided, overturned = found.get(automatic, OverturnCount(0, 0))
         crossed = (automatic >= min_rating) != (human >= min_rating)
-        found[automatic] = Overturned(decided + 1, overturned + crossed)
+        found[automatic] = OverturnCount(decided + 1, overturned + crossed)
     return found
 
 
@@ -122,7 +128,7 @@ def queue(
     k: int = 20,
     decided: AbstractSet[CellName] = frozenset(),
     confidence: Mapping[str, Floats] | None = None,
-    seen: Mapping[int, Overturned] | None = None,
+    seen: Mapping[int, OverturnCount] | None = None,
     subtopics: SubtopicChoice = "auto",
     most: int = 500,
 ) -> list[Candidate]:
@@ -232,7 +238,7 @@ class _Chances(NamedTuple):
     """How likely people overturn a grade."""
 
     min_rating: int
-    seen: Mapping[int, Overturned]
+    seen: Mapping[int, OverturnCount]
     covered_share: float
 
     def of(self, ratings: Ratings, confidence: Floats | None) -> Floats:
@@ -387,4 +393,161 @@ def _candidate(cells: _Cells, place: int) -> Candidate:
         swaps=float(cells.swaps[place]),
         gaps=float(cells.gaps[place]),
         chance=float(cells.chances[place]),
+    )
+
+
+# Who is asked about which cell: most cells have one person, a share of them everybody.
+#
+# What everybody decides, and blind, tells how far people agree with each other and with the
+# grader; what one person each decides gets further. Both are drawn by the ids of a cell alone, so
+# that all who open the collection, on any machine, agree on them.
+
+
+DEFAULT_SHARE = 0.1
+"""The share of cells that everybody decides."""
+_SEED = 0
+_C = TypeVar("_C", bound=Candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """How cells are shared out among people: a `share` of them goes to everybody."""
+
+    people: tuple[str, ...]
+    share: float = DEFAULT_SHARE
+
+    def is_shared(self, cell: CellName) -> bool:
+        """Whether everybody decides a cell."""
+        return _number(cell) < self.share
+
+    def owner(self, cell: CellName) -> str | None:
+        """Who decides a cell first; None where everybody does."""
+        number = _number(cell)
+        if number < self.share or not self.people:
+            return None
+        return self.people[int((number - self.share) / (1 - self.share) * len(self.people))]
+
+    def ordered(self, found: Iterable[_C], person: str) -> list[_C]:
+        """Candidates as a person walks through them: what is others' comes after all the rest."""
+        return sorted(found, key=lambda one: self.owner(one.cell) not in (None, person))
+
+    def owed(self, judged: Sequence[JudgedCell], person: str) -> list[CellName]:
+        """What everybody decides and others have decided already, but not this person."""
+        return [
+            cell
+            for one in judged
+            if standing_decisions(one.decisions)
+            and person not in standing_decisions(one.decisions)
+            and adjudication(one.decisions) is None
+            and self.is_shared(cell := (one.query_id, one.item_id, one.passage_id))
+        ]
+
+
+def _number(cell: CellName) -> float:
+    query_id, item_id, passage_id = cell
+    return float(random_numbers(_SEED, [(query_id, f"{item_id}\t{passage_id}")])[0])
+
+
+def queue_of(
+    connection: sqlite3.Connection,
+    grader: StoredGrader,
+    bank: str,
+    gradebook: Gradebook,
+    *,
+    min_rating: int,
+    k: int = 20,
+    most: int = 500,
+) -> list[Candidate]:
+    """What to decide next about a grader's grades on a bank; see `review.queue.queue`.
+
+    `gradebook` is theirs. Cells on which a decision stands are left out, and tell how often people
+    overturn such grades.
+    """
+    settled = [
+        (cell, effective_decision(cell.decisions))
+        for cell in judged_cells(connection, grader, bank)
+    ]
+    standing = [(cell, decision.rating) for cell, decision in settled if decision is not None]
+    return queue(
+        gradebook,
+        min_rating=min_rating,
+        k=k,
+        most=most,
+        decided={(cell.query_id, cell.item_id, cell.passage_id) for cell, _ in standing},
+        confidence=confidence_tables(gradebook, confidences(connection, grader, bank)),
+        seen=overturns(
+            (
+                (cell.automatic, human)
+                for cell, human in standing
+                if cell.automatic is not None and human is not None
+            ),
+            min_rating,
+        ),
+    )
+
+
+def confidence_tables(
+    gradebook: Gradebook, rows: Iterable[tuple[str, str, str, float]]
+) -> Mapping[str, Floats]:
+    """Confidences by query id as passages x items, NaN where none is known.
+
+    `rows` are (query id, item id, passage id, confidence), those of a query together.
+    """
+    queries = {query.query_id: query for query in gradebook.queries}
+    tables: dict[str, Floats] = {}
+    for query_id, of_query in groupby(rows, key=lambda row: row[0]):
+        query = queries.get(query_id)
+        if query is None:
+            continue
+        passage = {name: place for place, name in enumerate(query.passage_ids)}
+        item = {name: place for place, name in enumerate(query.item_ids)}
+        table = np.full(query.ratings.shape, np.nan)
+        for _, item_id, passage_id, confidence in of_query:
+            if item_id in item and passage_id in passage:
+                table[passage[passage_id], item[item_id]] = confidence
+        tables[query_id] = table
+    return tables
+
+
+# What assessors differ on, in the order of what it does to the leaderboard.
+#
+# First come the cells on which they differ whether there is an answer at all: only these change
+# Cover. Among them those count more whose other side swaps more pairs of systems, then those that
+# move the differences of systems further.
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedDispute:
+    """A dispute, and what hangs on it.
+
+    `crosses` tells that the assessors differ on whether there is an answer; `effect` is what comes
+    of the other side, None where no system would move or nobody sees another side.
+    """
+
+    dispute: Dispute
+    crosses: bool
+    effect: Candidate | None
+
+    @property
+    def weight(self) -> tuple[bool, float, float]:
+        """What disputes are ordered by, the largest first."""
+        swaps, gaps = (self.effect.swaps, self.effect.gaps) if self.effect else (0.0, 0.0)
+        return self.crosses, swaps, gaps
+
+
+def weighed(
+    found: Sequence[Dispute], effects: Mapping[CellName, Candidate], min_rating: int
+) -> list[WeighedDispute]:
+    """Disputes with what hangs on them, the weightiest first; ties in the order given.
+
+    `effects` are those of their cells (see `review.queue.effects`).
+    """
+    crossing = [one.crosses(min_rating) for one in found]
+    return sorted(
+        (
+            WeighedDispute(one, crosses, effects.get(one.cell) if crosses else None)
+            for one, crosses in zip(found, crossing, strict=True)
+        ),
+        key=lambda one: one.weight,
+        reverse=True,
     )

@@ -12,15 +12,281 @@ Sources: Frank and Hall, *A Simple Approach to Ordinal Classification* (ECML 200
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.records.calibration import CalibrationModel, LevelModel
-from exampp.stats.logistic import fit_logistic, sigmoid
-from exampp.stats.monotone import isotonic
+
+# Logistic regression with a ridge penalty, by Newton's method.
+#
+# Source: Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), 4.4.1.
+
 
 Floats = NDArray[np.float64]
+
+_STEPS = 50
+_CLOSE = 1e-10
+
+
+def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
+    """The intercept and the coefficients, of `x` observations x features and `y` 0 or 1.
+
+    They minimise the sum of the log losses + penalty / 2 times the squared coefficients (the
+    intercept goes without). The penalty keeps them finite where a feature separates all.
+    """
+    design = np.column_stack([np.ones(len(x)), x])
+    ridge = np.full(design.shape[1], penalty)
+    ridge[0] = 0.0
+    share = np.clip(y.mean(), 1 / (len(y) + 2), 1 - 1 / (len(y) + 2))
+    beta = np.zeros(design.shape[1])
+    beta[0] = np.log(share / (1 - share))
+    loss = _loss(design, y, beta, ridge)
+    for _ in range(_STEPS):
+        p = sigmoid(_scores(design, beta))
+        gradient = np.einsum("ni,n->i", design, p - y) + ridge * beta
+        spread = design * (p * (1 - p))[:, None]
+        hessian = np.einsum("ni,nj->ij", spread, design) + np.diag(ridge)
+        hessian[0, 0] += 1e-12
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        # halved where a whole step would overshoot
+        while (new := _loss(design, y, beta - size * step, ridge)) > loss and size > _CLOSE:
+            size /= 2
+        beta, improved, loss = beta - size * step, loss - new, new
+        if improved <= _CLOSE * (1 + abs(loss)):
+            break
+    return beta
+
+
+def sigmoid(z: Floats) -> Floats:
+    """1 / (1 + exp(-z)), without overflow."""
+    found: Floats = 0.5 * (1 + np.tanh(z / 2))
+    return found
+
+
+def _scores(design: Floats, beta: Floats) -> Floats:
+    # einsum, for the threads of a product of small matrices wait for each other on a busy machine
+    found: Floats = np.einsum("ni,i->n", design, beta)
+    return found
+
+
+def _loss(design: Floats, y: Floats, beta: Floats, ridge: Floats) -> float:
+    z = _scores(design, beta)
+    return float((np.logaddexp(0, z) - y * z).sum() + (ridge * beta**2).sum() / 2)
+
+
+# Isotonic regression: the non-decreasing function of least squares, by pooling adjacent
+# violators.
+#
+# Source: Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order Restrictions*
+# (1972); for probabilities Zadrozny and Elkan, *Transforming Classifier Scores into Accurate
+# Multiclass Probability Estimates* (KDD 2002).
+
+
+def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The places of x, ascending, and the fitted values there; equal x share a value.
+
+    Between two places the function is their straight line, beyond the ends it stays as it is
+    (`numpy.interp`). Only the places where the line turns are given.
+    """
+    places, group = np.unique(x, return_inverse=True)
+    weight = np.bincount(group).astype(np.float64)
+    mean = np.bincount(group, y) / weight
+    sums: list[float] = []
+    weights: list[float] = []
+    sizes: list[int] = []
+    for value, w in zip(mean.tolist(), weight.tolist(), strict=True):
+        total, size = value * w, 1
+        while sums and sums[-1] * w >= total * weights[-1]:
+            total += sums.pop()
+            w += weights.pop()
+            size += sizes.pop()
+        sums.append(total)
+        weights.append(w)
+        sizes.append(size)
+    levels = np.array(sums) / np.array(weights)
+    fitted = np.repeat(levels, sizes)
+    turns = np.ones(len(places), np.bool_)
+    turns[1:-1] = (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:])
+    return places[turns], fitted[turns]
+
+
+# Cut points that make labels out of a score so that Cohen's kappa with people's labels is
+# highest.
+#
+# kappa = 1 - (1 - po) / (1 - pe). For a given value of kappa the sum po - (1 - kappa) pe is one
+# of the bands between cut points, so that the best bands are found by going through the scores
+# once (dynamic programming); kappa is then raised until nothing is better.
+#
+# Source: Dinkelbach, *On Nonlinear Fractional Programming* (Management Science 13, 1967).
+
+
+def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floats:
+    """size - 1 ascending cut points: a score of at least the c-th has at least the label c.
+
+    `labels` are 0 to size - 1. A label that only lowers kappa gets no scores: its cut point is that
+    of the next one; where there is none left it is infinite.
+    """
+    places, group = np.unique(scores, return_inverse=True)
+    counts = np.zeros((len(places), size))
+    np.add.at(counts, (group, labels), 1)
+    total = counts.sum()
+    below = np.vstack([np.zeros(size), np.cumsum(counts, axis=0)]) / total
+    known, below_all = below[-1], below.sum(axis=1)
+    value, best = -np.inf, np.zeros(size - 1, np.intp)
+    tried = 0.0
+    while tried > value + 1e-12:
+        value = tried
+        best = _bands(below - (1 - value) * known * below_all[:, None])
+        tried = _kappa(below, known, below_all, best)
+    # between two scores, so that a score which differs by rounding stays on its side
+    edges = np.concatenate([[-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]])
+    found: Floats = edges[best]
+    return found
+
+
+def labels_by(scores: Floats, cut_points: Floats) -> NDArray[np.intp]:
+    """The label of every score: how many cut points it reaches."""
+    found: NDArray[np.intp] = np.searchsorted(np.asarray(cut_points), scores, side="right")
+    return found
+
+
+def _bands(gains: Floats) -> NDArray[np.intp]:
+    """Where to cut, so that the sum over c of gains[end of c, c] - gains[start of c, c] is most."""
+    rows, size = gains.shape
+    # value[i]: the best of bands 0 .. c - 1, band c beginning at i
+    value = gains[:, 0] - gains[0, 0]
+    back: list[NDArray[np.intp]] = []
+    for c in range(1, size):
+        start = value - gains[:, c]
+        best = np.maximum.accumulate(start)
+        first = np.where(np.append(True, start[1:] > best[:-1]), np.arange(rows), 0)
+        back.append(np.maximum.accumulate(first))
+        value = best + gains[:, c]
+    end = rows - 1
+    cuts: list[int] = []
+    for places in reversed(back):
+        end = int(places[end])
+        cuts.append(end)
+    return np.array(cuts[::-1], np.intp)
+
+
+def _kappa(below: Floats, known: Floats, below_all: Floats, cuts: NDArray[np.intp]) -> float:
+    ends = np.concatenate([[0], cuts, [len(below) - 1]])
+    labels = np.arange(below.shape[1])
+    agreed = float((below[ends[1:], labels] - below[ends[:-1], labels]).sum())
+    chance = float((known * (below_all[ends[1:]] - below_all[ends[:-1]])).sum())
+    return 0.0 if chance >= 1 else (agreed - chance) / (1 - chance)
+
+
+# How good probabilities are: Brier score, log loss, AUC, reliability in bins, and their ECE.
+#
+# All are of predicted probabilities p of an event and y, 1 where it was and 0 where it was not,
+# with a weight per observation: the number of times that its query was drawn.
+#
+# Sources: Brier, *Verification of Forecasts Expressed in Terms of Probability* (1950); Bradley,
+# *The Use of the Area under the ROC Curve* (1997); DeGroot and Fienberg, *The Comparison and
+# Evaluation of Forecasters* (1983), for reliability; Naeini, Cooper and Hauskrecht, *Obtaining
+# Well Calibrated Probabilities Using Bayesian Binning* (AAAI 2015), for the expected calibration
+# error.
+
+Indices = NDArray[np.intp]
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Observations of similar probability: their mean prediction, and how often the event was."""
+
+    predicted: float
+    observed: float
+    size: int
+
+
+def equal_bins(p: Floats, bins: int = BINS) -> Indices:
+    """The bin of every observation, from 0: as equal in size as may be, equal p together."""
+    _, group = np.unique(p, return_inverse=True)
+    counts = np.bincount(group)
+    # by the middle of the observations that share a probability
+    middle = np.cumsum(counts) - counts / 2
+    own = np.minimum((middle * bins / len(p)).astype(np.intp), bins - 1)
+    return np.unique(own, return_inverse=True)[1].astype(np.intp)[group]
+
+
+def reliability(p: Floats, y: Floats, bins: int = BINS) -> tuple[Bin, ...]:
+    """The reliability curve, bins in ascending order."""
+    own = equal_bins(p, bins)
+    size = np.bincount(own)
+    predicted, observed = np.bincount(own, p) / size, np.bincount(own, y) / size
+    return tuple(
+        Bin(a, b, n)
+        for a, b, n in zip(predicted.tolist(), observed.tolist(), size.tolist(), strict=True)
+    )
+
+
+class Scorer:
+    """Scores of one set of predictions, for any weights of its queries.
+
+    `groups` is the query of every observation, from 0. A score of weights [queries] is NaN where
+    it is undefined: the AUC of one class, the log loss of an impossible event that happened.
+    """
+
+    def __init__(self, p: Floats, y: Floats, groups: Indices, queries: int) -> None:
+        self._queries, self._groups, self._y = queries, groups, y
+        self._sizes = self._sum(np.ones(len(p)))
+        self._brier = self._sum((p - y) ** 2)
+        with np.errstate(divide="ignore"):
+            loss = -np.log(np.where(y > 0, p, 1 - p))
+        self._loss = self._sum(loss)
+        own = equal_bins(p)
+        cells = groups * (own.max() + 1) + own
+        gap = np.bincount(cells, p - y, queries * (int(own.max()) + 1))
+        self._gaps = gap.reshape(queries, -1)
+        order = np.argsort(p, kind="stable")
+        self._order, ordered = order, p[order]
+        self._ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+
+    def _sum(self, values: Floats) -> Floats:
+        found: Floats = np.bincount(self._groups, values, self._queries).astype(np.float64)
+        return found
+
+    def brier(self, weights: Floats) -> float:
+        """Mean squared difference of probability and event."""
+        return float(weights @ self._brier / (weights @ self._sizes))
+
+    def log_loss(self, weights: Floats) -> float:
+        """Mean negative logarithm of the probability of what was."""
+        drawn = weights > 0
+        total = float(weights[drawn] @ self._loss[drawn])
+        return total / float(weights @ self._sizes) if np.isfinite(total) else np.nan
+
+    def ece(self, weights: Floats) -> float:
+        """Expected calibration error: mean over bins of |predicted - observed|, by size."""
+        return float(np.abs(weights @ self._gaps).sum() / (weights @ self._sizes))
+
+    def auc(self, weights: Floats) -> float:
+        """The probability that an event has a higher p than a non-event; ties are one half."""
+        w = weights[self._groups][self._order]
+        event = w * self._y[self._order]
+        events, all_ = np.cumsum(event)[self._ends], np.cumsum(w)[self._ends]
+        others = all_ - events
+        if not events[-1] or not others[-1]:
+            return np.nan
+        # twice the area, by trapezoids over the groups of equal p
+        before = np.append(0.0, others[:-1])
+        own = np.diff(np.append(0.0, events))
+        return float((own * (others + before)).sum() / (2 * events[-1] * others[-1]))
+
+
+SCORES = {
+    "log loss": Scorer.log_loss,
+    "Brier": Scorer.brier,
+    "AUC": Scorer.auc,
+    "ECE": Scorer.ece,
+}
 Labels = NDArray[np.int64]
 
 

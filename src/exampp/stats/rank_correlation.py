@@ -12,12 +12,18 @@ Sources: Spearman 1904; Kendall 1945 (tau-b).
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from exampp.errors import InputError
+from exampp.stats.estimate import draw_queries, resampled_means
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -141,7 +147,7 @@ def agreement_above(x: RankPlaces, y: RankPlaces) -> NDArray[np.int32]:
     return found.T
 
 
-def settle_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
+def unite_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
     """Make values equal that differ by no more than rounding, row by row of [samples, n].
 
     In ascending order, a value no further from the one before than `tolerance` times the largest
@@ -187,7 +193,7 @@ def correlate(
     `settle_ties`; a tolerance of 0 takes them as they are). A positive correlation is agreement.
     """
     both = [system for system in scores if system in official_ranks]
-    x = settle_ties([[scores[system] for system in both]], tolerance)[0]
+    x = unite_ties([[scores[system] for system in both]], tolerance)[0]
     y = [-official_ranks[system] for system in both]
     return RankCorrelation(
         spearman=spearman(x, y),
@@ -198,7 +204,7 @@ def correlate(
     )
 
 
-def printed(values: ArrayLike, decimals: int) -> Floats:
+def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
     """Values as they are printed with so many decimals: trec_eval prints 4, which ties some."""
     table = np.asarray(values, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -266,3 +272,344 @@ def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> CorrelationRows
     values = np.divide(together, size, out=np.zeros(size.shape), where=defined)
     # Rounding may carry a perfect correlation past 1 by its last digit.
     return CorrelationRows(np.clip(values, -1, 1), defined)
+
+
+# How far a rank correlation depends on the choice of queries.
+#
+# Its interval is for the mean of the correlation over exams of as many queries, drawn from where
+# these were: what such an exam shows on average. A measured correlation is without bias for it.
+# It is not for the correlation that endless queries would show: that is mostly higher, because
+# the noise of queries swaps systems, but it depends on differences between systems that no sample
+# of queries shows.
+#
+# The resamples of a bootstrap hold the noise of the queries twice. So they are on average too
+# low, and spread too much or, where systems are nearly tied, too little. Their distribution gives
+# the shape of the interval alone; place and size are found without that noise:
+#
+# - The place is the measured correlation.
+# - Two disjoint halves of the queries are two independent exams, and so are four quarters. How much
+#   they differ, over many random splits, gives the variance for a half and for a quarter of the
+#   queries. To what share it falls from quarters to halves, to that it is taken to fall from halves
+#   to the whole, though not much faster than that of a mean, and never to more.
+# - The size is widened as by Student's t with half as many degrees of freedom as there are queries.
+#
+# How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
+# what was found stands in `docs/definitions.md`.
+#
+# Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
+# Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
+# and Stegun (1964), 26.7.5 (Student's t).
+
+
+FEWEST_SYSTEMS = 8
+FEWEST_QUERIES = 8
+"""With fewer there is no interval: they are too few to tell how far queries differ."""
+
+PAIRED = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
+"""The quarters of both halves, in every way."""
+
+RESAMPLES_A_SPLIT = 4
+FEWEST_SPLITS = 100
+FASTEST = 2**-1.25
+"""What the variance may fall to with twice the queries; that of a mean falls to a half.
+
+It falls faster near a correlation of 1, but to take it so made intervals too narrow in simulations.
+"""
+
+ENOUGH = 0.5
+"""Of the resamples, and of the splits, what at least must have a value."""
+
+UNDEFINED = "it is undefined in too many resamples of the queries"
+NO_SPREAD = "it is the same in nearly all resamples of the queries"
+COMMONEST = 0.8
+"""Of the resamples, what at most may have one value: the others say too little about the rest."""
+
+
+class Draws(NamedTuple):
+    """How often every query is taken in every sample: `weights`, samples x queries.
+
+    First come `resamples` of as many queries, with replacement; then the four quarters of `splits`
+    splits, [4, splits]; then the two halves of every way to pair the quarters, [3, 2, splits].
+    """
+
+    weights: Floats
+    resamples: int
+    splits: int
+
+    def doublings(self) -> tuple[float, float]:
+        """How often a quarter is to be doubled to give a half, and a half to give the whole."""
+        queries = self.weights.shape[1]
+        half = queries // 2
+        return math.log2(half / (queries // 4)), math.log2(queries / half)
+
+
+def draw(queries: int, samples: int, seed: int = 0) -> Draws:
+    """Resamples of the queries, and splits into quarters and halves, of 4 queries or more.
+
+    Of a number of queries that 4 does not divide each split leaves some out: quarters and halves
+    have the same sizes throughout.
+    """
+    random = np.random.default_rng([seed, 1])  # other numbers than those of the resamples
+    splits = max(FEWEST_SPLITS, -(-samples // RESAMPLES_A_SPLIT))
+    order = random.permuted(np.tile(np.arange(queries), (splits, 1)), axis=1)
+
+    def taken(begin: int, end: int) -> Floats:
+        weights = np.zeros((splits, queries))
+        np.put_along_axis(weights, order[:, begin:end], 1, axis=1)
+        return weights
+
+    size = queries // 4
+    quarters = [taken(part * size, (part + 1) * size) for part in range(4)]
+    more = queries // 2 - 2 * size  # 0 or 1
+    spare = [taken(4 * size + side * more, 4 * size + (side + 1) * more) for side in range(2)]
+    halves = [
+        quarters[a] + quarters[b] + spare[side]
+        for pair in PAIRED
+        for side, (a, b) in enumerate(pair)
+    ]
+    every = np.concatenate([draw_queries(queries, samples, seed), *quarters, *halves])
+    return Draws(every, samples, splits)
+
+
+def resample(values: Floats, counts: NDArray[np.bool_], draws: Draws) -> Floats:
+    """Scores of the systems in all samples, [rows of the draws, systems].
+
+    `values` and `counts` are systems x queries (see `resampling.resampled_means`). Where no query
+    counts for some system all scores are tied, so that no correlation is defined.
+    """
+    means, defined = resampled_means(values, counts, draws.weights)
+    means[~defined.all(axis=1)] = 0
+    return unite_ties(means)
+
+
+def interval(
+    statistic: Callable[[Floats], CorrelationRows],
+    value: float,
+    scores: Floats,
+    draws: Draws,
+    level: float,
+) -> tuple[float, float] | str:
+    """The interval around `value`, within -1 and 1, or why there is none.
+
+    `statistic` takes scores [samples, systems]; `value` is that of all queries, `scores` come from
+    `resample`. Samples in which it is undefined are left out, with all parts of their split.
+    """
+    found = statistic(scores)
+    resamples = found.values[: draws.resamples][found.defined[: draws.resamples]]
+    splits, whole = (
+        part[draws.resamples :].reshape(10, draws.splits) for part in (found.values, found.defined)
+    )
+    splits = splits[:, whole.all(axis=0)]
+    if len(resamples) < ENOUGH * draws.resamples or splits.shape[1] < ENOUGH * draws.splits:
+        return UNDEFINED
+    quarters, halves = splits[:4], splits[4:].reshape(3, 2, -1)
+    of_quarters = float(quarters.var(axis=0, ddof=1).mean())
+    of_halves = float(np.square(halves[:, 0] - halves[:, 1]).mean() / 2)
+    commonest = np.unique(resamples, return_counts=True)[1].max()
+    if commonest > COMMONEST * len(resamples) or not of_quarters or not of_halves:
+        return NO_SPREAD
+    to_half, to_whole = draws.doublings()
+    share = min(max((of_halves / of_quarters) ** (1 / to_half), FASTEST), 1.0)
+    variance = of_halves * share**to_whole
+    size = math.sqrt(variance) * _widening(level, draws.weights.shape[1] / 2)
+    ends = np.quantile(resamples, [(1 - level) / 2, (1 + level) / 2]) - resamples.mean()
+    low, high = (float(value + size * end / resamples.std()) for end in ends)
+    return max(-1.0, low), min(1.0, high)
+
+
+def _widening(level: float, freedom: float) -> float:
+    """How far Student's t reaches beyond a normal variable."""
+    square = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    second = 5 * square**2 + 16 * square + 3
+    return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)
+
+
+# Rank correlation where the top counts most: tau_AP, rank-biased overlap, Kendall's tau-b at k.
+#
+# All of them compare scores with an official leaderboard; higher is better on both sides (turn
+# official ranks around). The `_rows` functions take scores [samples, n] and official values [n].
+# They are undefined, as Kendall's tau is, where one side has all values equal.
+#
+# tau_AP is the AP correlation of Yilmaz et al. (2008): go through the systems as the scores rank
+# them; of the systems above each, what share is above it officially too? Its mean, stretched to
+# -1..1. Ties have no order, so the value is its expectation over all their orders: tau_AP,a of
+# Urbano and Marrero (2017) for tied scores, and the same expectation for tied official ranks.
+#
+# RBO is rank-biased overlap (Webber et al. 2010), extrapolated: (1 - p) sum of p^(d-1) A_d, where
+# A_d is the share of systems that the first d of both rankings have in common. Both rank the same
+# n systems, so A_n is 1, and so is the agreement extrapolated beyond; RBO is 1 for equal rankings
+# and never 0. A tied system is in the first d to the share of its tie group that fits there:
+# RBO^a of Corsi and Urbano (2024), the mean over all orders of the ties.
+#
+# Kendall's tau-b at k takes only the k best systems of the official leaderboard; all those tied
+# officially with the last of them are taken too.
+
+
+PERSISTENCE = 0.9
+"""The usual p of RBO: the first 10 ranks hold 86 % of the weight."""
+
+
+def tau_ap(scores: ArrayLike, official: ArrayLike) -> Correlation:
+    """tau_AP of scores with an official leaderboard; it is not symmetric."""
+    return one_row(tau_ap_rows, scores, official)
+
+
+def rbo(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> Correlation:
+    """Extrapolated rank-biased overlap; p is how likely a reader goes on to the next rank."""
+    return one_row(lambda x, y: rbo_rows(x, y, p), scores, official)
+
+
+def kendall_at(scores: ArrayLike, official: ArrayLike, k: int) -> Correlation:
+    """Kendall's tau-b of the k officially best systems."""
+    return one_row(lambda x, y: kendall_at_rows(x, y, k), scores, official)
+
+
+def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> CorrelationRows:
+    """tau_AP row by row."""
+    x, y = (places(side) for side in paired_rows(scores, official))
+    n = x.below.shape[1]
+    # The orders of a tie group put a member at any of its ranks alike, with those above the group
+    # above it; what its fellows above it add is as often positive as negative, and sums to 0.
+    above = n - x.below - x.size
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
+    first = np.maximum(above, 1)
+    weight = (harmonic[first + x.size - 1] - harmonic[first - 1]) / x.size
+    total = (agreement_above(y, x) * weight).sum(axis=1)
+    return _defined(total / max(1, n - 1), x.size, y.size, -1.0)
+
+
+def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> CorrelationRows:
+    """Extrapolated rank-biased overlap row by row.
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"p of RBO must be between 0 and 1, not {p}")
+    x, y = (places(side) for side in paired_rows(scores, official))
+    if len(y.below) != 1:
+        raise ValueError("RBO compares with one official leaderboard")
+    n = x.below.shape[1]
+    depth = np.arange(1, n + 1)
+    official_above = (n - y.below - y.size)[0]
+    inside = np.clip((depth - official_above[:, None]) / y.size[0][:, None], 0, 1)
+    gain = inside * ((1 - p) * p ** (depth - 1) / depth)
+    # A system enters at the depth `above`, is wholly in at `above + size`: sums of its gain, and
+    # of its gain times the depth, over the ranks between and beyond.
+    sums, moments = (
+        np.concatenate([np.zeros((n, 1)), np.cumsum(part, axis=1)], axis=1)
+        for part in (gain, gain * depth)
+    )
+    system = np.arange(n)
+    start = n - x.below - x.size
+    end = start + x.size
+    within = sums[system, end] - sums[system, start]
+    entering = (moments[system, end] - moments[system, start] - start * within) / x.size
+    beyond = sums[system, n] - sums[system, end]
+    return _defined((entering + beyond).sum(axis=1) + p**n, x.size, y.size, 0.0)
+
+
+def kendall_at_rows(scores: ArrayLike, official: ArrayLike, k: int) -> CorrelationRows:
+    """Kendall's tau-b of the k officially best systems, row by row.
+
+    Raises:
+        ValueError: There is not one official leaderboard.
+    """
+    x, y = paired_rows(scores, official)
+    if len(y) != 1:
+        raise ValueError("the best systems are those of one official leaderboard")
+    best = at_the_top(y[0], k)
+    return kendall_rows(x[:, best], y[:, best])
+
+
+def at_the_top(official: Floats, k: int) -> NDArray[np.bool_]:
+    """Which systems [n] are among the k best, or tied with the last of these."""
+    last = np.sort(official)[-k] if k < len(official) else -np.inf
+    return np.asarray(official >= last)
+
+
+def _defined(values: Floats, x_ties: Ints, y_ties: Ints, lowest: float) -> CorrelationRows:
+    n = x_ties.shape[1]
+    defined = np.asarray((x_ties < n).any(axis=1) & (y_ties < n).any(axis=1))
+    return CorrelationRows(np.where(defined, np.clip(values, lowest, 1), 0.0), defined)
+
+
+Rows = Callable[[Floats, Floats], CorrelationRows]
+
+
+@dataclass(frozen=True, slots=True)
+class RankStatistic:
+    """One statistic of scores [samples, n] and official values [n], higher being better.
+
+    `name` reads back (see `rank_statistic`), `heading` is short, `meaning` explains it, and
+    `no_interval` says why none is given, if so.
+    """
+
+    name: str
+    heading: str
+    meaning: str
+    rows: Rows
+    no_interval: str = ""
+
+
+NO_INTERVAL_AT_THE_TOP = (
+    "the top says too little about itself: "
+    "in simulations intervals of RBO and tau@k held the truth too seldom"
+)
+_PLAIN = {
+    "spearman": RankStatistic("spearman", "S", "Spearman's rho", spearman_rows),
+    "kendall": RankStatistic("kendall", "K", "Kendall's tau-b", kendall_rows),
+    "tau_ap": RankStatistic(
+        "tau_ap", "AP", "tau_AP, its expectation over all orders of tied systems", tau_ap_rows
+    ),
+}
+DEFAULT_STATISTICS = ("spearman", "kendall")
+_AT = re.compile(r"kendall@(\d{1,6})")
+_RBO = re.compile(r"rbo(?:\(p=([0-9.]+)\))?")
+
+
+def rank_statistic(text: str) -> RankStatistic:
+    """Read `spearman`, `kendall`, `tau_ap`, `rbo`, `rbo(p=0.8)` or `kendall@10`.
+
+    Raises:
+        InputError: There is no such statistic.
+    """
+    wanted = text.strip().lower()
+    if wanted in _PLAIN:
+        return _PLAIN[wanted]
+    at, rbo = _AT.fullmatch(wanted), _RBO.fullmatch(wanted)
+    if at and int(at[1]) >= 2:
+        return _kendall_at(int(at[1]))
+    if rbo:
+        try:
+            p = PERSISTENCE if rbo[1] is None else float(rbo[1])
+        except ValueError:
+            p = 0.0
+        if 0 < p < 1:
+            return _rbo(p)
+    raise InputError(
+        f"there is no rank statistic {text!r}",
+        mend="Statistics: spearman, kendall, tau_ap, rbo, rbo(p=0.8) with p between 0 and 1, "
+        "kendall@10 with 2 or more",
+    )
+
+
+def _kendall_at(k: int) -> RankStatistic:
+    return RankStatistic(
+        f"kendall@{k}",
+        f"K@{k}",
+        f"Kendall's tau-b of the {k} officially best of the systems compared, or of all if fewer, "
+        "ties at the cut included",
+        lambda scores, official: kendall_at_rows(scores, official, k),
+        NO_INTERVAL_AT_THE_TOP,
+    )
+
+
+def _rbo(p: float) -> RankStatistic:
+    return RankStatistic(
+        "rbo" if p == PERSISTENCE else f"rbo(p={p})",
+        "RBO" if p == PERSISTENCE else f"RBO({p})",
+        f"rank-biased overlap (p={p}, extrapolated, its mean over all orders of tied systems)",
+        lambda scores, official: rbo_rows(scores, official, p),
+        NO_INTERVAL_AT_THE_TOP,
+    )

@@ -8,11 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.records.calibration import RatedBy
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.stats.rating_vectors import rating_vectors
+from exampp.records.calibration import SourceGrader
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 
 Floats = NDArray[np.float64]
+
+
+def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
+    """Passages x (width + 1): the ratings of a passage best first, then their mean over all items.
+
+    Missing ratings are the lowest. Fewer than `width` are filled up with that, of more the best
+    count (in the mean all do).
+    """
+    known = np.where(ratings == MISSING, lowest, ratings).astype(np.float64)
+    best = -np.sort(-known, axis=1)[:, :width]
+    filled = np.full((len(known), width), float(lowest))
+    filled[:, : best.shape[1]] = best
+    mean = known.mean(axis=1) if known.shape[1] else np.full(len(known), float(lowest))
+    return np.column_stack([filled, mean])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +47,17 @@ class RatedPassages:
     judgments: NDArray[np.int64]
 
 
-def rated_by(book: Gradebook) -> RatedBy:
+def rated_by(book: Gradebook) -> SourceGrader:
     """The grader of a gradebook, and the size of its largest bank of a query."""
     who = book.grader
     width = max((len(query.item_ids) for query in book.queries), default=1) or 1
-    return RatedBy(
+    return SourceGrader(
         who.key, who.name, who.model, who.prompt, who.kind, who.lowest, who.highest, width
     )
 
 
 def rated_passages(
-    books: Sequence[Gradebook], sources: Sequence[RatedBy]
+    books: Sequence[Gradebook], sources: Sequence[SourceGrader]
 ) -> Iterator[RatedPassages]:
     """The queries of the gradebooks of some sources that have such passages, in their order."""
     others = [{query.query_id: query for query in book.queries} for book in books[1:]]
@@ -56,7 +69,7 @@ def rated_passages(
                 yield found
 
 
-def _of_query(queries: Sequence[QueryGrades], sources: Sequence[RatedBy]) -> RatedPassages:
+def _of_query(queries: Sequence[QueryGrades], sources: Sequence[SourceGrader]) -> RatedPassages:
     rows = [
         {
             passage: row
@@ -85,7 +98,7 @@ def _of_query(queries: Sequence[QueryGrades], sources: Sequence[RatedBy]) -> Rat
     )
 
 
-def _scaled(query: QueryGrades, rows: Sequence[int], source: RatedBy) -> Floats:
+def _scaled(query: QueryGrades, rows: Sequence[int], source: SourceGrader) -> Floats:
     vectors = rating_vectors(query.ratings[list(rows)], source.lowest, source.width)
     found: Floats = (vectors - source.lowest) / (source.highest - source.lowest)
     return found

@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.stats.estimate import Estimate
+from exampp.stats.rank_sets import student_reach
 
 Floats = NDArray[np.float64]
 
@@ -117,3 +122,226 @@ def uncertainty(chances: Floats) -> Floats:
     """The standard deviation of a verdict that is yes with these chances, never below a floor."""
     found: Floats = np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE))
     return found
+
+
+# The difference estimator: totals over a population, corrected by what people say of a sample.
+#
+# A score is a sum over units, sum_u A[s, u] y_u, with y known on a sample that was drawn with
+# known inclusion probabilities pi, and predicted (f) everywhere:
+#
+#     theta_s = sum_all A f + sum_sample A (y - f) / pi
+#     V[s, t] = sum_sample (1 - pi) / pi^2 e_s e_t        with e_s = A_s (y - f)
+#
+# It is unbiased whatever f is, if f does not use the label of the unit itself; f changes the
+# variance alone. Where systems have verdicts of their own on a unit (does any of its passages
+# cover the item?), y and f are [systems, units].
+#
+# Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and
+# 3.5 (Poisson sampling); Angelopoulos, Duchi & Zrnic (2023), PPI++: efficient prediction-powered
+# inference (lambda); Chernozhukov et al. (2018), Double/debiased machine learning (cross-
+# fitting); Carterette, Pavlu, Kanoulas, Aslam & Allan (2008), Evaluation over thousands of
+# queries (pools).
+
+Ints = NDArray[np.int64]
+
+SHRINK = 5.0
+"""So many labels is the mean of all worth, in the mean of those at one prediction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Units drawn from a population: where they are in it, and with which probability each."""
+
+    places: NDArray[np.intp]
+    pi: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Scores of systems, [systems], and the covariance of their errors, [systems, systems].
+
+    `residuals` are e_s / pi of the sampled units, [systems, sampled]; `parts` are theta by group
+    of units (queries), [systems, groups].
+    """
+
+    scores: Floats
+    covariance: Floats
+    residuals: Floats
+    parts: Floats
+
+
+def totals(
+    coefficients: Floats,
+    predicted: Floats,
+    sample: Sample,
+    labels: Floats,
+    groups: NDArray[np.intp],
+    group_count: int,
+) -> Totals:
+    """The corrected totals.
+
+    `coefficients` is [systems, units]; `predicted` [units], or [systems, units]; `labels` the same
+    of the sampled units. `groups` numbers the query of every unit.
+    """
+    at = sample.places
+    weighed = coefficients * predicted
+    errors = coefficients[:, at] * (labels - predicted[..., at])
+    residuals = errors / sample.pi
+    spread = residuals * np.sqrt(1 - sample.pi)
+    parts = _by_group(weighed, groups, group_count) + _by_group(residuals, groups[at], group_count)
+    return Totals(weighed.sum(axis=1) + residuals.sum(axis=1), spread @ spread.T, residuals, parts)
+
+
+def _by_group(values: Floats, groups: NDArray[np.intp], count: int) -> Floats:
+    """Sums over the units of each group, [systems, groups]."""
+    at = np.arange(len(values))[:, None] * count + groups
+    sums = np.bincount(at.ravel(), values.ravel(), len(values) * count)
+    return np.asarray(sums, np.float64).reshape(-1, count)
+
+
+class ScoreLimits(NamedTuple):
+    """Lower and upper confidence limits of scores, [systems]; NaN where there are none."""
+
+    low: Floats
+    high: Floats
+
+
+class DrawnUnits(NamedTuple):
+    """What the sample shows of the error of each score, [systems].
+
+    `units` counts the drawn units that count for a system and were not certain to be drawn.
+    `low` and `high` are the variance that one more such unit would add, if people judged it not
+    relevant and relevant: a small sample may show only one kind.
+    """
+
+    units: NDArray[np.int64]
+    low: Floats
+    high: Floats
+
+
+def drawn_units(coefficients: Floats, predicted: Floats, sample: Sample) -> DrawnUnits:
+    """Return what the drawn units show of the error of each score.
+
+    `coefficients` is [systems, units]; `predicted` [units], or [systems, units].
+    """
+    at, pi = sample.places, sample.pi
+    own = (coefficients[:, at] > 0) & (pi < 1)
+    units = own.sum(axis=1)
+    chance: Floats = np.where(own, (1 - pi) / pi**2, 0.0)
+    variance = chance * coefficients[:, at] ** 2 / np.maximum(units, 1)[:, None]
+    f = predicted[..., at]
+    return DrawnUnits(units, (variance * f**2).sum(axis=1), (variance * (1 - f) ** 2).sum(axis=1))
+
+
+def pool_limits(one: Totals, pi: Floats, drawn: DrawnUnits, level: float) -> ScoreLimits:
+    """Return limits of scores over a pool, of which `pi` are the chances of the sampled units.
+
+    Student's t, with the variance and the degrees of freedom that one more drawn unit would give.
+    Twice (sum v)^2 / sum v^2 degrees of freedom belong to a sum of unequal variances v: few
+    relevant units, or the first ranks of RBP, carry most of it.
+    """
+    each = one.residuals**2 * (1 - pi)
+    reaches = []
+    for extra in (drawn.low, drawn.high):
+        variance = each.sum(axis=1) + extra
+        squares = (each**2).sum(axis=1) + extra**2
+        most = drawn.units.astype(np.float64) - 1
+        reaches.append(_reach(variance, squares, most, level) * np.sqrt(variance))
+    return ScoreLimits(one.scores - reaches[0], one.scores + reaches[1])
+
+
+def query_limits(one: Totals, drawn: DrawnUnits, level: float) -> ScoreLimits:
+    """Return limits of scores for queries like these; NaN where a score is not within 0 and 1.
+
+    Student's t on the scale of log(m / (1 - m)) as for other means (`stats.means`), with the
+    variance that one more drawn unit would add, and as few degrees of freedom as unequal squares
+    of the queries leave.
+    """
+    queries = one.parts.shape[1]
+    values = one.parts * queries
+    squares = (values - values.mean(axis=1, keepdims=True)) ** 2
+    variance = squares.sum(axis=1) / (queries - 1) / queries
+    most = np.full(len(values), queries - 1.0)
+    t = _reach(squares.sum(axis=1), (squares**2).sum(axis=1), most, level)
+    inside = (one.scores > 0) & (one.scores < 1)
+    m = np.where(inside, one.scores, 0.5)
+    ends = []
+    for sign, extra in ((-1, drawn.low), (1, drawn.high)):
+        reach = t * np.sqrt(variance + extra) / (m * (1 - m))
+        end = (1 + np.tanh((np.log(m / (1 - m)) + sign * reach) / 2)) / 2
+        ends.append(np.where(inside, end, np.nan))
+    return ScoreLimits(*ends)
+
+
+def _reach(sums: Floats, squares: Floats, most: Floats, level: float) -> Floats:
+    """Return Student's t for 2 sums^2 / squares degrees of freedom, between 1 and `most`."""
+    freedom = 2 * np.divide(sums**2, squares, out=np.ones(len(sums)), where=squares > 0)
+    return student_reach(level, np.maximum(np.floor(np.minimum(freedom, most)), 1.0))
+
+
+def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Floats) -> Floats:
+    """What people are expected to say of every unit, from a grader's bin of it, cross-fitted.
+
+    f(x) = (n_x mean_x + 5 mean) / (n_x + 5): of the labels in the other folds, weighted by 1/pi,
+    the weights rescaled to add up to their number. `bins` is [units] or [systems, units] of whole
+    numbers from 0 on; `labels` are aligned with it and with the sample. Without labels in other
+    folds the prediction is 0.
+    """
+    bins = np.atleast_2d(bins)
+    labels = np.atleast_2d(labels)
+    size = int(bins.max(initial=0)) + 1
+    predicted = np.zeros(bins.shape)
+    of_sample = fold[sample.places]
+    sampled_bins = bins[:, sample.places]
+    for one in np.unique(fold).tolist():
+        others = of_sample != one
+        if not others.any():
+            continue
+        weights = 1 / sample.pi[others]
+        weights *= len(weights) / weights.sum()
+        # of several systems, a unit counts once
+        each = np.broadcast_to(weights / len(bins), (len(bins), len(weights)))
+        said = labels[:, others]
+        here = sampled_bins[:, others]
+        counts = np.bincount(here.ravel(), each.ravel(), size)
+        sums = np.bincount(here.ravel(), (each * said).ravel(), size)
+        mean = float((each * said).sum() / each.sum())
+        table = (sums + SHRINK * mean) / (counts + SHRINK)
+        inside = fold == one
+        predicted[:, inside] = table[bins[:, inside]]
+    return predicted if len(predicted) > 1 else predicted[0]
+
+
+def best_tuning(predicted: Floats, sample: Sample, labels: Floats) -> float:
+    """The lambda of PPI++: cov(y, f) / var(f) over the sample, weighted by 1/pi; 0 if f is equal.
+
+    The prediction that it belongs to is lambda f.
+    """
+    f = np.broadcast_to(predicted[..., sample.places], labels.shape)
+    weights = np.broadcast_to(1 / sample.pi, labels.shape)
+    total = weights.sum()
+    if not total:
+        return 0.0
+    mean_f, mean_y = (weights * f).sum() / total, (weights * labels).sum() / total
+    variance = float((weights * (f - mean_f) ** 2).sum())
+    return float((weights * (f - mean_f) * (labels - mean_y)).sum()) / variance if variance else 0.0
+
+
+def prediction_powered(
+    labels: Floats, predicted: Floats, pool: Floats, level: float = 0.95
+) -> tuple[float, Estimate]:
+    """(lambda, the mean label) by PPI++ as published, for a simple random sample.
+
+    `predicted` are the predictions of the labelled units, `pool` those of all. Lambda is tuned by
+    the published formula and kept within 0 and 1. The published interval takes the pool itself
+    for a sample of something larger: of a finite pool it is too wide.
+    """
+    n, size = len(labels), len(pool)
+    variance = float(np.concatenate([predicted, pool]).var(ddof=1))
+    shared = float(((labels - labels.mean()) * (predicted - predicted.mean())).mean())
+    lam = shared / ((1 + n / size) * variance) if variance else 0.0
+    lam = min(1.0, max(0.0, lam))
+    value = float(lam * pool.mean() + (labels - lam * predicted).mean())
+    spread = (lam * pool).var() / size + (labels - lam * predicted).var() / n
+    half = NormalDist().inv_cdf((1 + level) / 2) * float(np.sqrt(spread))
+    return lam, Estimate(value, value - half, value + half)

@@ -11,16 +11,25 @@ import getpass
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.outside import check_id, check_text, kept
-from exampp.records import BankEntry, Item, Query, Subtopic, subtopic_of_item
-from exampp.records.origin import MODEL, makers_of
-from exampp.store.import_says import say
-from exampp.store.inputs import WHOLE_QUERY, put_queries, put_subtopics
+from exampp.records import ITEM_KINDS, BankEntry, Item, Query, Subtopic, subtopic_of_item
+from exampp.records.items import MODEL, BankTexts, makers_of
+from exampp.records.wording import quoted
+from exampp.sanitize import check_id, check_text, sanitized
+from exampp.store.inputs import (
+    WHOLE_QUERY,
+    members,
+    note_statements,
+    put_queries,
+    put_subtopics,
+    query_keys,
+)
 from exampp.store.interning import from_json, insert, intern, to_json
 
 MAIN_BANK = "main"
@@ -57,11 +66,11 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-Settle = Callable[[sqlite3.Connection], None]
+BeforeCommit = Callable[[sqlite3.Connection], None]
 """What is done at the end of the transaction that edits a bank."""
 
 
-def no_more(_connection: sqlite3.Connection) -> None:
+def do_nothing(_connection: sqlite3.Connection) -> None:
     """An edit of a bank asks for nothing else."""
 
 
@@ -176,7 +185,7 @@ def _import_item(
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
     told = [(f"{row} {item.item_id}", _told(connection, row, item))]
-    say(connection, item.kind, told, lambda key: key.partition(" ")[2])
+    note_statements(connection, item.kind, told, lambda key: key.partition(" ")[2])
     version = put_version(connection, row, item.text)
     last = connection.execute(
         "SELECT version, weight, answers, active FROM item_edit "
@@ -234,19 +243,19 @@ _IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.opera
 """SQL: an item that came by an import."""
 
 
-class Makers(NamedTuple):
+class ItemModels(NamedTuple):
     """How many active items a bank has, and how many each model made, as far as it is known."""
 
     items: int
     models: dict[str, int]
 
 
-def makers(
+def item_models(
     connection: sqlite3.Connection,
     bank: str,
     kind: str,
     among: Callable[[int], bool] = lambda _: True,
-) -> Makers:
+) -> ItemModels:
     """Which models made the items of one kind; a person's edits do not change who made an item.
 
     `among` tells of an item's key whether it is counted.
@@ -264,7 +273,7 @@ def makers(
     for (own, of_line), items in said.items():
         for maker in makers_of(from_json(own or "{}"), from_json(of_line or "{}")):
             found[maker] += items
-    return Makers(said.total(), dict(found))
+    return ItemModels(said.total(), dict(found))
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:
@@ -301,7 +310,7 @@ def _new_item(
 
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
     """The key of an item's text; the text of an item known by its id alone is filled in."""
-    text = None if text is None else kept(text)
+    text = None if text is None else sanitized(text)
     rows = connection.execute(
         "SELECT version, text FROM item_version WHERE item = ? AND (text = ? OR text IS NULL)",
         (item, text),
@@ -327,11 +336,11 @@ def append_edit(
 ) -> None:
     """Append one edit and make its state the item's current one."""
     if "\\u0000" in answers:
-        answers = json.dumps([kept(key) for key in from_json(answers)], ensure_ascii=False)
+        answers = json.dumps([sanitized(key) for key in from_json(answers)], ensure_ascii=False)
     connection.execute(
         "INSERT INTO item_edit (item, operation, version, weight, answers, active, author, "
         "reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (item, operation, version, weight, answers, int(active), *map(kept, edit)),
+        (item, operation, version, weight, answers, int(active), *map(sanitized, edit)),
     )
     connection.execute(
         "UPDATE item SET version = ?, weight = ?, answers = ?, answer_key = ?, active = ? "
@@ -487,3 +496,343 @@ def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]
     extra = from_json(line or "{}")
     text = extra.pop("query_text", query_text) if subtopic_id else query_text
     return BankEntry(query_id, tuple(items), text, subtopic_id, subtopic_text, extra)
+
+
+def only_bank(connection: sqlite3.Connection, path: Path) -> str:
+    """The only bank there is. Raises InputError, for the collection at `path`, where it is not."""
+    known = dict.fromkeys(
+        name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
+    )
+    if len(known) == 1:
+        return next(iter(known))
+    if not known:
+        raise InputError("the collection has no bank", file=path, mend="Import one: exampp import")
+    raise InputError(
+        f"which bank? This collection has {', '.join(known)}", file=path, mend="Name one: --bank"
+    )
+
+
+def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:
+    """The bank meant: the one named, or the only one that has items of this kind.
+
+    Raises InputError, for the collection at `path`, where there is none or there are several.
+    """
+    if kind == "query":
+        return QUERY_BANK
+    known = bank_names(connection, kind)
+    if name is not None and name in known:
+        return name
+    if name is None and len(known) == 1:
+        return known[0]
+    if not known:
+        raise InputError(
+            f"the collection has no {kind}s to grade against",
+            file=path,
+            mend="Import a bank (exampp import), let a model write one (exampp bank generate), or "
+            "rate relevance for the query itself (--kind query)",
+        )
+    asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
+    raise InputError(
+        f"{asked} This collection has {', '.join(known)} with {kind}s",
+        file=path,
+        mend="Name one with --bank",
+    )
+
+
+def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """By id of every query: its key, and that of the text of the item that it is.
+
+    Every query becomes an item of direct relevance, also one that is known by its id alone.
+    """
+    put_query_items(connection, edit_by(None, "calibrate"))
+    put_text_less_items(connection, edit_by(None, "calibrate"))
+    rows = connection.execute(
+        "SELECT q.query_id, q.query, i.version FROM query q JOIN item i USING (query) "
+        "WHERE i.bank = ? AND i.kind = 'query' AND i.active",
+        (bank_key(connection, QUERY_BANK),),
+    )
+    return {query_id: (query, version) for query_id, query, version in rows}
+
+
+def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str, int]:
+    """By id of every passage of a query that has a text: the key of its text of today."""
+    found = members(connection, query, texts=False)
+    return {one.passage_id: one.version for one in found if one.version is not None}
+
+
+# The states of a bank: as it is, as it was after any edit, and the edits in between.
+#
+# An edit is known by its number, which counts through all banks of a collection.
+
+
+NEWEST = (1 << 63) - 1
+"""Stands for the last edit, whatever its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """An item of a bank at some time; `text` is None where only its id is known.
+
+    `key` is its row in the store, None for an item that is yet to be added; `edit` is the number of
+    the edit that made it so (0: none has), and `extra` what is said of the item besides, now as at
+    any time: in these states may differ and be the same.
+    """
+
+    query_id: str
+    item_id: str
+    text: str | None
+    kind: str = "question"
+    subtopic_id: str | None = None
+    answers: tuple[str, ...] = ()
+    weight: float = 1.0
+    active: bool = True
+    key: int | None = None
+    edit: int = field(default=0, compare=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+class LoggedEdit(NamedTuple):
+    """One edit of one item, and the item's states before (None: there was none) and after it."""
+
+    number: int
+    operation: str
+    edit: Edit
+    before: ItemState | None
+    after: ItemState
+
+
+class EditStep(NamedTuple):
+    """An edit to be made: what it is called, and the item's state after it."""
+
+    operation: str
+    after: ItemState
+
+
+class BankCount(NamedTuple):
+    """One kind of item in one bank: how many are active and retired, and of how many queries."""
+
+    bank: str
+    kind: str
+    active: int
+    retired: int
+    queries: int
+
+
+_COLUMNS = (
+    "q.query_id, i.item_id, v.text, i.kind, f.subtopic_id, e.answers, e.weight, e.active, i.item, "
+    "e.edit, i.extra"
+)
+_JOINED = """
+JOIN query q ON q.query = i.query LEFT JOIN subtopic f ON f.subtopic = i.subtopic
+JOIN item_version v ON v.version = e.version
+"""
+_STATES = f"""
+SELECT {_COLUMNS} FROM item i JOIN bank b USING (bank)
+JOIN item_edit e ON e.edit = (SELECT max(edit) FROM item_edit WHERE item = i.item AND edit <= :at)
+{_JOINED} WHERE b.name = :bank AND (:query_id IS NULL OR q.query_id = :query_id)
+ORDER BY i.query, i.subtopic, i.item
+"""
+_LOGGED = f"""
+SELECT e.edit, e.operation, e.author, e.reason, e.at, {_COLUMNS} FROM item_edit e
+JOIN item i USING (item) JOIN bank b USING (bank) {_JOINED}
+"""
+_LOG = f"{_LOGGED} WHERE b.name = :bank AND e.edit > :after ORDER BY e.edit"
+_LOG_OF_ITEM = f"""
+{_LOGGED} WHERE b.name = :bank AND e.item = (SELECT item FROM item_edit WHERE edit = :edit)
+ORDER BY e.edit
+"""
+
+
+def states(
+    connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
+) -> list[ItemState]:
+    """Every item that the bank, or one query, held after edit `at`, retired ones too, in order."""
+    rows = connection.execute(_STATES, {"bank": bank, "at": at, "query_id": query_id})
+    return [_state(*row) for row in rows]
+
+
+def _state(
+    query_id: str,
+    item_id: str,
+    text: str | None,
+    kind: str,
+    subtopic_id: str | None,
+    answers: str,
+    weight: float,
+    active: int,
+    key: int,
+    edit: int,
+    extra: str | None,
+) -> ItemState:
+    keys = tuple(from_json(answers))
+    said = from_json(extra or "{}")
+    return ItemState(
+        query_id, item_id, text, kind, subtopic_id, keys, weight, bool(active), key, edit, said
+    )
+
+
+def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[LoggedEdit]:
+    """The edits of a bank with a number above `after`, oldest first."""
+    known: dict[int, ItemState] = {}
+    if after:
+        known = {state.key: state for state in states(connection, bank, after) if state.key}
+    yield from _logged(connection.execute(_LOG, {"bank": bank, "after": after}), known)
+
+
+def log_of_item(connection: sqlite3.Connection, bank: str, edit: int) -> list[LoggedEdit]:
+    """All edits of the item that an edit is of, oldest first; none if the bank has no such edit."""
+    return list(_logged(connection.execute(_LOG_OF_ITEM, {"bank": bank, "edit": edit}), {}))
+
+
+def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Iterator[LoggedEdit]:
+    """Edits with the states before and after them; `known` are the states before all of them."""
+    for number, operation, author, reason, at, *row in rows:
+        state = _state(*row)
+        key = state.key or 0
+        yield LoggedEdit(number, operation, Edit(author, reason, at), known.get(key), state)
+        known[key] = state
+
+
+def last_edit(connection: sqlite3.Connection, bank: str, until: str | None = None) -> int:
+    """The number of a bank's last edit, or of the last one at or before a time; 0 where none."""
+    row = connection.execute(
+        "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
+        "JOIN bank b USING (bank) WHERE b.name = ? AND (? IS NULL OR e.at <= ?)",
+        (bank, until, until),
+    ).fetchone()
+    return int(row[0])
+
+
+def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
+    """What the banks of a collection hold."""
+    rows = connection.execute(
+        "SELECT b.name, i.kind, sum(i.active), sum(1 - i.active), "
+        "count(DISTINCT CASE i.active WHEN 1 THEN i.query END) "
+        "FROM bank b JOIN item i USING (bank) WHERE b.name <> ? GROUP BY b.bank, i.kind "
+        "ORDER BY b.bank, i.kind DESC",
+        (QUERY_BANK,),
+    )
+    return [BankCount(*row) for row in rows]
+
+
+def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
+    """The text of every query that is known from more than a bank: it has one, or a pool."""
+    rows = connection.execute(
+        "SELECT query_id, text FROM query q WHERE text <> '' "
+        "OR EXISTS (SELECT 1 FROM pool WHERE query = q.query) "
+        "OR EXISTS (SELECT 1 FROM ranking WHERE query = q.query) "
+        "OR EXISTS (SELECT 1 FROM judgment WHERE query = q.query) ORDER BY query"
+    )
+    return dict(rows.fetchall())
+
+
+def append_steps(
+    connection: sqlite3.Connection, bank: str, steps: Iterable[EditStep], edit: Edit
+) -> int:
+    """Append edits to a bank, in the caller's transaction; returns how many.
+
+    A state without a key is added as a new item; its query must be in the collection.
+    """
+    count = 0
+    added: dict[tuple[str, str, str], int] = {}
+    queries = query_keys(connection)
+    for operation, after in steps:
+        place = (after.query_id, after.kind, after.item_id)
+        item = after.key or added.get(place)
+        if item is None:
+            item = added[place] = _insert(connection, bank, queries[after.query_id], after)
+        connection.execute(
+            "UPDATE item SET extra = :extra WHERE item = :item AND extra IS NOT :extra",
+            {"item": item, "extra": to_json(after.extra)},
+        )
+        version = put_version(connection, item, after.text)
+        answers = json.dumps(list(after.answers), ensure_ascii=False)
+        append_edit(connection, item, operation, version, after.weight, answers, after.active, edit)
+        count += 1
+    return count
+
+
+def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemState) -> int:
+    subtopic = WHOLE_QUERY
+    if subtopic_id := state.subtopic_id or subtopic_of_item(state.query_id, state.item_id):
+        subtopic = put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
+    return insert(
+        connection,
+        "INSERT INTO item (query, bank, subtopic, item_id, kind) VALUES (?, ?, ?, ?, ?)",
+        (query, bank_key(connection, bank), subtopic, check_id(state.item_id), state.kind),
+    )
+
+
+PARTS = ("public", "sealed")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A recorded split: what was asked, what was committed to, after which edit of the bank.
+
+    `items` are the keys of the sealed items.
+    """
+
+    key: int
+    share: float
+    seed: int
+    salt: str
+    commitment: str
+    edit_number: int
+    edit: Edit
+    items: frozenset[int]
+
+
+def put_split(
+    connection: sqlite3.Connection,
+    bank: str,
+    share: float,
+    seed: int,
+    seal: tuple[str, str],
+    edit_number: int,
+    items: Iterable[int],
+    edit: Edit,
+) -> None:
+    """Record a split in the caller's transaction; `seal` is (salt, commitment)."""
+    split = insert(
+        connection,
+        "INSERT INTO split (bank, share, seed, salt, commitment, edit, author, reason, at) "
+        "SELECT bank, ?, ?, ?, ?, ?, ?, ?, ? FROM bank WHERE name = ?",
+        (share, seed, *seal, edit_number, *edit, bank),
+    )
+    connection.executemany(
+        "INSERT INTO sealed (split, item) VALUES (?, ?)", [(split, item) for item in items]
+    )
+
+
+def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
+    """The split of a bank that holds; None where it was never split."""
+    row = connection.execute(
+        "SELECT s.split, s.share, s.seed, s.salt, s.commitment, s.edit, s.author, s.reason, s.at "
+        "FROM split s JOIN bank b USING (bank) WHERE b.name = ? ORDER BY s.split DESC LIMIT 1",
+        (bank,),
+    ).fetchone()
+    if row is None:
+        return None
+    key, share, seed, salt, commitment, number, author, reason, at = row
+    items = connection.execute("SELECT item FROM sealed WHERE split = ?", (key,))
+    return Split(
+        key,
+        share,
+        seed,
+        salt,
+        commitment,
+        number,
+        Edit(author, reason, at),
+        frozenset(item for (item,) in items),
+    )
+
+
+def read_bank_texts(connection: sqlite3.Connection, bank: str) -> BankTexts:
+    """The texts of a bank and of the queries, and which of its items are sealed."""
+    split = newest_split(connection, bank)
+    sealed = None
+    if split is not None:
+        of = (state for state in states(connection, bank) if state.key in split.items)
+        sealed = frozenset((state.query_id, state.item_id) for state in of)
+    return BankTexts(tuple(read_bank(connection, bank)), known_queries(connection), sealed)

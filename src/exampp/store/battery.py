@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from exampp.records import BankEntry, Item, Passage, Query
-from exampp.store.bank import Edit, put_bank
-from exampp.store.bank_history import states
+from exampp.store.bank import Edit, put_bank, states
 from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.inputs import put_passages, put_pool, put_queries, query_keys, read_queries
 from exampp.store.interning import batches
-from exampp.store.steps import put_step, read_step
+from exampp.store.runs import put_step, read_step
 
 _STEP = "battery"
 _JUDGED = """
@@ -104,7 +103,7 @@ def about_battery(connection: sqlite3.Connection) -> str | None:
     return read_step(connection, _STEP)
 
 
-def unread_replies(
+def count_unread_replies(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str
 ) -> Mapping[str, int]:
     """How many cells of each passage were tried and have no grade, where there are any."""

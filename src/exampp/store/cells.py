@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from exampp.records.decisions import effective
+from exampp.records.decisions import effective_decision
 from exampp.store.decisions import decisions_on
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
 from exampp.store.interning import from_json
@@ -137,7 +137,7 @@ class GradingScope(NamedTuple):
     pool: Pool = "ranked"
 
 
-class DueIds(NamedTuple):
+class PendingIds(NamedTuple):
     """Which cell it is, as the inputs name it; `subtopic` is None for a whole query."""
 
     query: str = ""
@@ -146,7 +146,7 @@ class DueIds(NamedTuple):
     subtopic: str | None = None
 
 
-class Due(NamedTuple):
+class PendingCells(NamedTuple):
     """One thing to ask, and every cell that its reply settles.
 
     `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
@@ -164,7 +164,7 @@ class Due(NamedTuple):
     twin: Cell | None = None
     answer_key: int = NO_KEY
     before: int | None = None
-    ids: DueIds = DueIds()
+    ids: PendingIds = PendingIds()
 
 
 class _Texts(NamedTuple):
@@ -182,18 +182,18 @@ def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]
     return [row[0] for row in connection.execute(_FIRST_QUERIES, exam._asdict())]
 
 
-def due(
+def pending_cells(
     connection: sqlite3.Connection, grader: int | None, exam: GradingScope, select: str = "due"
-) -> Iterator[Due]:
+) -> Iterator[PendingCells]:
     """Yield what is due for a grader, query by query, all items of a passage together."""
     for query in query_order(connection, exam):
-        yield from due_of_query(connection, query, grader, exam, select)
+        yield from pending_of_query(connection, query, grader, exam, select)
 
 
-def count_due(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
+def count_pending(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
     """How many cells are due for a grader: those of `due`, without reading a text."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
-        return sum(len(one.cells) for one in due(connection, grader, exam))
+        return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
     names = {"grader": grader, **exam._asdict()}
     return sum(
         int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
@@ -201,9 +201,9 @@ def count_due(connection: sqlite3.Connection, grader: int | None, exam: GradingS
     )
 
 
-def due_of_query(
+def pending_of_query(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
-) -> Iterator[Due]:
+) -> Iterator[PendingCells]:
     """What is due of one query; `select` is one of `SELECTIONS`."""
     if exam.answers_of is not None:
         yield from _answers_due(connection, query, grader, exam, select)
@@ -237,7 +237,7 @@ def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tu
     return found
 
 
-def exam_of(
+def scope_of(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int = DEPTH
 ) -> GradingScope:
     """What a grader grades: passages, or the answers that another grader extracted."""
@@ -302,7 +302,7 @@ def known_ratings(
     )
     found: dict[str, int] = dict(rows.fetchall())
     decisions = decisions_on(connection, [version], grader.identity)
-    standing = {passage: effective(made) for (_, passage), made in decisions.items()}
+    standing = {passage: effective_decision(made) for (_, passage), made in decisions.items()}
     rows = connection.execute(
         "SELECT version, passage_id FROM passage WHERE version IN (SELECT value FROM json_each(?))",
         (json.dumps(list(standing)),),
@@ -336,7 +336,7 @@ def _due_of_items(
     exam: GradingScope,
     select: str,
     items: Sequence[tuple[int, str, str, int, str, str | None]],
-) -> Iterator[Due]:
+) -> Iterator[PendingCells]:
     """What is due of one query for items: (version, text, answers, their key, id, subtopic)."""
     names = {"query": query, "depth": exam.depth, "pool": exam.pool}
     states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
@@ -363,7 +363,7 @@ def _due_of_items(
         item, passage = next(iter(cells))
         item_id, subtopic = item_ids[item]
         keys = tuple(from_json(same.answers))
-        yield Due(
+        yield PendingCells(
             query_text,
             same.item,
             keys,
@@ -372,7 +372,7 @@ def _due_of_items(
             None if exam.each_cell else graded.get(same),
             answer_keys[same.answers],
             _before(cells.values()),
-            DueIds(query_id, item_id, passage_ids[passage], subtopic),
+            PendingIds(query_id, item_id, passage_ids[passage], subtopic),
         )
 
 
@@ -431,7 +431,7 @@ def _known(
 
 def _answers_due(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
-) -> Iterator[Due]:
+) -> Iterator[PendingCells]:
     """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
@@ -465,7 +465,7 @@ def _answers_due(
             waiting.setdefault((item, keys, key, reply), {})[cell] = state
     query_id, query_text = _query(connection, query)
     for (item, keys, key, reply), cells in waiting.items():
-        yield Due(
+        yield PendingCells(
             query_text,
             item,
             tuple(from_json(keys)),
@@ -473,11 +473,11 @@ def _answers_due(
             tuple(cells),
             answer_key=key,
             before=_before(cells.values()),
-            ids=DueIds(query_id, *ids[next(iter(cells))]),
+            ids=PendingIds(query_id, *ids[next(iter(cells))]),
         )
 
 
-def copy_grade(connection: sqlite3.Connection, grader: int, due: Due) -> None:
+def copy_grade(connection: sqlite3.Connection, grader: int, due: PendingCells) -> None:
     """Give what is due the grade of its twin: that of the same texts elsewhere."""
     connection.executemany(
         "INSERT OR REPLACE INTO grade SELECT grader, ?, ?, answer_key, state, rating, reply, rule, "

@@ -35,7 +35,7 @@ class GeneratedBy(NamedTuple):
     settings: str
 
 
-class Replied(NamedTuple):
+class StoredReply(NamedTuple):
     """What became of one request: `reason` is how the reply was read, or why it was not."""
 
     state: str
@@ -45,7 +45,7 @@ class Replied(NamedTuple):
     at: str
 
 
-class Near(NamedTuple):
+class StoredDuplicate(NamedTuple):
     """An item that a model made although the query has one like it: dropped, or kept and marked.
 
     `differs` says what tells the two apart, and is empty where they are the same.
@@ -72,7 +72,9 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
     return [Subject(*row) for row in rows]
 
 
-def made_for(connection: sqlite3.Connection, bank: str, asked: GeneratedBy) -> set[tuple[int, int]]:
+def generated_keys(
+    connection: sqlite3.Connection, bank: str, asked: GeneratedBy
+) -> set[tuple[int, int]]:
     """The (query, subtopic) keys for which this model already made items by this prompt.
 
     A local model is the same where its content is, whatever its folder is called.
@@ -93,8 +95,8 @@ def put_generation(
     bank: str,
     subject: Subject,
     asked: GeneratedBy,
-    replied: Replied,
-    near: Iterable[Near] = (),
+    replied: StoredReply,
+    near: Iterable[StoredDuplicate] = (),
 ) -> None:
     """Record what became of one request, and which of its items are like others."""
     made = connection.execute(
@@ -111,7 +113,7 @@ def put_generation(
 
 def near_items(
     connection: sqlite3.Connection, bank: str, query_id: str | None = None
-) -> list[tuple[str, str, Near]]:
+) -> list[tuple[str, str, StoredDuplicate]]:
     """(query id, subtopic id, item) of every item that was dropped or marked, in order."""
     rows = connection.execute(
         "SELECT q.query_id, coalesce(f.subtopic_id, ''), l.text, l.dropped, l.differs, l.like_id, "
@@ -121,7 +123,7 @@ def near_items(
         {"bank": bank, "query_id": query_id},
     )
     return [
-        (query, subtopic, Near(text, bool(dropped), *rest))
+        (query, subtopic, StoredDuplicate(text, bool(dropped), *rest))
         for query, subtopic, text, dropped, *rest in rows
     ]
 

@@ -7,15 +7,15 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
-from exampp.records.choosing import distinct
-from exampp.records.grading import CONTENT, RatingScale
-from exampp.records.readings import WITHOUT_EXAMPLE, AskedOtherwise, RuleCount
+from exampp.records.graders import CONTENT_SETTING, RatingScale, with_distinct_names
+from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
+from exampp.sanitize import sanitize, sanitize_value
 from exampp.store.interning import from_json, insert, to_json
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
@@ -72,7 +72,7 @@ def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> St
     if "prompt_info" in identity.settings and identity.prompt.endswith(_WORDING):
         keys.append(replace(identity, prompt=identity.prompt.removesuffix(_WORDING)).key)
     exact = next((one for key in keys for one in _stored(connection, "key = ?", key)), None)
-    content = identity.by_content.settings.get(CONTENT)
+    content = identity.by_content.settings.get(CONTENT_SETTING)
     if exact is not None or content is None:
         return exact
     same = [
@@ -192,7 +192,7 @@ def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
     Those that one import brings are sorted by name, whatever the order of its lines.
     """
     found = _stored(connection, "true")
-    named = distinct(one.identity for one in found)
+    named = with_distinct_names(one.identity for one in found)
     stored = [StoredGrader(one.key, who) for one, who in zip(found, named, strict=True)]
     ran = {grader for (grader,) in connection.execute("SELECT DISTINCT grader FROM run")}
     runs = accumulate(one.key in ran for one in stored)
@@ -219,8 +219,8 @@ def grade_row(
     grader: int, item_version: int, passage_version: int, grade: Grade, answer_key: int = NO_KEY
 ) -> GradeRow:
     """A grade as a row of the table, of valid text; `replaced` in its detail counts the rest."""
-    reply, replaced = (None, 0) if grade.reply is None else fit_text(grade.reply)
-    detail, more = fit_value(grade.detail) if grade.detail else (grade.detail, 0)
+    reply, replaced = (None, 0) if grade.reply is None else sanitize(grade.reply)
+    detail, more = sanitize_value(grade.detail) if grade.detail else (grade.detail, 0)
     if replaced + more:
         detail = {**(detail or {}), "replaced": replaced + more}
     return (
@@ -254,7 +254,7 @@ def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None
     )
 
 
-class KeptReply(NamedTuple):
+class ReplyToRead(NamedTuple):
     """A raw reply with what is needed to read it again."""
 
     item_version: int
@@ -289,9 +289,9 @@ AND EXISTS (SELECT 1 FROM grade g WHERE g.grader = :grader AND g.item_version = 
 """
 
 
-def kept_replies(
+def replies_to_read(
     connection: sqlite3.Connection, grader: int, *, stale: bool = False
-) -> Iterator[KeptReply]:
+) -> Iterator[ReplyToRead]:
     """All replies of a grader that were kept, item by item; grades may be rewritten meanwhile.
 
     Of a cell the one with today's answer key, or any. `stale` gives only those of cells of which no
@@ -306,7 +306,7 @@ def kept_replies(
     for (item_version,) in items.fetchall():
         names = {"grader": grader, "version": item_version, "stale": stale}
         for row in connection.execute(_KEPT, names).fetchall():
-            one = KeptReply._make(row[:-1])
+            one = ReplyToRead._make(row[:-1])
             yield one._replace(
                 keys=tuple(from_json(row[4])), state=State(row[7]), detail=from_json(row[-2])
             )
@@ -377,12 +377,12 @@ AND (:items IS NULL OR i.item IN (SELECT value FROM json_each(:items)))
 """
 
 
-def asked_otherwise(
+def prompt_deviations(
     connection: sqlite3.Connection,
     grader: int,
     bank: str | None = None,
     items: Sequence[int] | None = None,
-) -> AskedOtherwise:
+) -> PromptDeviations:
     """What the cells of a grader say of how they were asked; those of `bank` where one is given.
 
     Where `items` are given (by key) only theirs are read.
@@ -395,7 +395,7 @@ def asked_otherwise(
     )
     (passages,) = connection.execute(cut, values).fetchone()
     rows = connection.execute(without, values).fetchall()
-    return AskedOtherwise(passages, tuple((tuple(from_json(names)), n) for names, n in rows))
+    return PromptDeviations(passages, tuple((tuple(from_json(names)), n) for names, n in rows))
 
 
 SheetRow = tuple[int, int, int, Sequence[int], Any]
@@ -492,3 +492,68 @@ def _reply(
         (grader, item, *same),
     ).fetchone()
     return None if row is None or row[0] is None else str(row[0])
+
+
+_ITEMS = """
+SELECT i.item, i.item_id, q.query_id, i.version, i.answer_key
+FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
+WHERE b.name = :bank AND i.kind = :kind AND i.active
+ORDER BY i.item
+"""
+_RATED = f"""
+SELECT g.passage_version, g.answer_key, g.grader, g.state, g.rating
+FROM item i
+JOIN grade g ON g.item_version = i.version AND {IN_FORCE}
+JOIN passage_version v ON v.version = g.passage_version
+JOIN passage p ON p.passage = v.passage AND p.version = v.version
+WHERE i.item = :item AND g.grader IN (SELECT value FROM json_each(:graders))
+ORDER BY g.passage_version
+"""
+_SPREAD = f"""
+SELECT count(*), total(json_extract(g.detail, '$.spread') = 0),
+    total(json_extract(g.detail, '$.spread'))
+FROM item i JOIN bank b USING (bank)
+JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
+JOIN passage p ON p.version = g.passage_version
+WHERE b.name IN (SELECT value FROM json_each(:banks)) AND i.active AND g.state = 0
+"""
+
+
+class RatedCell(NamedTuple):
+    """A cell of today's texts with the ratings that graders gave it, by their keys.
+
+    `answer_key` is the key that the grades were made from, 0 where none played a part.
+    """
+
+    query_id: str
+    item_id: str
+    item_version: int
+    passage_version: int
+    answer_key: int
+    ratings: dict[int, int]
+
+
+def rated_cells(
+    connection: sqlite3.Connection, graders: Sequence[int], kind: str, bank: str
+) -> Iterator[RatedCell]:
+    """Every cell that one of the graders tried, item by item; grades may be written meanwhile."""
+    keys = json.dumps(list(graders))
+    items = connection.execute(_ITEMS, {"kind": kind, "bank": bank}).fetchall()
+    for item, item_id, query_id, version, today in items:
+        rows = connection.execute(_RATED, {"item": item, "graders": keys}).fetchall()
+        for passage_version, some in groupby(rows, key=itemgetter(0)):
+            cell = list(some)
+            key = today if any(row[1] for row in cell) else 0
+            ratings = {row[2]: int(row[4]) for row in cell if row[3] == State.GRADED}
+            yield RatedCell(query_id, item_id, version, passage_version, key, ratings)
+
+
+def spread_of(
+    connection: sqlite3.Connection, grader: int, banks: Sequence[str]
+) -> tuple[int, int, float]:
+    """(cells that a vote graded, those in which all agree, the mean range of the ratings)."""
+    row = connection.execute(
+        _SPREAD, {"grader": grader, "banks": json.dumps(list(banks))}
+    ).fetchone()
+    cells, unanimous, total = row
+    return int(cells), int(unanimous), total / cells if cells else 0.0

@@ -8,17 +8,140 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.outside import check_id, kept
-from exampp.records import Judgment, Passage, Query, RankedPassage, Subtopic
+from exampp.records import Judgment, Passage, Query, RankedPassage, Subtopic, check_system_names
 from exampp.records.ids import text_hash
+from exampp.records.inputs import SystemCount
+from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
-from exampp.store.import_says import begin_saying, end_saying, say
 from exampp.store.interning import batches, from_json, intern, to_json
+
+# What the files of one import say of the same thing: none of them may contradict another.
+#
+# Otherwise the one that happens to be taken later would win, and nobody be told. Within a file
+# its reader knows what may be repeated; of passages and rankings see `store.inputs`.
+
+
+_LONGEST = 80
+_SAY = """
+INSERT INTO said SELECT ?, ?, ?, NULL, file FROM saying WHERE true
+ON CONFLICT DO UPDATE SET other = excluded.value
+WHERE value <> excluded.value AND file <> excluded.file
+"""
+
+
+def begin_saying(connection: sqlite3.Connection) -> None:
+    """Make the scratch tables of one import, which end with its transaction or `end_saying`."""
+    connection.execute(
+        "CREATE TEMP TABLE said (thing TEXT, key TEXT, value TEXT, other TEXT, file INTEGER, "
+        "PRIMARY KEY (thing, key)) WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX temp.said_twice ON said (thing) WHERE other IS NOT NULL")
+    connection.execute("CREATE TEMP TABLE saying AS SELECT 0 AS file")
+
+
+def next_file(connection: sqlite3.Connection) -> None:
+    """What is said from now on, another file says."""
+    connection.execute("UPDATE saying SET file = file + 1")
+
+
+def end_saying(connection: sqlite3.Connection) -> int:
+    """Drop the scratch tables of an import; returns how often their rows were written."""
+    written = "SELECT (SELECT count(*) FROM said) + (SELECT file FROM saying)"
+    (count,) = connection.execute(written).fetchone()
+    for table in ("said", "saying"):
+        connection.execute(f"DROP TABLE temp.{table}")
+    return int(count)
+
+
+def note_statements(
+    connection: sqlite3.Connection,
+    thing: str,
+    said: Iterable[tuple[str, str]],
+    name: Callable[[str], str] = str,
+) -> None:
+    """Note what is said of things by their keys; `name` is what people know a key by.
+
+    Nothing is noted outside of an import. Raises InputError where another file of the import says
+    something else.
+    """
+    if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'said'").fetchone():
+        return
+    connection.executemany(_SAY, ((thing, key, value) for key, value in said))
+    twice = connection.execute(
+        "SELECT key, value, other FROM said WHERE thing = ? AND other IS NOT NULL LIMIT 1", (thing,)
+    ).fetchone()
+    if twice is not None:
+        key, value, other = twice
+        raise InputError(
+            f"{thing} {name(key)!r} is {_short(other)} here, and {_short(value)} in another file "
+            "of this import",
+            mend="Leave it out of one of them, or import them one after the other: then the later "
+            "one counts",
+        )
+
+
+def _short(value: str) -> str:
+    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
+
+
+_COUNTS = """
+SELECT s.name, count(r.query), coalesce(avg(r.passages), 0) FROM system s LEFT JOIN (
+    SELECT system, query, count(DISTINCT passage) AS passages FROM ranking GROUP BY system, query
+) r USING (system) GROUP BY s.system ORDER BY s.name
+"""
+
+
+def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
+    """Return all systems, sorted by name."""
+    return [SystemCount(*row) for row in connection.execute(_COUNTS).fetchall()]
+
+
+def put_systems(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+    """The key of each system, made where there was none; InputError for what is no name of one."""
+    wanted = dict.fromkeys(names)
+    check_system_names(wanted)
+    return intern(connection, "system", "name", wanted)
+
+
+def rename_system(connection: sqlite3.Connection, old: str, new: str) -> None:
+    """Give a system another name, in the caller's transaction.
+
+    Raises InputError where there is no such system, one of the new name, or that is no name.
+    """
+    known = _known(connection, [old])
+    check_system_names([new])
+    check_id(new)
+    if new != old and connection.execute("SELECT 1 FROM system WHERE name = ?", (new,)).fetchone():
+        raise InputError(f"there is a system {new!r} already", mend="Choose another name")
+    connection.execute("UPDATE system SET name = ? WHERE system = ?", (new, known[old]))
+
+
+def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
+    """Remove systems with all their rankings, in the caller's transaction; returns how many lines.
+
+    Passages, their texts and grades stay. Raises InputError for a system that there is not.
+    """
+    removed = 0
+    for system in _known(connection, names).values():
+        removed += connection.execute("DELETE FROM ranking WHERE system = ?", (system,)).rowcount
+        connection.execute("DELETE FROM system WHERE system = ?", (system,))
+    return removed
+
+
+def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
+    known = dict(connection.execute("SELECT name, system FROM system ORDER BY name").fetchall())
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no system {name!r}", mend=f"Known: {', '.join(known) or 'none'}"
+            )
+    return {name: known[name] for name in names}
+
 
 WHOLE_QUERY = 0
 """The subtopic of what concerns a query as a whole."""
@@ -28,10 +151,12 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
     """Add queries and subtopics; a text that is given replaces the one known."""
     for batch in batches(queries):
         known = intern(connection, "query", "query_id", [query.query_id for query in batch])
-        say(connection, "query", [(query.query_id, query.text) for query in batch if query.text])
+        note_statements(
+            connection, "query", [(query.query_id, query.text) for query in batch if query.text]
+        )
         connection.executemany(
             "UPDATE query SET text = :text WHERE query = :query AND text <> :text",
-            [{"query": known[q.query_id], "text": kept(q.text)} for q in batch if q.text],
+            [{"query": known[q.query_id], "text": sanitized(q.text)} for q in batch if q.text],
         )
         for query in batch:
             put_subtopics(connection, known[query.query_id], query.subtopics)
@@ -41,7 +166,7 @@ def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
     """The key of a query, made where it is new; it gets the text if it has none."""
     query = intern(connection, "query", "query_id", [query_id])[query_id]
     connection.execute(
-        "UPDATE query SET text = ? WHERE query = ? AND text = ''", (kept(text), query)
+        "UPDATE query SET text = ? WHERE query = ? AND text = ''", (sanitized(text), query)
     )
     return query
 
@@ -51,12 +176,15 @@ def put_subtopics(
 ) -> dict[str, int]:
     """Add subtopics of one query; returns the key of each of its subtopics by id."""
     texts = [(f"{query} {one.subtopic_id}", one.text) for one in subtopics if one.text]
-    say(connection, "subtopic", texts, lambda key: key.partition(" ")[2])
+    note_statements(connection, "subtopic", texts, lambda key: key.partition(" ")[2])
     connection.executemany(
         "INSERT INTO subtopic (query, subtopic_id, text) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET text = excluded.text "
         "WHERE excluded.text NOT IN ('', text)",
-        [(query, check_id(subtopic.subtopic_id), kept(subtopic.text)) for subtopic in subtopics],
+        [
+            (query, check_id(subtopic.subtopic_id), sanitized(subtopic.text))
+            for subtopic in subtopics
+        ],
     )
     rows = connection.execute(
         "SELECT subtopic_id, subtopic FROM subtopic WHERE query = ?", (query,)
@@ -74,7 +202,7 @@ def put_passages(
     versions: dict[str, tuple[int, int]] = {}
     for batch in batches(passages):
         known = intern(connection, "passage", "passage_id", [p.passage_id for p in batch])
-        texts = [(known[p.passage_id], kept(p.title), kept(p.text)) for p in batch]
+        texts = [(known[p.passage_id], sanitized(p.title), sanitized(p.text)) for p in batch]
         rows = [(key, title, text, text_hash(title, text)) for key, title, text in texts]
         connection.executemany(
             "INSERT INTO passage_version (passage, title, text, hash) VALUES (?, ?, ?, ?) "
@@ -179,7 +307,7 @@ def put_judgments(
     said = (
         (f"{query} {subtopic} {passage}", str(rel)) for query, subtopic, passage, rel, _ in rows
     )
-    say(connection, "judgment", said, partial(_judged, connection))
+    note_statements(connection, "judgment", said, partial(_judged, connection))
     connection.executemany(
         "INSERT INTO judgment (query, subtopic, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from exampp.outside import check_id
-from exampp.store.guarded import Damaged
+from exampp.sanitize import check_id
+from exampp.store.error_mapping import Damaged
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from exampp.records.merging import MergeConflict, MergeCount
+from exampp.records.changes import MergeConflict, MergeCount
 from exampp.store.bank import QUERY_BANK, Edit, put_query_items
 from exampp.store.checking import find_problems
 from exampp.store.connection import connect, snapshot
-from exampp.store.guarded import Damaged
+from exampp.store.error_mapping import Damaged
 from exampp.store.merging import MergeStep
 from exampp.store.merging_bank import merge_banks
 from exampp.store.merging_grades import merge_graders, merge_grades

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
-from exampp.records.merging import MergeConflict, MergeCount
+from exampp.records.changes import MergeConflict, MergeCount
 
 EMPTY, NULL = "''", "NULL"
 """SQL: what a column holds of which nothing is known."""

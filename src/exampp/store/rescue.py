@@ -14,7 +14,7 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.store.checksums import TABLE as CHECKSUMS
 from exampp.store.connection import connect, transaction
-from exampp.store.migrations import MIGRATIONS
+from exampp.store.schema import MIGRATIONS
 from exampp.store.tallies import TALLIES
 
 

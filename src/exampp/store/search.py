@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.records.found import FoundKind, FoundOfKind, FoundRecord
+from exampp.records.search import SearchHit, SearchKind, SearchPage
 from exampp.store.grades import IN_FORCE
 
 Key = tuple[int, int, int]
@@ -38,7 +38,7 @@ class _Searched(NamedTuple):
 
 
 _OF_BANK = "(:bank IS NULL OR b.name = :bank)"
-_KINDS: Mapping[FoundKind, _Searched] = {
+_KINDS: Mapping[SearchKind, _Searched] = {
     "queries": _Searched(
         "q.query_id, '', '', q.text, '', '', '' FROM query q WHERE TRUE",
         ("q.text", "q.query_id"),
@@ -126,7 +126,7 @@ SELECT m.passage, q.query_id FROM (
 
 def search(
     connection: sqlite3.Connection,
-    kind: FoundKind,
+    kind: SearchKind,
     words: Sequence[str],
     *,
     grader: str | None = None,
@@ -134,7 +134,7 @@ def search(
     most: int = 20,
     after: str = "",
     until: float = float("inf"),
-) -> FoundOfKind:
+) -> SearchPage:
     """The first `most` records of a kind that hold all words, whatever their case, from `after` on.
 
     Replies are those of one grader (its key), items of one `bank`, where these are given. At the
@@ -144,7 +144,7 @@ def search(
     searched, key = _KINDS[kind], _key(after)
     last = connection.execute(searched.last).fetchone()[0] or 0
     start = at = key[0]
-    found: list[FoundRecord] = []
+    found: list[SearchHit] = []
     sql = _sql(searched, words)
     given = {"grader": grader, "bank": bank, **_patterns(words)}
     while at <= last and len(found) <= most and words:
@@ -169,7 +169,7 @@ def search(
     if kind == "passages":
         found = _with_queries(connection, found)
     looked = 1.0 if more or ended else (at - start) / max(1, last - start + 1)
-    return FoundOfKind(kind, tuple(found), place, looked)
+    return SearchPage(kind, tuple(found), place, looked)
 
 
 def _sql(searched: _Searched, words: Sequence[str]) -> str:
@@ -216,16 +216,14 @@ def _plain(word: str) -> str:
     return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _record(kind: FoundKind, row: tuple[object, ...]) -> FoundRecord:
+def _record(kind: SearchKind, row: tuple[object, ...]) -> SearchHit:
     *key, query_id, item_id, passage_id, text, about, said_by, note = row
     queries = (str(query_id),) if query_id else ()
     texts = (str(item_id), str(passage_id), str(text or ""), str(about), str(said_by), str(note))
-    return FoundRecord(kind, queries, *texts, place=".".join(map(str, key)))
+    return SearchHit(kind, queries, *texts, place=".".join(map(str, key)))
 
 
-def _with_queries(
-    connection: sqlite3.Connection, found: Sequence[FoundRecord]
-) -> list[FoundRecord]:
+def _with_queries(connection: sqlite3.Connection, found: Sequence[SearchHit]) -> list[SearchHit]:
     """Passages with the ids of their queries."""
     if not found:
         return []

@@ -22,14 +22,14 @@ from contextlib import contextmanager, suppress
 from math import inf
 
 from exampp.errors import Unfinished
-from exampp.records.readings import AskedOtherwise, RuleCount
-from exampp.store.cells import DEPTH, MEMBERS, GradingScope, count_due
+from exampp.records.readings import PromptDeviations, RuleCount
+from exampp.store.cells import DEPTH, MEMBERS, GradingScope, count_pending
 from exampp.store.connection import transaction
 from exampp.store.grades import (
     IN_FORCE,
     WITHOUT_KEY,
-    asked_otherwise,
     most_frequent,
+    prompt_deviations,
     with_examples,
 )
 from exampp.store.inputs import counts
@@ -110,7 +110,7 @@ FROM counted GROUP BY 1, 2, 3, 4, 5, 6, 7
 
 
 @contextmanager
-def tallied(
+def with_tallies(
     connection: sqlite3.Connection, depth: int = DEPTH, *, keep: bool = True
 ) -> Iterator[None]:
     """The collection at one moment, with all its tallies, of pools down to a depth.
@@ -130,7 +130,7 @@ def tallied(
         connection.execute("ROLLBACK")
 
 
-def kept_tallies(connection: sqlite3.Connection) -> int:
+def count_tallies(connection: sqlite3.Connection) -> int:
     """How many rows of tallies the file keeps."""
     rows = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TALLIES)
     return sum(count for (count,) in rows)
@@ -142,7 +142,7 @@ def tallied_contents(connection: sqlite3.Connection) -> Mapping[str, int]:
         "rankings": "SELECT coalesce(sum(rankings), 0) FROM pool_tally",
         "grades": "SELECT coalesce(sum(graded), 0) FROM cell_tally",
     }
-    with tallied(connection):
+    with with_tallies(connection):
         known = {name: connection.execute(sql).fetchone()[0] for name, sql in found.items()}
         return counts(connection, known)
 
@@ -164,10 +164,10 @@ def tallied_rules(connection: sqlite3.Connection, grader: int, bank: str) -> tup
     return with_examples(connection, grader, cells, first)
 
 
-def tallied_due(connection: sqlite3.Connection, grader: int, exam: GradingScope) -> int:
+def tallied_pending(connection: sqlite3.Connection, grader: int, exam: GradingScope) -> int:
     """What `store.cells.count_due` says of a whole exam to the depth of the tallies."""
     if exam.answers_of is not None:
-        return count_due(connection, grader, exam)
+        return count_pending(connection, grader, exam)
     row = connection.execute(
         f"{_ASKED} SELECT "
         "coalesce((SELECT sum(passages) FROM asked JOIN pool_tally USING (query)), 0) - "
@@ -210,14 +210,14 @@ def tallied_reasons(connection: sqlite3.Connection, grader: int) -> list[tuple[s
     )
 
 
-def tallied_otherwise(connection: sqlite3.Connection, grader: int, bank: str) -> AskedOtherwise:
+def tallied_otherwise(connection: sqlite3.Connection, grader: int, bank: str) -> PromptDeviations:
     """What `store.grades.asked_otherwise` says of a bank: it reads only items of such cells."""
     rows = connection.execute(
         "SELECT DISTINCT i.item FROM item i JOIN bank b USING (bank) CROSS JOIN cell_tally t "
         "ON t.item_version = i.version AND t.grader = ? WHERE b.name = ? AND t.otherwise > 0",
         (grader, bank),
     ).fetchall()
-    return asked_otherwise(connection, grader, bank, [item for (item,) in rows])
+    return prompt_deviations(connection, grader, bank, [item for (item,) in rows])
 
 
 def _keep(connection: sqlite3.Connection, depth: int) -> None:

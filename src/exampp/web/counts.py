@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
-from exampp.grade.status import GraderStatus
-from exampp.records.topics import relevant_from
+from exampp.grading.status import GraderStatus
+from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import Criteria
 from exampp.web.oversight import MissingAndSpurious
 
@@ -39,7 +39,7 @@ class CollectionCounts:
         """Count."""
         began, choice = time.time(), snapshot.choice
         grades = choice.of(collection)
-        relevant = relevant_from(None, collection.highest_judgment)
+        relevant = relevance_threshold(None, collection.highest_judgment)
         lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
         return cls(
             collection.grader_statuses(),

@@ -15,12 +15,12 @@ from typing import NamedTuple, cast
 
 from exampp.collection import Collection
 from exampp.errors import ExamError, InputError
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
-from exampp.records.choosing import choose_grader
-from exampp.review.assigning import DEFAULT_SHARE
+from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.records.graders import choose_grader
+from exampp.review.queue import DEFAULT_SHARE
 from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
-from exampp.web.guidelines import read_guidelines
+from exampp.web.rendering import read_guidelines
 from exampp.web.snapshot import CLOSING_SECONDS, Choice, Snapshot, decided_cells
 
 _LOG = logging.getLogger("exampp.web")
@@ -35,7 +35,7 @@ REMEMBERED_SECONDS = 600.0
 """How long a choice nobody looks at is kept up to date."""
 
 
-class SittingStart(NamedTuple):
+class SessionStart(NamedTuple):
     """When a person sat down to decide: the goal in cells, and the newest decision by then."""
 
     goal: int
@@ -76,7 +76,7 @@ class LiveCollection:
         self.blind = blind
         self.shared = shared
         self.guidelines = None if guidelines is None else read_guidelines(guidelines)
-        self.sittings: dict[str, SittingStart] = {}
+        self.sittings: dict[str, SessionStart] = {}
         self.baskets: dict[tuple[str, str], Basket] = {}
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank

@@ -10,7 +10,7 @@ from exampp.decisions import CollectionGrades
 from exampp.review.evidence import Criteria, no_others
 from exampp.review.lists import (
     MissingEntry,
-    Sight,
+    QueryView,
     SpuriousEntry,
     missing,
     spurious,
@@ -45,7 +45,7 @@ class MissingAndSpurious:
         bases = Counter[str]()
         ungraded = 0
         for dossier in grades.brief_dossiers(query_ids):
-            sight = Sight(dossier, criteria)
+            sight = QueryView(dossier, criteria)
             lacking += missing(sight)
             vain += spurious(sight)
             bases[sight.evidence.by] += 1

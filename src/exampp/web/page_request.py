@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, ParamSpec, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
@@ -21,6 +24,64 @@ from exampp.web.snapshot import Choice, Snapshot
 
 if TYPE_CHECKING:
     from exampp.web.counts import CollectionCounts
+
+
+# Whose turn it is: pages are computed a few at a time, and a decision waits for none of them.
+#
+# Python computes one page at any moment: more threads would only take the turn from each other,
+# tens of times while a decision is kept.
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+PAGES = 4
+"""So many pages are computed at once."""
+DECISIONS = CapacityLimiter(8)
+"""Decisions beside them."""
+EXPORTS = CapacityLimiter(1)
+"""Files, which take seconds and must not take the turns of pages."""
+
+
+@asynccontextmanager
+async def turns(_app: object) -> AsyncIterator[None]:
+    """The life of an application whose pages take turns."""
+    to_thread.current_default_thread_limiter().total_tokens = PAGES
+    yield
+
+
+def among(lane: CapacityLimiter) -> Callable[[Callable[P, R]], Callable[P, Awaitable[R]]]:
+    """A page that takes turns with those of its lane alone."""
+
+    def beside(page: Callable[P, R]) -> Callable[P, Awaitable[R]]:
+        @wraps(page)
+        async def called(*arguments: P.args, **named: P.kwargs) -> R:
+            return await to_thread.run_sync(lambda: page(*arguments, **named), limiter=lane)
+
+        return called
+
+    return beside
+
+
+T = TypeVar("T")
+
+
+class PageOfEntries(NamedTuple, Generic[T]):
+    """One page of something long; `first` is the place of its first entry, from 0."""
+
+    entries: Sequence[T]
+    total: int
+    page: int
+    pages: int
+    first: int
+
+
+def sheet(entries: Sequence[T], page: int, size: int) -> PageOfEntries[T]:
+    """The page, from 1, of `size` entries; the nearest one where there is none such."""
+    pages = max(1, -(-len(entries) // size))
+    page = min(max(1, page), pages)
+    first = (page - 1) * size
+    return PageOfEntries(entries[first : first + size], len(entries), page, pages, first)
+
 
 LARGEST = (1 << 63) - 1
 """The largest key of a store."""
@@ -215,5 +276,5 @@ async def _visit(request: Request) -> PageRequest:
     return visit_of(request)
 
 
-Visiting = Annotated[PageRequest, Depends(_visit)]
+CurrentRequest = Annotated[PageRequest, Depends(_visit)]
 """What every page takes: `def page(visit: Visiting) -> Response`."""

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from exampp.report.table import UNDEFINED
+from exampp.errors import InputError
+from exampp.results.plots.figure import FORMATS, Figure
+from exampp.results.view import UNDEFINED
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
 
 HERE = Path(__file__).parent
 SHADES = 6
@@ -187,3 +195,82 @@ def render(template: str, **context: object) -> str:
 def failure(status: int) -> str:
     """The name of an HTTP status."""
     return HTTPStatus(status).phrase
+
+
+Theme = Literal["light", "dark"]
+TYPES = {
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+}
+"""The types of files that a figure can be had as, by ending."""
+_one_at_a_time = threading.Lock()
+
+
+def draw(figure: Figure, kind: str, theme: Theme) -> bytes:
+    """The figure as a file of one of the `TYPES`."""
+    with _one_at_a_time:
+        return FORMATS[f".{kind}"](figure, theme)
+
+
+LONGEST = 1 << 18
+"""Bytes of guidelines that are taken at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guidelines:
+    """A file of guidelines; it is read anew whenever it is shown."""
+
+    path: Path
+
+    def html(self, below: int = 1) -> Markup:
+        """The text as it is now, with headings `below` those of that level.
+
+        Markup in it is text, and nothing is loaded from elsewhere.
+        """
+        try:
+            text = self.path.read_bytes()[:LONGEST].decode("utf-8", "replace")
+        except OSError as error:
+            text = f"The guidelines cannot be read: {error.strerror}."
+        return Markup(_rendered(visible(text), below))
+
+
+def read_guidelines(path: str | Path) -> Guidelines:
+    """The guidelines of a file. InputError where it cannot be read, is no text, or is too long."""
+    where = Path(path)
+    try:
+        text = where.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{where} cannot be read: {error.strerror}", field="--guidelines"
+        ) from None
+    if len(text) > LONGEST:
+        raise InputError(
+            f"{where} is longer than {LONGEST:,} bytes", field="--guidelines", mend="Shorten it"
+        )
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{where} is no text in UTF-8", field="--guidelines", mend="Give a Markdown file"
+        ) from None
+    return Guidelines(where)
+
+
+def _rendered(text: str, below: int) -> str:
+    reader = _reader()
+    tokens = reader.parse(text)
+    for token in tokens:
+        if token.type.startswith("heading_"):
+            token.tag = f"h{min(6, int(token.tag[1:]) + below)}"
+    return str(reader.renderer.render(tokens, reader.options, {}))
+
+
+@cache
+def _reader() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")

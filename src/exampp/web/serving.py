@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.review.assigning import DEFAULT_SHARE
+from exampp.review.queue import DEFAULT_SHARE
 from exampp.web.access import Access, is_address, is_loopback, names_of
 
 if TYPE_CHECKING:

@@ -10,27 +10,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from exampp.collection import Collection
 from exampp.decisions import CollectionGrades
-from exampp.evaluate.board import Leaderboard
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.measures.board import Leaderboard
+from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
-from exampp.records.choosing import label
-from exampp.records.decisions import Disputed, effective
+from exampp.records.decisions import Dispute, effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
-from exampp.records.topics import relevant_from
-from exampp.web.kept import Kept
+from exampp.records.graders import grader_label
+from exampp.records.inputs import relevance_threshold
 from exampp.web.oversight import MissingAndSpurious
+from exampp.web.page_cache import PageCache
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.grader_bias import GraderBias
-    from exampp.analysis.item_list import ItemList
-    from exampp.analysis.items import ItemAnalysis
+    from exampp.analysis.items import ItemAnalysis, ItemList
     from exampp.analysis.significance import Significance
-    from exampp.records.bank import BankTexts
-    from exampp.review.disputing import WeighedDispute
+    from exampp.records.items import BankTexts
     from exampp.review.evidence import Criteria
     from exampp.review.impact import Baseline
-    from exampp.review.queue import Candidate, CellName, CoverMeans
+    from exampp.review.queue import Candidate, CellName, CoverMeans, WeighedDispute
 
 CLOSING_SECONDS = 5.0
 """How long closing waits for what is being computed."""
@@ -54,7 +52,11 @@ class Choice(NamedTuple):
     @property
     def label(self) -> str:
         """It as a list of several shows it."""
-        return f"{label(self.grader)}, bank {self.bank}" if self.bank else label(self.grader)
+        return (
+            f"{grader_label(self.grader)}, bank {self.bank}"
+            if self.bank
+            else grader_label(self.grader)
+        )
 
     @property
     def grades_items(self) -> bool:
@@ -84,7 +86,7 @@ class Snapshot:
     decided: frozenset[tuple[str, str, str]]
     made_at: float
     read_at: float = 0.0
-    kept: Kept = field(default_factory=Kept, compare=False)
+    kept: PageCache = field(default_factory=PageCache, compare=False)
     _effects: dict[CellName, Candidate | None] = field(default_factory=dict, compare=False)
 
     @cached_property
@@ -156,7 +158,7 @@ class Snapshot:
         return self.kept.soon(("items", bank), lambda: self._items(bank), patience)
 
     def _items(self, bank: str) -> ItemList:
-        from exampp.analysis.item_list import item_list
+        from exampp.analysis.items import item_list
 
         with Collection(self.path) as collection:
             texts = collection.bank(bank).texts()
@@ -175,10 +177,10 @@ class Snapshot:
 
     def _item_analysis(self) -> ItemAnalysis:
         from exampp.analysis.items import ItemSettings, analyze
-        from exampp.evaluate.item_scores import item_scores
+        from exampp.measures.item_scores import item_scores
 
         with Collection(self.path) as collection:
-            least = relevant_from(None, collection.highest_judgment)
+            least = relevance_threshold(None, collection.highest_judgment)
         scores = item_scores(self.gradebook, self.min_rating, K)
         return analyze(self.gradebook, scores, "", ItemSettings(least), texts=self.bank_texts())
 
@@ -225,9 +227,9 @@ class Snapshot:
         """The queue by cell."""
         return {one.cell: one for one in self.queue}
 
-    def disputes(self, found: Sequence[Disputed]) -> list[WeighedDispute]:
+    def disputes(self, found: Sequence[Dispute]) -> list[WeighedDispute]:
         """Disputes, what weighs most first."""
-        from exampp.review.disputing import weighed
+        from exampp.review.queue import weighed
 
         self._weigh(one.cell for one in found)
         known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
@@ -269,5 +271,5 @@ def decided_cells(collection: Collection, choice: Choice) -> frozenset[tuple[str
     return frozenset(
         (one.query_id, one.item_id, one.passage_id)
         for one in choice.of(collection).judged()
-        if effective(one.decisions) is not None
+        if effective_decision(one.decisions) is not None
     )

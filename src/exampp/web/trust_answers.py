@@ -10,7 +10,7 @@ from exampp.errors import InputError
 from exampp.web.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from exampp.analysis.trust import TrustAnswer
+    from exampp.analysis.verdict import TrustAnswer
 
 MEASURE_OF_PEOPLE = "P@20"
 """What is corrected where nobody drew a sample for another measure."""
@@ -36,7 +36,7 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
 
 
 def _found(snapshot: Snapshot, key: str) -> TrustAnswer:
-    from exampp.analysis.trust import not_green, not_yet
+    from exampp.analysis.verdict import not_green, not_yet
 
     try:
         found = QUESTIONS[key].find(snapshot)
@@ -56,14 +56,14 @@ def _battery(snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _items(snapshot: Snapshot) -> TrustAnswer:
-    from exampp.analysis.trust import about_items
+    from exampp.analysis.verdict import about_items
 
     return about_items(snapshot.item_analysis())
 
 
 def _reliability(snapshot: Snapshot) -> TrustAnswer:
     from exampp.analysis.reliability import reliability, scored_column
-    from exampp.analysis.trust import about_reliability
+    from exampp.analysis.verdict import about_reliability
 
     column = scored_column(snapshot.gradebook, snapshot.board, texts=snapshot.bank_texts())
     return about_reliability(reliability(column))
@@ -71,15 +71,15 @@ def _reliability(snapshot: Snapshot) -> TrustAnswer:
 
 def _sensitivity(snapshot: Snapshot) -> TrustAnswer:
     from exampp.analysis.sensitivity import Evaluated, sensitivity
-    from exampp.analysis.trust import about_sensitivity
+    from exampp.analysis.verdict import about_sensitivity
 
     name = snapshot.choice.grader.name
     return about_sensitivity(sensitivity([Evaluated(name, snapshot.gradebook)]))
 
 
 def _attacks(snapshot: Snapshot) -> TrustAnswer:
-    from exampp.analysis.attacks.gaming import GamingSettings, find_gaming
-    from exampp.analysis.trust import about_attacks
+    from exampp.analysis.attacks.result import GamingSettings, find_gaming
+    from exampp.analysis.verdict import about_attacks
 
     with Collection(snapshot.path) as collection:
         makers = collection.bank_makers(snapshot.gradebook)
@@ -95,13 +95,13 @@ def _attacks(snapshot: Snapshot) -> TrustAnswer:
 
 
 def _bias(snapshot: Snapshot) -> TrustAnswer:
-    from exampp.analysis.trust import about_bias
+    from exampp.analysis.verdict import about_bias
 
     return about_bias(snapshot.bias)
 
 
 def _corrected(snapshot: Snapshot) -> TrustAnswer:
-    from exampp.analysis.trust import about_corrected
+    from exampp.analysis.verdict import about_corrected
 
     with Collection(snapshot.path) as collection:
         grades = snapshot.choice.of(collection)
@@ -114,7 +114,7 @@ def _corrected(snapshot: Snapshot) -> TrustAnswer:
 
 def _calibration(snapshot: Snapshot) -> TrustAnswer:
     from exampp.analysis.calibration import calibrate
-    from exampp.analysis.trust import about_calibration
+    from exampp.analysis.verdict import about_calibration
 
     return about_calibration(calibrate([snapshot.gradebook], snapshot.path.name))
 

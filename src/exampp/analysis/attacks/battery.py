@@ -20,25 +20,28 @@ from typing import NamedTuple
 
 import msgspec
 
-from exampp.analysis.attacks.attacks import (
+from exampp.analysis.attacks.families import (
     ATTACKS,
     BY_NAME,
     LACKING,
     NUMBERS,
     Attack,
+    AttackedQuery,
     Harm,
+    Material,
     Onto,
+    SourcePassage,
+    prn,
 )
-from exampp.analysis.attacks.material import AttackedQuery, Material, SourcePassage, prn
 from exampp.errors import InputError
 from exampp.formats import queries
 from exampp.formats.output import writing
-from exampp.outside import check_whole
 from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
-from exampp.report.result import Result
-from exampp.report.table import Column, Table
+from exampp.results.result import Result, Table
+from exampp.results.view import Column
+from exampp.sanitize import check_integer
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import edit_by
 from exampp.store.battery import (
@@ -81,8 +84,8 @@ class BatterySettings:
     rating: int = 5
 
     def __post_init__(self) -> None:
-        check_whole("targets", self.targets, 1)
-        check_whole("the seed", self.seed, 0)
+        check_integer("targets", self.targets, 1)
+        check_integer("the seed", self.seed, 0)
         for name in self.attacks:
             if name not in NUMBERS:
                 raise InputError(

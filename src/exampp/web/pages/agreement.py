@@ -10,13 +10,17 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
-from exampp.records.decisions import Decided
-from exampp.review.judging import EVERYBODY, ComparedCell, Judging, PersonComparison
-from exampp.store.dossier import CellTexts
-from exampp.web.cell_access import is_blind
-from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.pages.sittings import made as made_in_sitting
-from exampp.web.paging import sheet
+from exampp.records.decisions import CellDecision
+from exampp.review.assessor_agreement import (
+    EVERYBODY,
+    AssessorAgreement,
+    ComparedCell,
+    PersonComparison,
+)
+from exampp.store.read_model import CellTexts
+from exampp.web.cells import is_blind
+from exampp.web.page_request import CurrentRequest, PageRequest, sheet
+from exampp.web.pages.judging_sessions import made as made_in_sitting
 from exampp.web.rendering import SHADES, link
 
 router = APIRouter()
@@ -73,7 +77,7 @@ def compared(comparison: PersonComparison, scale: Sequence[int], **of: object) -
 
 
 def of_person(
-    found: Sequence[PersonComparison], judged: Judging, person: str, **of: object
+    found: Sequence[PersonComparison], judged: AssessorAgreement, person: str, **of: object
 ) -> Compared | None:
     """The comparison of one person, if there is any cell to compare."""
     mine = next((one for one in found if one.person == person and one.cells), None)
@@ -88,7 +92,9 @@ class OfSitting:
     blind: Compared | None
 
 
-def of_sitting(visit: PageRequest, collection: Collection, made: Sequence[Decided]) -> OfSitting:
+def of_sitting(
+    visit: PageRequest, collection: Collection, made: Sequence[CellDecision]
+) -> OfSitting:
     """How far what this person decided agrees with the grader."""
     cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in made)
     grades = visit.choice.of(collection)
@@ -100,7 +106,7 @@ def of_sitting(visit: PageRequest, collection: Collection, made: Sequence[Decide
 
 
 @router.get("/agreement")
-def agreement(visit: Visiting) -> HTMLResponse:
+def agreement(visit: CurrentRequest) -> HTMLResponse:
     """All comparisons."""
     with visit.open() as collection:
         grades = visit.choice.of(collection)
@@ -121,7 +127,7 @@ def agreement(visit: Visiting) -> HTMLResponse:
 
 @router.get(CELLS)
 def cells(
-    visit: Visiting,
+    visit: CurrentRequest,
     person: str = EVERYBODY,
     other: str | None = None,
     rating: int | None = None,

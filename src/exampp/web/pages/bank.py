@@ -15,18 +15,16 @@ import numpy as np
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
-from exampp.bank.changes import QueryEdits
-from exampp.bank.lint import WHY, Finding, lint
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
+from exampp.items.edits import QueryEdits
+from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import QueryGrades
-from exampp.review.impact import Impact
-from exampp.review.preview import EditPreview
-from exampp.store.bank_history import ItemState
-from exampp.web.cell_access import dossier
-from exampp.web.page_request import PageRequest, Visiting
+from exampp.records.gradebook import Dossier, QueryGrades
+from exampp.review.impact import EditPreview, Impact
+from exampp.store.bank import ItemState
+from exampp.web.cells import dossier
+from exampp.web.page_request import CurrentRequest, PageRequest
 from exampp.web.pages.bank_form import (
     Fields,
     FormLine,
@@ -55,7 +53,7 @@ BankForm = Annotated[Fields, Depends(_form)]
 
 
 @router.get("/bank")
-def bank(visit: Visiting, query: str | None = None, saved: int = 0) -> Response:
+def bank(visit: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
     """The bank of a query, to be edited; of none, the queries to choose from."""
     if query is None:
         return visit.go("/queries")
@@ -66,7 +64,7 @@ def bank(visit: Visiting, query: str | None = None, saved: int = 0) -> Response:
 
 
 @router.post("/impact")
-def impact(visit: Visiting, query: str, form: BankForm) -> HTMLResponse:
+def impact(visit: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
     """What saving the form would do, as a part of the page."""
     baseline, refused = visit.snapshot.baseline, ""
     result: Impact | None = None
@@ -90,7 +88,7 @@ def impact(visit: Visiting, query: str, form: BankForm) -> HTMLResponse:
         refused=refused,
         lines=lines,
         findings=_findings(found, lines),
-        why=WHY,
+        why=RULES,
         changes=count(lines),
         moves=MOVES,
         labels=LABELS,
@@ -117,7 +115,7 @@ def try_out(
 
 
 @router.post("/bank/edit")
-def edit(visit: Visiting, query: str, form: BankForm) -> Response:
+def edit(visit: CurrentRequest, query: str, form: BankForm) -> Response:
     """Save the form: all of it, or nothing where an edit is refused or clashes with another."""
     with visit.open() as collection:
         found = dossier(visit, collection, query)
@@ -210,7 +208,7 @@ def _page(
         subtopics=subtopics_of([line.state for line in lines if line.state]),
         covered=covered,
         findings=_findings(found, lines),
-        why=WHY,
+        why=RULES,
         saved=saved,
         trouble=trouble,
         reason=reason,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from exampp.bank.changes import Operation
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, real
-from exampp.store.bank_history import ItemState
+from exampp.items.edits import Operation
+from exampp.store.bank import ItemState
 
 _NUMBER = re.compile("[0-9]{1,18}")
 

@@ -15,12 +15,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
-from exampp.records.choosing import grade_command
+from exampp.records.graders import grade_command
 from exampp.review.impact import Impact
 from exampp.store.bank import MAIN_BANK
-from exampp.web.cell_access import dossier
+from exampp.web.cells import dossier
 from exampp.web.live_collection import Basket
-from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.page_request import CurrentRequest, PageRequest
 from exampp.web.pages.bank import (
     LABELS,
     MOVES,
@@ -57,7 +57,7 @@ def basket_of(visit: PageRequest) -> Basket:
 
 
 @router.post("/basket/put")
-def put(visit: Visiting, query: str, form: BankForm) -> RedirectResponse:
+def put(visit: CurrentRequest, query: str, form: BankForm) -> RedirectResponse:
     """Gather what was typed about items of a query; nothing is saved.
 
     Items that the form leaves as they are in the bank stay as they are in the basket, unless the
@@ -76,7 +76,7 @@ def put(visit: Visiting, query: str, form: BankForm) -> RedirectResponse:
 
 @router.post("/basket/drop")
 def drop(
-    visit: Visiting, query: Annotated[str, Form()], key: Annotated[str, Form()] = ""
+    visit: CurrentRequest, query: Annotated[str, Form()], key: Annotated[str, Form()] = ""
 ) -> RedirectResponse:
     """Leave out the edits of an item; key 0: the new items of the query."""
     held = basket_of(visit)
@@ -87,13 +87,13 @@ def drop(
 
 
 @router.get("/basket")
-def basket(visit: Visiting, saved: int = 0) -> HTMLResponse:
+def basket(visit: CurrentRequest, saved: int = 0) -> HTMLResponse:
     """What is gathered, and what saving all of it would do."""
     return _page(visit, saved=saved)
 
 
 @router.post("/basket/save")
-def save(visit: Visiting, reason: Annotated[str, Form()] = "") -> Response:
+def save(visit: CurrentRequest, reason: Annotated[str, Form()] = "") -> Response:
     """Save all of it, or nothing where an edit is refused or clashes with another."""
     held = basket_of(visit)
     with visit.open() as collection:

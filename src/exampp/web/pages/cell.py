@@ -7,11 +7,10 @@ from typing import NamedTuple
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from exampp.records.dossier import Dossier
-from exampp.web.cell_access import dossier, is_blind, seen
-from exampp.web.page_request import PageRequest, Visiting, is_own
-from exampp.web.pages.cells import cell_of, panel
-from exampp.web.pages.heat import Square, square
+from exampp.records.gradebook import Dossier
+from exampp.web.cells import cell_of, dossier, is_blind, panel, seen
+from exampp.web.page_request import CurrentRequest, PageRequest, is_own
+from exampp.web.pages.heat import HeatCell, square
 from exampp.web.rendering import link
 
 router = APIRouter()
@@ -25,12 +24,12 @@ class Beside(NamedTuple):
     number: int
     text: str
     link: str
-    square: Square
+    square: HeatCell
 
 
 @router.get("/cell")
 def cell(
-    visit: Visiting,
+    visit: CurrentRequest,
     query: str,
     passage: str,
     item: str | None = None,

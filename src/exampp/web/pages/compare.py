@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fastapi import APIRouter, Query, Response
 
-from exampp.analysis.compare_items import ORDER, BestPassage, CoveredBy, PairedItem, cell
-from exampp.analysis.compare_tables import total, verdict
+from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total, verdict
 from exampp.errors import InputError
-from exampp.evaluate.lacking import lacking
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import DecisionChoice, without_decisions
-from exampp.web.cell_access import dossier, is_blind
-from exampp.web.page_request import PageRequest, Visiting
+from exampp.measures.leaderboard import missing_prerequisite
+from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
+from exampp.web.cells import PassageExcerpt, around, dossier, is_blind, show
+from exampp.web.page_request import CurrentRequest, PageRequest, sheet
 from exampp.web.pages.standings import spreads
-from exampp.web.paging import sheet
-from exampp.web.passages import Shown, around, show
 from exampp.web.rendering import link, shade
 
 if TYPE_CHECKING:
-    from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.compare_records import QueryDifference
+    from exampp.analysis.compare import QueryDifference, SystemComparison
 
 router = APIRouter()
 PAGE = 15
@@ -47,13 +42,13 @@ class DifferenceBar(NamedTuple):
     address: str
 
 
-class Side(NamedTuple):
+class SystemBest(NamedTuple):
     """The best passage of one system for an item, as the page shows it."""
 
     system: str
     best: BestPassage | None
     level: int
-    shown: Shown | None
+    shown: PassageExcerpt | None
     judge: str
 
 
@@ -61,12 +56,12 @@ class ItemBeside(NamedTuple):
     """An item with both sides."""
 
     item: PairedItem
-    sides: tuple[Side, Side]
+    sides: tuple[SystemBest, SystemBest]
 
 
 @router.get("/compare")
 def compare(
-    visit: Visiting,
+    visit: CurrentRequest,
     a: str = "",
     b: str = "",
     s: Annotated[Sequence[str], Query()] = (),
@@ -96,7 +91,7 @@ def compare(
         "b": b or next(iter(systems), ""),
         "systems": systems,
         "asked": given,
-        "trouble": _trouble(s, systems, lacking(snapshot.gradebook)),
+        "trouble": _trouble(s, systems, missing_prerequisite(snapshot.gradebook)),
         "found": None,
     }
     if a and b and len(systems) > 1:
@@ -208,10 +203,10 @@ def _beside(
 
 def _side(
     read: Dossier, item: PairedItem, system: str, best: BestPassage | None, back: str
-) -> Side:
+) -> SystemBest:
     place = cell(read, item.item_id, best.passage_id) if best else None
     if best is None or place is None:
-        return Side(system, best, 0, None, "")
+        return SystemBest(system, best, 0, None, "")
     grader = read.grader
     text, quoted = read.texts[place[0]], bool(best.quote.source)
     shown = show(
@@ -221,7 +216,7 @@ def _side(
         extracts=grader.highest <= 1,
     )
     ids = {"query": read.query_id, "item": item.item_id, "passage": best.passage_id}
-    return Side(
+    return SystemBest(
         system,
         best,
         shade(best.rating, grader.lowest, grader.highest),

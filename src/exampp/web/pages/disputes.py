@@ -8,11 +8,9 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
-from exampp.review.disputing import WeighedDispute
-from exampp.web.cell_access import is_blind
-from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.pages.cells import CellPanel, panel
-from exampp.web.paging import sheet
+from exampp.review.queue import WeighedDispute
+from exampp.web.cells import CellPanel, is_blind, panel
+from exampp.web.page_request import CurrentRequest, PageRequest, sheet
 
 router = APIRouter()
 SHOWN = 10
@@ -20,7 +18,7 @@ SHOWN = 10
 
 
 @router.get("/disputes")
-def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLResponse:
+def disputes(visit: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
     """One page of the disputes: the passage, what each assessor said, and why."""
     with visit.open() as collection:
         found = visit.snapshot.disputes(

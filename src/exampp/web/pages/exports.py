@@ -13,11 +13,10 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
-from exampp.evaluate.board import per_query, tidy, wide
-from exampp.evaluate.qrels import Labelling
-from exampp.report.table import render
-from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.turns import EXPORTS, among
+from exampp.measures.board import per_query, tidy, wide
+from exampp.measures.qrels import Labelling
+from exampp.results.result import render
+from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, among
 
 router = APIRouter()
 Write = Callable[[PageRequest, Path], None]
@@ -104,7 +103,7 @@ FILES = {file.name: file for group in GROUPS.values() for file in group}
 
 
 @router.get("/export")
-def exports(visit: Visiting) -> Response:
+def exports(visit: CurrentRequest) -> Response:
     """What can be taken away."""
     groups = {
         name: files for name, files in GROUPS.items() if visit.choices or name not in OF_GRADES
@@ -114,7 +113,7 @@ def exports(visit: Visiting) -> Response:
 
 @router.get("/export/{name}")
 @among(EXPORTS)
-def export(visit: Visiting, name: str) -> Response:
+def export(visit: CurrentRequest, name: str) -> Response:
     """One file, written now."""
     if name not in FILES:
         raise HTTPException(404)

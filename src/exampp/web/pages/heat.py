@@ -9,18 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.records.decisions import Decision, disputed, effective
-from exampp.records.dossier import Cell, Dossier
-from exampp.records.gradebook import MISSING, QueryGrades
-from exampp.records.grading import State
-from exampp.web.paging import sheet
-from exampp.web.passages import brief
+from exampp.records.decisions import Decision, disputed, effective_decision
+from exampp.records.gradebook import MISSING, Cell, Dossier, QueryGrades
+from exampp.records.graders import State
+from exampp.web.cells import brief
+from exampp.web.page_request import sheet
 from exampp.web.rendering import shade
 
 PER_PAGE = 100
 
 
-class Square(NamedTuple):
+class HeatCell(NamedTuple):
     """One cell: what stands in it, its shade (None: no grade), and what is said of it beside.
 
     `mark` is "decided" or "disputed" where people spoke.
@@ -42,7 +41,7 @@ class HeatRow(NamedTuple):
     best_rank: int | None
     relevance: int | None
     covers: int
-    squares: tuple[Square, ...]
+    squares: tuple[HeatCell, ...]
 
 
 class HeatColumn(NamedTuple):
@@ -196,23 +195,23 @@ _MISSING_TEXT = {
 }
 
 
-def square(dossier: Dossier, cell: Cell, seen: frozenset[Cell] | None = None) -> Square:
+def square(dossier: Dossier, cell: Cell, seen: frozenset[Cell] | None = None) -> HeatCell:
     """One cell of the heat map; where `seen` is given and lacks the cell, its grade is hidden."""
     if seen is not None and cell not in seen:
-        return Square("", None, "", "hidden until you have decided")
+        return HeatCell("", None, "", "hidden until you have decided")
     decisions = dossier.decisions.get(cell, ())
     mark, said = _people(decisions)
     rating = int(dossier.grades.ratings[cell])
     grade = dossier.automatic.get(cell)
     if rating == MISSING:
         if dossier.texts[cell[0]] is None:
-            return Square("", None, mark, said or "no text")
+            return HeatCell("", None, mark, said or "no text")
         if grade is None:
-            return Square("\N{MIDDLE DOT}", None, mark, said or "not graded")
+            return HeatCell("\N{MIDDLE DOT}", None, mark, said or "not graded")
         text, why = _MISSING_TEXT.get(grade.state, ("\N{MIDDLE DOT}", "not graded"))
-        return Square(text, None, mark, said or why)
+        return HeatCell(text, None, mark, said or why)
     grader = dossier.grader
-    return Square(str(rating), shade(rating, grader.lowest, grader.highest), mark, said)
+    return HeatCell(str(rating), shade(rating, grader.lowest, grader.highest), mark, said)
 
 
 def _people(decisions: Sequence[Decision]) -> tuple[str, str]:
@@ -220,5 +219,5 @@ def _people(decisions: Sequence[Decision]) -> tuple[str, str]:
         return "", ""
     if disputed(decisions):
         return "disputed", "disputed"
-    standing = effective(decisions)
+    standing = effective_decision(decisions)
     return ("", "") if standing is None else ("decided", f"decided by {standing.author}")

@@ -11,10 +11,9 @@ from fastapi import APIRouter, Query, Response
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.decisions import Decision, replaces
-from exampp.report.table import Table
-from exampp.web.cell_access import is_blind
-from exampp.web.page_request import LARGEST, PageRequest, Visiting
-from exampp.web.paging import sheet
+from exampp.results.result import Table
+from exampp.web.cells import is_blind
+from exampp.web.page_request import LARGEST, CurrentRequest, PageRequest, sheet
 from exampp.web.rendering import link
 
 router = APIRouter()
@@ -63,7 +62,7 @@ class HistoryEntry(NamedTuple):
 
 @router.get("/history")
 def history(
-    visit: Visiting,
+    visit: CurrentRequest,
     what: What = "decisions",
     query: str | None = None,
     author: str | None = None,
@@ -97,7 +96,9 @@ def history(
 
 
 @router.post("/history/undo")
-def undo(visit: Visiting, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]) -> Response:
+def undo(
+    visit: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
+) -> Response:
     """Take a decision or an edit back, by appending what was before it."""
     with visit.open() as collection:
         try:

@@ -9,15 +9,14 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import HTMLResponse
 
-from exampp.analysis.item_list import ItemList, ListedItem, item_list
-from exampp.review.lists import CellRecord, Sight, item_errors
-from exampp.web.cell_access import dossier, is_blind
+from exampp.analysis.items import ItemList, ListedItem, item_list
+from exampp.review.lists import CellRecord, QueryView, item_errors
+from exampp.web.cells import dossier, is_blind
 from exampp.web.live_collection import NothingYet
-from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.page_request import CurrentRequest, PageRequest, sheet
 from exampp.web.pages.bank import typed_lines
 from exampp.web.pages.bank_form import FormLine
 from exampp.web.pages.basket import basket_of, gathered
-from exampp.web.paging import sheet
 from exampp.web.rendering import link, render
 
 router = APIRouter()
@@ -134,7 +133,7 @@ class OpenedItem(NamedTuple):
 
 
 @router.get("/items")
-def items(visit: Visiting, asked: Annotated[ItemsAsked, Depends(items_asked)]) -> Response:
+def items(visit: CurrentRequest, asked: Annotated[ItemsAsked, Depends(items_asked)]) -> Response:
     """The items that match, in an order."""
     found = _found(visit)
     if found is None:
@@ -209,5 +208,5 @@ def _opened(visit: PageRequest, one: ListedItem) -> OpenedItem:
     with visit.open() as collection:
         read = dossier(visit, collection, one.query_id)
         criteria = visit.choice.of(collection).criteria(min_rating=visit.min_rating)
-        sight = Sight(read, criteria)
+        sight = QueryView(read, criteria)
     return OpenedItem(*item_errors(sight, one.item_id), basis=sight.evidence.by)

@@ -17,18 +17,32 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.dossier import Dossier
-from exampp.review.disputing import WeighedDispute
-from exampp.review.queue import Candidate
-from exampp.web.cell_access import BLIND, dossier, is_blind
+from exampp.records.gradebook import Dossier
+from exampp.review.queue import Candidate, WeighedDispute
+from exampp.web.cells import (
+    BLIND,
+    CellIds,
+    CellPanel,
+    cell_of,
+    dossier,
+    has_decided,
+    is_blind,
+    panel,
+)
 from exampp.web.live_collection import NothingYet
-from exampp.web.page_request import LARGEST, PageRequest, Visiting
+from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, among
 from exampp.web.pages.agreement import of_sitting
-from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, panel
-from exampp.web.pages.sittings import case_address, made, sit_down, sitting
-from exampp.web.pages.walks import ORDERS, Step, assignment, walk
+from exampp.web.pages.judging_sessions import (
+    ORDERS,
+    Step,
+    assignment,
+    case_address,
+    made,
+    sitting,
+    start_session,
+    walk,
+)
 from exampp.web.rendering import link
-from exampp.web.turns import DECISIONS, among
 
 router = APIRouter()
 MOST = 10_000
@@ -54,7 +68,7 @@ class Case:
 
 @router.get("/judge")
 def judge(
-    visit: Visiting,
+    visit: CurrentRequest,
     order: str = "queue",
     query: str | None = None,
     item: str | None = None,
@@ -74,7 +88,7 @@ def judge(
 
 @router.get("/judge/case")
 def case(
-    visit: Visiting,
+    visit: CurrentRequest,
     query: str,
     item: str,
     passage: str,
@@ -94,7 +108,7 @@ def case(
 
 @router.post("/judge/blind")
 def set_blind(
-    visit: Visiting, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
+    visit: CurrentRequest, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
 ) -> RedirectResponse:
     """Hide the grades until one has decided, or show them."""
     answer = visit.back(back, "/judge")
@@ -105,7 +119,7 @@ def set_blind(
 @router.post("/judge/decide")
 @among(DECISIONS)
 def decide(
-    visit: Visiting,
+    visit: CurrentRequest,
     cell: Annotated[str, Form()],
     rating: Annotated[str, Form()] = "",
     reason: Annotated[str, Form()] = "",
@@ -123,7 +137,7 @@ def decide(
     place, texts = CellIds.unpacked(cell), _versions(versions)
     with visit.open() as collection:
         if visit.assessor not in visit.room.sittings:
-            sit_down(visit, collection)
+            start_session(visit, collection)
         grades = visit.choice.of(collection)
         earlier = grades.cell(place.item_id, texts)[1]
         grades.decide(
@@ -147,7 +161,7 @@ def decide(
 @router.post("/judge/undo")
 @among(DECISIONS)
 def undo(
-    visit: Visiting,
+    visit: CurrentRequest,
     number: Annotated[int, Form(ge=1, le=LARGEST)],
     back: Annotated[str, Form()] = "/judge",
     order: Annotated[str, Form()] = "queue",
@@ -163,7 +177,7 @@ def undo(
 
 
 @router.get("/judge/end")
-def end(visit: Visiting) -> HTMLResponse:
+def end(visit: CurrentRequest) -> HTMLResponse:
     """The end of a sitting: what was decided, and how far it agrees with the grader."""
     with visit.open() as collection:
         decided = made(visit, collection)
@@ -172,7 +186,7 @@ def end(visit: Visiting) -> HTMLResponse:
 
 
 @router.get("/judge/guidelines")
-def guidelines(visit: Visiting) -> HTMLResponse:
+def guidelines(visit: CurrentRequest) -> HTMLResponse:
     """How to decide, as the exam's owner says."""
     if visit.room.guidelines is None:
         raise NothingYet(
@@ -184,13 +198,13 @@ def guidelines(visit: Visiting) -> HTMLResponse:
 
 @router.post("/judge/sitting")
 def sit(
-    visit: Visiting,
+    visit: CurrentRequest,
     goal: Annotated[int, Form(ge=1, le=MOST)],
     back: Annotated[str, Form()] = "/judge",
 ) -> RedirectResponse:
     """Begin another sitting."""
     with visit.open() as collection:
-        sit_down(visit, collection, goal)
+        start_session(visit, collection, goal)
     return visit.back(back, "/judge")
 
 

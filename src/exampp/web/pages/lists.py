@@ -13,23 +13,22 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
 from exampp.collection import Collection
-from exampp.records.topics import relevant_from
-from exampp.report.table import render
+from exampp.records.inputs import relevance_threshold
+from exampp.results.result import render
 from exampp.review.evidence import BASES, Criteria
-from exampp.review.listing import seen_queries
 from exampp.review.lists import (
     Answers,
     CellRecord,
-    Sight,
+    QueryView,
     chosen_items,
     grid,
+    seen_queries,
     verify,
 )
-from exampp.web.cell_access import is_blind
+from exampp.web.cells import is_blind
 from exampp.web.live_collection import NothingYet
 from exampp.web.oversight import MissingAndSpurious
-from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.paging import sheet
+from exampp.web.page_request import CurrentRequest, PageRequest, sheet
 from exampp.web.rendering import link
 from exampp.web.rendering import render as render_page
 
@@ -87,14 +86,14 @@ class ListRequest:
 
 
 @router.get("/lists")
-def lists(visit: Visiting) -> Response:
+def lists(visit: CurrentRequest) -> Response:
     """The first list."""
     return visit.go("/lists/verify")
 
 
 @router.get("/lists/{name}.{kind}")
 def list_file(
-    visit: Visiting,
+    visit: CurrentRequest,
     name: str,
     kind: str,
     min_rating: int | None = None,
@@ -129,7 +128,7 @@ def _plain(name: str) -> str:
 
 @router.get("/lists/{name}")
 def one_list(
-    visit: Visiting,
+    visit: CurrentRequest,
     name: str,
     min_rating: int | None = None,
     min_relevant: int | None = None,
@@ -148,7 +147,7 @@ def one_list(
     if min_rating is None:
         min_rating = visit.min_rating
     with visit.open() as collection:
-        relevant = relevant_from(min_relevant, collection.highest_judgment)
+        relevant = relevance_threshold(min_relevant, collection.highest_judgment)
     asked = ListRequest(min_rating, relevant, by, query or None, item or None)
     contents = _CONTENTS[name](visit, asked, page)
     if contents is None:
@@ -211,7 +210,7 @@ def _spurious(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, ob
 # ---- the lists of one query ----------------------------------------------------------------------
 
 
-def _one(visit: PageRequest, asked: ListRequest) -> tuple[Sight, Answers, dict[str, object]]:
+def _one(visit: PageRequest, asked: ListRequest) -> tuple[QueryView, Answers, dict[str, object]]:
     """The query asked for, or the first, with the answers extracted; and with its neighbours."""
     queries = visit.snapshot.gradebook.queries
     if not queries:
@@ -219,7 +218,7 @@ def _one(visit: PageRequest, asked: ListRequest) -> tuple[Sight, Answers, dict[s
     query_id = queries[0].query_id if asked.query is None else asked.query
     with visit.open() as collection:
         dossier, answers = next(seen_queries(visit.choice.of(collection), [query_id], None))
-        sight = Sight(dossier, asked.criteria(visit, collection))
+        sight = QueryView(dossier, asked.criteria(visit, collection))
     at = visit.snapshot.query_index.get(query_id)
     texts = visit.snapshot.texts
     return (

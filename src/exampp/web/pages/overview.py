@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse
 
-from exampp.analysis.trust import bias_line
-from exampp.evaluate.lacking import lacking
-from exampp.grade.status import GraderStatus, status_table
-from exampp.records.choosing import label
+from exampp.analysis.verdict import bias_line
+from exampp.grading.status import GraderStatus, status_table
+from exampp.measures.leaderboard import missing_prerequisite
 from exampp.records.gradebook import DecisionChoice
+from exampp.records.graders import grader_label
 from exampp.web.counts import CollectionCounts
 from exampp.web.live_collection import LiveCollection
-from exampp.web.page_request import CHOICE, PageRequest, Visiting
+from exampp.web.page_request import CHOICE, CurrentRequest, PageRequest
 from exampp.web.pages.standings import standings
 from exampp.web.rendering import link, plural, render
 
@@ -86,7 +86,7 @@ Viewed = Annotated[BoardView, Depends(board_view)]
 
 
 @router.get("/")
-def overview(visit: Visiting, view: Viewed) -> Response:
+def overview(visit: CurrentRequest, view: Viewed) -> Response:
     """The first page that people see."""
     if not visit.choices:
         return visit.page("ungraded.html")
@@ -96,7 +96,7 @@ def overview(visit: Visiting, view: Viewed) -> Response:
 
 
 @router.get("/overview/live")
-def live(visit: Visiting, view: Viewed, seen: str = "") -> Response:
+def live(visit: CurrentRequest, view: Viewed, seen: str = "") -> Response:
     """The overview as it is now; nothing where that is what the page shows already."""
     if _state(visit, _ties(visit, view)) == seen:
         return Response(status_code=204)
@@ -113,7 +113,7 @@ async def fresh(request: Request, at: float) -> Response:
 
 
 @router.post("/choose")
-def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
+def choose(visit: CurrentRequest, code: Annotated[str, Form()]) -> Response:
     """Look at another grader's grades from now on."""
     answer = visit.go("/")
     if any(one.code == code for one in visit.choices):
@@ -154,7 +154,7 @@ def _shown(visit: PageRequest, template: str, view: BoardView) -> Response:
         threshold=visit.snapshot.threshold(view.min_rating),
         thresholds=range(grader.lowest + 1, grader.highest + 1),
         oversight=visit.snapshot.gradebook.oversight,
-        lacking=lacking(visit.snapshot.gradebook),
+        lacking=missing_prerequisite(visit.snapshot.gradebook),
         bias=bias_line(visit.snapshot.bias),
         progress=None if facts is None else progress(facts.grading),
         tasks=tasks(visit, facts),
@@ -170,7 +170,7 @@ def progress(entries: Sequence[GraderStatus]) -> Sequence[GraderProgress]:
         graded = states.pop("graded", 0)
         bank = one.bank or "queries"
         failed = sum(states.values())
-        found.append(GraderProgress(label(one.grader), bank, graded, one.due, failed))
+        found.append(GraderProgress(grader_label(one.grader), bank, graded, one.due, failed))
     return sorted(found, key=lambda one: -one.due)
 
 

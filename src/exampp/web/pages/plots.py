@@ -11,12 +11,12 @@ from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
 from exampp.analysis import figures
-from exampp.evaluate.board import heading
-from exampp.evaluate.qrels import Labelling
+from exampp.measures.names import heading
+from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import MISSING
-from exampp.report.plots.figure import Figure
-from exampp.web.drawing import TYPES, Theme, draw
-from exampp.web.page_request import Visiting
+from exampp.results.plots.figure import Figure
+from exampp.web.page_request import CurrentRequest
+from exampp.web.rendering import TYPES, Theme, draw
 from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
@@ -61,7 +61,7 @@ PLOTS = {**_BY_MEASURE, **_OTHERS}
 
 
 @router.get("/plots")
-def plots(visit: Visiting, by: int = 0) -> Response:
+def plots(visit: CurrentRequest, by: int = 0) -> Response:
     """All plots, by one measure."""
     snapshot = visit.snapshot
     columns = snapshot.board.columns
@@ -77,7 +77,9 @@ def plots(visit: Visiting, by: int = 0) -> Response:
 
 
 @router.get("/plots/{name}.{kind}")
-def plot(visit: Visiting, name: str, kind: str, by: int = 0, theme: Theme = "light") -> Response:
+def plot(
+    visit: CurrentRequest, name: str, kind: str, by: int = 0, theme: Theme = "light"
+) -> Response:
     """One plot as a file."""
     snapshot = visit.snapshot
     if name not in PLOTS or kind not in TYPES or not 0 <= by < len(snapshot.board.columns):

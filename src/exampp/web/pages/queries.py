@@ -11,8 +11,7 @@ from fastapi import APIRouter, Response
 
 from exampp.records.gradebook import MISSING, QueryGrades
 from exampp.web.counts import CollectionCounts
-from exampp.web.page_request import Visiting
-from exampp.web.paging import sheet
+from exampp.web.page_request import CurrentRequest, sheet
 from exampp.web.rendering import link
 from exampp.web.snapshot import Snapshot
 
@@ -80,7 +79,7 @@ ORDERS: Mapping[str, tuple[Callable[[ListedQuery], Any], bool]] = {
 
 
 @router.get("/queries")
-def queries(visit: Visiting, find: str = "", order: str = "", page: int = 1) -> Response:
+def queries(visit: CurrentRequest, find: str = "", order: str = "", page: int = 1) -> Response:
     """The queries, those that match first to last, or ordered otherwise."""
     snapshot = visit.snapshot
     rows = [row for row in query_rows(snapshot, visit.facts) if _matches(row, find)]

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
-from exampp.web.cell_access import dossier, is_blind, seen
-from exampp.web.page_request import Visiting
-from exampp.web.pages.cells import cell_of, marks
+from exampp.web.cells import cell_of, dossier, is_blind, marks, seen
+from exampp.web.page_request import CurrentRequest
 from exampp.web.pages.heat import ORDERS, heat_map, square
 
 router = APIRouter()
@@ -19,7 +18,7 @@ TELLING = frozenset({"rating", "judgment"})
 
 @router.get("/query")
 def query(
-    visit: Visiting,
+    visit: CurrentRequest,
     query_id: Annotated[str, Query(alias="id")],
     order: str = "agreement",
     page: int = 1,
@@ -50,7 +49,7 @@ def query(
 
 
 @router.get("/query/square")
-def one_square(visit: Visiting, query: str, item: str, passage: str) -> HTMLResponse:
+def one_square(visit: CurrentRequest, query: str, item: str, passage: str) -> HTMLResponse:
     """One cell of the heat map, to be put in place after a decision."""
     with visit.open() as collection:
         found = dossier(visit, collection, query)

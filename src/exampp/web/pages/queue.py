@@ -9,11 +9,9 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.review.queue import Candidate
-from exampp.web.cell_access import is_blind
-from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.pages.walks import assignment, waiting
-from exampp.web.paging import sheet
-from exampp.web.passages import brief
+from exampp.web.cells import brief, is_blind
+from exampp.web.page_request import CurrentRequest, PageRequest, sheet
+from exampp.web.pages.judging_sessions import assignment, waiting
 from exampp.web.rendering import shade
 
 router = APIRouter()
@@ -35,7 +33,7 @@ class Waiting(NamedTuple):
 
 
 @router.get("/queue")
-def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLResponse:
+def queue(visit: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
     """One page of the queue, of all queries or of one."""
     with visit.open() as collection:
         found = waiting(visit, collection, query)

@@ -16,20 +16,31 @@ from markupsafe import Markup
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.dossier import Dossier
-from exampp.records.plans import SamplePlan
-from exampp.records.topics import DEFAULT_MIN_RELEVANT
-from exampp.report.html import table_html
-from exampp.review.plan_tables import SampleProgress
-from exampp.review.planning import open_cells
-from exampp.web.cell_access import dossier
-from exampp.web.page_request import LARGEST, PageRequest, Visiting
-from exampp.web.pages.cells import CellIds, RatingMark, cell_of, marks, versions
-from exampp.web.pages.sittings import RECENT, Recent, Sitting, recent_cells, sit_down
-from exampp.web.pages.walks import steps
-from exampp.web.passages import Shown, show
+from exampp.records.decisions import SamplePlan
+from exampp.records.gradebook import Dossier
+from exampp.records.inputs import DEFAULT_MIN_RELEVANT
+from exampp.results.html import table_html
+from exampp.review.sampling import SampleProgress, open_cells
+from exampp.web.cells import (
+    CellIds,
+    PassageExcerpt,
+    RatingMark,
+    cell_of,
+    dossier,
+    marks,
+    show,
+    versions,
+)
+from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, among
+from exampp.web.pages.judging_sessions import (
+    RECENT,
+    JudgingSession,
+    RecentDecision,
+    recent_cells,
+    start_session,
+    steps,
+)
 from exampp.web.rendering import link, shade
-from exampp.web.turns import DECISIONS, among
 
 router = APIRouter()
 LENGTH = 100
@@ -50,7 +61,7 @@ class SampledCell:
     query_text: str
     asked: str
     question: str
-    shown: Shown | None
+    shown: PassageExcerpt | None
     marks: tuple[RatingMark, ...]
     versions: tuple[int, int] | None
     sample: str
@@ -58,7 +69,7 @@ class SampledCell:
 
 
 @router.get("/sample")
-def sample(visit: Visiting) -> HTMLResponse:
+def sample(visit: CurrentRequest) -> HTMLResponse:
     """What was drawn, how far it is decided, and the leaderboard that it gives."""
     with visit.open() as collection:
         found = _progress(visit, collection)
@@ -82,7 +93,7 @@ def sample(visit: Visiting) -> HTMLResponse:
 
 
 @router.get("/sample/judge")
-def judge(visit: Visiting) -> HTMLResponse:
+def judge(visit: CurrentRequest) -> HTMLResponse:
     """The page of the walk through the sample, with its first cell."""
     with visit.open() as collection:
         found = _progress(visit, collection)
@@ -104,7 +115,7 @@ def judge(visit: Visiting) -> HTMLResponse:
 
 @router.get("/sample/case")
 def case(
-    visit: Visiting, query: str, passage: str, item: str = "", whole: bool = False
+    visit: CurrentRequest, query: str, passage: str, item: str = "", whole: bool = False
 ) -> HTMLResponse:
     """One drawn cell to decide, to be put on the stage."""
     place = CellIds(query, item, passage)
@@ -120,7 +131,7 @@ def case(
 
 
 @router.get("/sample/progress")
-def progress_part(visit: Visiting) -> HTMLResponse:
+def progress_part(visit: CurrentRequest) -> HTMLResponse:
     """How far the sample is decided, to be put beside the cells."""
     with visit.open() as collection:
         return visit.page("_sample_progress.html", found=_progress(visit, collection))
@@ -129,7 +140,7 @@ def progress_part(visit: Visiting) -> HTMLResponse:
 @router.post("/sample/decide")
 @among(DECISIONS)
 def decide(
-    visit: Visiting,
+    visit: CurrentRequest,
     cell: Annotated[str, Form()],
     sample: Annotated[str, Form()],
     versions: Annotated[str, Form()],
@@ -177,7 +188,7 @@ def decide(
 @router.post("/sample/undo")
 @among(DECISIONS)
 def undo(
-    visit: Visiting,
+    visit: CurrentRequest,
     number: Annotated[int, Form(ge=1, le=LARGEST)],
     back: Annotated[str, Form()] = "/sample/judge",
 ) -> Response:
@@ -209,10 +220,10 @@ def _progress(visit: PageRequest, collection: Collection) -> SampleProgress | No
     return grades.sample(gradebook=visit.snapshot.gradebook) if grades.plans() else None
 
 
-def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> Sitting:
+def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> JudgingSession:
     """What this person decided last of a sample; how far it is decided stands elsewhere."""
     if plan.unit == "item":
-        start = visit.room.sittings.get(visit.assessor) or sit_down(visit, collection)
+        start = visit.room.sittings.get(visit.assessor) or start_session(visit, collection)
         decided = [
             one
             for one in collection.decisions.since(start.after, author=visit.assessor)
@@ -223,7 +234,7 @@ def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> Sit
         texts = collection.query_texts()
         said = visit.choice.of(collection).judged_by(plan, visit.assessor)
         recent = [
-            Recent(
+            RecentDecision(
                 one.number,
                 _address(CellIds(one.query_id, "", one.passage_id)),
                 texts.get(one.query_id) or one.query_id,
@@ -232,7 +243,7 @@ def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> Sit
             )
             for one in reversed(said[-RECENT:])
         ]
-    return Sitting(0, 0, recent, undo="/sample/undo")
+    return JudgingSession(0, 0, recent, undo="/sample/undo")
 
 
 def _walk(found: SampleProgress | None) -> Sequence[CellIds]:

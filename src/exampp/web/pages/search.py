@@ -8,17 +8,17 @@ from typing import NamedTuple
 from fastapi import APIRouter, Response
 
 from exampp.errors import InputError
-from exampp.records.found import (
-    FOUND_KINDS,
+from exampp.records.search import (
     LONGEST,
-    FoundKind,
-    FoundRecord,
-    Piece,
-    pieces,
-    wanted_words,
+    SEARCH_KINDS,
+    ExcerptPiece,
+    SearchHit,
+    SearchKind,
+    excerpt_pieces,
+    search_words,
 )
-from exampp.web.cell_access import is_blind
-from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.cells import is_blind
+from exampp.web.page_request import CurrentRequest, PageRequest
 from exampp.web.rendering import link
 
 router = APIRouter()
@@ -30,7 +30,7 @@ SECONDS = 0.6
 """So long a page looks through what is stored before it says how far it came."""
 QUERIES = 5
 """Queries of a passage that are named."""
-HEADINGS: Mapping[FoundKind, str] = {
+HEADINGS: Mapping[SearchKind, str] = {
     "queries": "Queries",
     "items": "Items",
     "passages": "Passages",
@@ -44,9 +44,9 @@ HEADINGS: Mapping[FoundKind, str] = {
 class ShownRecord(NamedTuple):
     """A record with the address of its page, and where else it belongs: (name, address)."""
 
-    record: FoundRecord
+    record: SearchHit
     address: str
-    pieces: list[Piece]
+    pieces: list[ExcerptPiece]
     elsewhere: list[tuple[str, str]]
     more: int
 
@@ -57,7 +57,7 @@ class ShownKind(NamedTuple):
     `looked` is the share that was looked through where time ran out, or None.
     """
 
-    kind: FoundKind
+    kind: SearchKind
     heading: str
     records: list[ShownRecord]
     more: str
@@ -65,11 +65,11 @@ class ShownKind(NamedTuple):
 
 
 @router.get("/search")
-def search(visit: Visiting, q: str = "", kind: str = "", after: str = "") -> Response:
+def search(visit: CurrentRequest, q: str = "", kind: str = "", after: str = "") -> Response:
     """What was found: a few of each kind, or one kind page by page."""
-    one = next((known for known in FOUND_KINDS if known == kind), None)
-    words = wanted_words(q)
-    kinds = (one,) if one else FOUND_KINDS
+    one = next((known for known in SEARCH_KINDS if known == kind), None)
+    words = search_words(q)
+    kinds = (one,) if one else SEARCH_KINDS
     trouble, groups = "", list[ShownKind]()
     if words:
         chosen = visit.choice if visit.choices else None
@@ -115,18 +115,18 @@ def search(visit: Visiting, q: str = "", kind: str = "", after: str = "") -> Res
     )
 
 
-def _shown(visit: PageRequest, one: FoundRecord, words: tuple[str, ...]) -> ShownRecord:
+def _shown(visit: PageRequest, one: SearchHit, words: tuple[str, ...]) -> ShownRecord:
     named = [(query_id, link("/query", id=query_id)) for query_id in one.query_ids]
     return ShownRecord(
         one,
         _address(one, graded=bool(visit.choices)),
-        pieces(one.text, words),
+        excerpt_pieces(one.text, words),
         named[:QUERIES] if one.kind != "queries" else [],
         max(0, len(named) - QUERIES),
     )
 
 
-def _address(one: FoundRecord, *, graded: bool) -> str:
+def _address(one: SearchHit, *, graded: bool) -> str:
     """Where a record is; "" where it has no page, as nothing is graded or it has no query."""
     query = one.query_ids[0] if one.query_ids else None
     if one.kind == "items":

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.analysis import figures
-from exampp.evaluate.board import Leaderboard, heading
-from exampp.evaluate.values import Mean
-from exampp.report.plots.axis import Spread, axis_of
+from exampp.measures.board import Leaderboard
+from exampp.measures.names import heading
+from exampp.measures.values import Mean
+from exampp.results.plots.figure import Spread, axis_of
 
 
 class Bar(NamedTuple):

@@ -10,13 +10,12 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from exampp.analysis.trust import TrustAnswer
-from exampp.report.html import table_html
-from exampp.report.plots.figure import Figure
-from exampp.report.table import Table
-from exampp.web.drawing import TYPES, Theme, draw
-from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.rendering import link, render
+from exampp.analysis.verdict import TrustAnswer
+from exampp.results.html import table_html
+from exampp.results.plots.figure import Figure
+from exampp.results.result import Table
+from exampp.web.page_request import CurrentRequest, PageRequest
+from exampp.web.rendering import TYPES, Theme, draw, link, render
 from exampp.web.trust_answers import QUESTIONS, Question, answer
 
 router = APIRouter()
@@ -35,19 +34,19 @@ class Asked(NamedTuple):
 
 
 @router.get("/trust")
-def trust(visit: Visiting) -> HTMLResponse:
+def trust(visit: CurrentRequest) -> HTMLResponse:
     """All questions, each with its answer in a sentence."""
     return visit.page("trust.html", asked=_asked(visit))
 
 
 @router.get("/trust/answers")
-def answers(visit: Visiting) -> HTMLResponse:
+def answers(visit: CurrentRequest) -> HTMLResponse:
     """The list of questions alone, as it fills up."""
     return visit.page("_trust_answers.html", asked=_asked(visit))
 
 
 @router.get("/trust/{key}.{kind}")
-def picture(visit: Visiting, key: str, kind: str, theme: Theme = "light") -> Response:
+def picture(visit: CurrentRequest, key: str, kind: str, theme: Theme = "light") -> Response:
     """The figure of an answer as a file."""
     if key not in QUESTIONS or kind not in TYPES:
         raise HTTPException(404)
@@ -63,7 +62,7 @@ def picture(visit: Visiting, key: str, kind: str, theme: Theme = "light") -> Res
 
 
 @router.get("/trust/{key}")
-def question(visit: Visiting, key: str) -> Response:
+def question(visit: CurrentRequest, key: str) -> Response:
     """One question with all that is known of it."""
     if key not in QUESTIONS:
         raise HTTPException(404)

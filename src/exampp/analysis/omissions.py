@@ -1,0 +1,216 @@
+"""Retrieved but not said: what a RAG system had in hand and left out of its answer.
+
+Of every item of the bank there are four cases: retrieved and said, retrieved and not said, said and
+not retrieved, neither. Their shares weigh items and queries as Cover does, so the first and second
+add up to Cover of what was retrieved, the first and third to Cover of the answer, and all to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analysis.phrases import interval, not_excluded, percent
+from exampp.errors import InputError
+from exampp.measures.item_scores import ItemScores
+from exampp.records.items import BankTexts
+from exampp.records.wording import counted
+from exampp.results.result import Result, Table
+from exampp.stats.estimate import Estimate
+from exampp.stats.means import DIFFERENCE, mean_test
+
+SUFFIXES = ((":cited", ""), (":contexts", ""), ("", ":response"))
+"""How systems that belong together are named: what was retrieved, and the answer made of it."""
+GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
+
+
+@dataclass(frozen=True, slots=True)
+class RagShares:
+    """One RAG system: the shares of the bank, and what loses more of it.
+
+    `retrieved` and `answer` are the names of the two systems. `difference` is what generation loses
+    (`unsaid`) minus what retrieval loses (`neither`), with its paired interval over queries;
+    `loses_more` is the verdict.
+    """
+
+    answer: str
+    retrieved: str
+    both: float
+    unsaid: float
+    unretrieved: float
+    neither: float
+    difference: Estimate
+    queries: int
+
+    @property
+    def loses_more(self) -> str:
+        """Generation or retrieval, where the interval excludes 0."""
+        low, high = self.difference.low, self.difference.high
+        if low is None or high is None or low <= 0 <= high:
+            return UNTOLD
+        return GENERATION if low > 0 else RETRIEVAL
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedItem:
+    """An item that was retrieved and not said."""
+
+    answer: str
+    query_id: str
+    item_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Omissions(Result):
+    """What `find_unsaid` found, a row for every RAG system; `items` are what was left out."""
+
+    rows: tuple[RagShares, ...]
+    items: tuple[OmittedItem, ...]
+    level: float
+    notes: tuple[str, ...]
+
+    def tables(self, limit: int = 20) -> dict[str, Table]:
+        """A row for every RAG system, and the first `limit` items that were left out."""
+        head = [
+            *("system", "retrieved", "said", "retrieved, said", "retrieved, not said"),
+            *("said, not retrieved", "neither", "difference", "loses more"),
+        ]
+        rows = [
+            (
+                one.answer,
+                one.both + one.unsaid,
+                one.both + one.unretrieved,
+                one.both,
+                one.unsaid,
+                one.unretrieved,
+                one.neither,
+                interval(one.difference),
+                one.loses_more,
+            )
+            for one in self.rows
+        ]
+        caption = "Shares of the bank: is it retrieval or generation?"
+        found = {"systems": Table.of(head, rows, caption, self.notes)}
+        if limit and self.items:
+            listed = [(i.answer, i.query_id, i.item_id, i.text) for i in self.items[:limit]]
+            more = len(self.items) - len(listed)
+            notes = [f"{counted(more, 'item')} more: --limit, or --format json"] if more else []
+            of_items = ["system", "query", "item", "text"]
+            found["items"] = Table.of(of_items, listed, "Retrieved and not said", notes)
+        return found
+
+    def records(self) -> dict[str, Table]:
+        """A row for every RAG system, and one for every item that was left out."""
+        head = [
+            *("answer", "retrieved", "both", "unsaid", "unretrieved", "neither"),
+            *("difference", "low", "high", "loses_more", "queries"),
+        ]
+        rows = [
+            (
+                *(one.answer, one.retrieved, one.both, one.unsaid, one.unretrieved, one.neither),
+                *(one.difference.value, one.difference.low, one.difference.high),
+                *(one.loses_more, one.queries),
+            )
+            for one in self.rows
+        ]
+        items = [(i.answer, i.query_id, i.item_id, i.text) for i in self.items]
+        of_items = ["answer", "query", "item", "text"]
+        return {
+            "systems": Table.of(head, rows, notes=self.notes),
+            "items": Table.of(of_items, items),
+        }
+
+
+def find_pairs(systems: Sequence[str]) -> dict[str, str]:
+    """Answer -> what it was made of, of the systems whose names say that they belong together."""
+    known = set(systems)
+    found: dict[str, str] = {}
+    for retrieved, answer in SUFFIXES:
+        for name in systems:
+            stem = name.removesuffix(retrieved)
+            other = f"{stem}{answer}"
+            if name.endswith(retrieved) and stem and other in known and other != name:
+                found.setdefault(other, name)
+    return found
+
+
+def find_omissions(
+    scores: ItemScores,
+    texts: BankTexts,
+    pairs: Mapping[str, str] | None = None,
+    *,
+    level: float = 0.95,
+) -> Omissions:
+    """Compare what RAG systems retrieved with what they said, by the items that are covered.
+
+    `pairs` maps an answering system to the one that holds what it was given; by default those whose
+    names say so (`NAME` and `NAME:cited` or `NAME:contexts`, `NAME:response` and `NAME`). Raises
+    InputError where there is no such pair, or a system is not known.
+    """
+    pairs = find_pairs(scores.systems) if pairs is None else pairs
+    if not pairs:
+        raise InputError(
+            "no system has both an answer and what it was made of",
+            mend="Import what answers cite with --cited, or name the two: --pair ANSWER=RETRIEVED. "
+            f"Systems: {', '.join(scores.systems)}",
+        )
+    place = {name: number for number, name in enumerate(scores.systems)}
+    for name in (*pairs, *pairs.values()):
+        if name not in place:
+            mend = f"Known: {', '.join(scores.systems)}"
+            raise InputError(f"there is no system {name!r}", mend=mend)
+    covered = scores.credit > 0
+    rows, items = [], []
+    for answer, retrieved in pairs.items():
+        said, had = covered[place[answer]], covered[place[retrieved]]
+        rows.append(_shares(scores, answer, retrieved, said, had, level))
+        items += list(_left_out(scores, texts, answer, had & ~said))
+    return Omissions(tuple(rows), tuple(items), level, tuple(_notes(scores, level)))
+
+
+def _shares(
+    scores: ItemScores,
+    answer: str,
+    retrieved: str,
+    said: NDArray[np.bool_],
+    had: NDArray[np.bool_],
+    level: float,
+) -> RagShares:
+    cases = np.stack([had & said, had & ~said, ~had & said, ~had & ~said])
+    columns = cases * scores.shares()
+    both, unsaid, unretrieved, neither = columns.sum(axis=1).tolist()
+    by_query = scores.of_queries(columns) * len(scores.queries)
+    difference = mean_test(by_query[1] - by_query[3], DIFFERENCE, level).estimate
+    queries = len(scores.queries)
+    return RagShares(answer, retrieved, both, unsaid, unretrieved, neither, difference, queries)
+
+
+def _left_out(
+    scores: ItemScores, texts: BankTexts, answer: str, left: NDArray[np.bool_]
+) -> Iterator[OmittedItem]:
+    said = {item.item_id: item.text for entry in texts.entries for item in entry.items}
+    for number in np.flatnonzero(left).tolist():
+        item = scores.item_ids[number]
+        query = scores.queries[scores.query[number]]
+        yield OmittedItem(answer, query, item, said.get(item, ""))
+
+
+def _notes(scores: ItemScores, level: float) -> Iterator[str]:
+    yield (
+        f"covered: rated {scores.min_rating} or more in the first {scores.k} passages; shares of "
+        f"the bank as in Cover, over {counted(len(scores.queries), 'query')}"
+    )
+    yield (
+        "generation loses what is retrieved and not said, retrieval what is neither; difference: "
+        f"the former minus the latter, {percent(level)} interval of the mean over all queries like "
+        f"these; {not_excluded(len(scores.queries), level)}"
+    )
+    if scores.missing:
+        yield (
+            f"{percent(round(scores.missing, 4))} of the cells that were read have no grade, and "
+            "count as not covered"
+        )

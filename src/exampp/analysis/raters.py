@@ -1,0 +1,698 @@
+"""Label files (qrels) as raters: against graders, against judgments, and against each other."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.measures.qrels import Labelling, graded_passages, label_passages
+from exampp.records import Judgment
+from exampp.records.decisions import Decision, standing_decisions
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.graders import GraderIdentity, with_distinct_names
+from exampp.records.inputs import relevance_threshold
+from exampp.sanitize import check_integer
+from exampp.stats.agreement import (
+    STATISTICS,
+    Metric,
+    alpha,
+    clustered,
+    coincidences,
+    confusions,
+    kappa,
+    statistic_of,
+)
+from exampp.stats.estimate import Estimate, undefined
+from exampp.store.decisions import JudgedCell
+
+# Agreement of labels: grader against judgments, grader against grader, person against grader.
+#
+# A rater gives every unit (a passage of a query) a label or none. Two raters are compared on the
+# units that both have labelled, counted per query in one table [queries, labels, labels];
+# everything else, the papers' layouts included, is sums of it, so that the grades are passed over
+# once.
+#
+# The layouts are those of S4: GRADED (each label), MERGE (5+4, 3-1, 0), LENIENT (1-5 against 0)
+# and STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant, in
+# MERGE into 2 and more, 1, and 0. The label of a passage is its best rating or its m-th best (the
+# papers' "min answers").
+
+
+Layout = Literal["GRADED", "MERGE", "LENIENT", "STRICT"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+Labels = NDArray[np.int32]
+
+SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordinal": "alpha"}
+"""With two categories there is one distance, and these are the same number."""
+
+JUDGMENTS = "judgments"
+"""What the labels of judges are called."""
+
+KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The labels a rater can give, ascending, and the cuts of the layouts.
+
+    A label belongs to the LENIENT, STRICT or best MERGE group from the cut on; MERGE has two cuts.
+    `named` is what the labels are called in sentences.
+    """
+
+    labels: tuple[int, ...]
+    lenient: int
+    strict: int
+    merge: tuple[int, int]
+    named: str = "labels"
+
+    def cuts(self, layout: Layout) -> tuple[int, ...]:
+        """Where a new group begins."""
+        return {
+            "GRADED": self.labels[1:],
+            "MERGE": self.merge,
+            "LENIENT": (self.lenient,),
+            "STRICT": (self.strict,),
+        }[layout]
+
+    @property
+    def span(self) -> str:
+        """Where the labels go from and to, as a predicate."""
+        if len(self.labels) == 1:
+            return f"are all {self.labels[0]}"
+        return f"go from {self.labels[0]} to {self.labels[-1]}"
+
+    def groups(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
+        """The labels of each group, ascending; a group may be empty."""
+        place = np.digitize(self.labels, self.cuts(layout))
+        return tuple(
+            tuple(label for label, at in zip(self.labels, place, strict=True) if at == group)
+            for group in range(len(self.cuts(layout)) + 1)
+        )
+
+
+def rating_scale(lowest: int, highest: int, min_rating: int, named: str = "labels") -> Scale:
+    """The scale of ratings: LENIENT is all above the lowest, STRICT `min_rating` and above."""
+    strict = max(lowest + 1, min(min_rating, highest))
+    labels = tuple(range(lowest, highest + 1))
+    return Scale(labels, lowest + 1, strict, (lowest + 1, strict), named)
+
+
+def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
+    """The scale of the judgments that occur, cut at the lowest relevant one; MERGE at 1 and 2."""
+    labels = tuple(np.unique(judged).tolist())
+    # where no judgment is above 1, MERGE has no three groups
+    merge = (1, min(2, max((*labels, 1))))
+    return Scale(labels, min_relevant, min_relevant, merge, JUDGMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Who rated, the labels of all units (MISSING where there is none), and their scale.
+
+    `key` is that of a grader; people have none.
+    """
+
+    name: str
+    labels: Labels
+    scale: Scale
+    key: str | None = None
+
+    @property
+    def all_labels(self) -> str:
+        """What its labels are called in sentences: labels of anna, judgments."""
+        named = self.scale.named
+        return named if self.name.endswith(named) else f"{named} of {self.name}"
+
+
+class RowKappa(NamedTuple):
+    """Cohen's kappa of one row of a layout: its number, and that of the column it is paired with.
+
+    Both count groups in ascending order.
+    """
+
+    row: int
+    column: int
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class RaterComparison:
+    """Two raters: `tables` is queries x labels of `rater` x labels of `other`, ascending.
+
+    `at_least` tells which of a passage's ratings the label is (None: there is but one), `unit`
+    what was rated.
+    """
+
+    rater: Rater
+    other: Rater
+    at_least: int | None
+    tables: NDArray[np.int64]
+    unit: str = "passage"
+
+    def counts(self, layout: Layout) -> NDArray[np.int64]:
+        """The table of a layout, [labels, labels of the other]."""
+        total: NDArray[np.int64] = self._grouped(layout).sum(axis=0)
+        return total
+
+    @cached_property
+    def units(self) -> int:
+        """Units that both have labelled."""
+        return int(self.tables.sum())
+
+    @cached_property
+    def queries(self) -> int:
+        """Queries with such units."""
+        return int((self.tables.sum(axis=(1, 2)) > 0).sum())
+
+    def estimates(self, layout: Layout) -> Mapping[str, Estimate]:
+        """The statistics by name (see `stats.agreement.STATISTICS`), or why there are none."""
+        tables = self._grouped(layout)
+        reason = self._why_none(layout)
+        if reason:
+            return dict.fromkeys(STATISTICS, undefined(reason))
+        constant = self._constant(layout)
+        found: dict[str, Estimate] = {}
+        for name, statistic in STATISTICS.items():
+            if constant and name in KAPPAS:
+                found[name] = _of_constant(statistic_of(statistic, tables.sum(axis=0)), constant)
+            elif tables.shape[1] == 2 and name in SAME_IN_TWO:
+                found[name] = found[SAME_IN_TWO[name]]
+            else:
+                found[name] = clustered(tables, statistic)
+        return found
+
+    def row_kappas(self, layout: Layout) -> tuple[RowKappa, ...]:
+        """Cohen's kappa of each row of GRADED and MERGE, as the papers print it beside judgments.
+
+        It is that of a 2 x 2 table: the labels of the row or not, against the judgments paired with
+        them or not. LENIENT and STRICT have one kappa alone, and graders among themselves none.
+        """
+        if self.other.scale.named != JUDGMENTS or not self.units:
+            return ()
+        if layout == "MERGE" and self._why_none(layout):
+            return ()
+        counts = self.counts(layout)
+        return tuple(
+            RowKappa(row, column, statistic_of(kappa, _one_against_rest(counts, row, column)))
+            for row, column in self._paired(layout)
+        )
+
+    def _paired(self, layout: Layout) -> Iterator[tuple[int, int]]:
+        """Which group of judgments goes with each group of labels."""
+        rows, columns = self.rater.scale.groups(layout), self.other.scale.groups(layout)
+        if layout == "MERGE" or (layout == "GRADED" and rows == columns):
+            yield from zip(range(len(rows)), range(len(columns)), strict=False)
+        elif layout == "GRADED":
+            # the papers' program: STRICT labels with more than the least relevant judgment, other
+            # labels with that one, and the lowest with the lowest
+            labels = self.other.scale.labels
+            least = min(bisect_left(labels, self.other.scale.strict), len(labels) - 1)
+            strict = min(least + 1, len(labels) - 1)
+            for row, (label,) in enumerate(rows):
+                paired = strict if label >= self.rater.scale.strict else least
+                yield row, 0 if row == 0 else paired
+
+    def _grouped(self, layout: Layout) -> NDArray[np.int64]:
+        rows, columns = (
+            _membership(side.scale.labels, side.scale.groups(layout))
+            for side in (self.rater, self.other)
+        )
+        grouped: NDArray[np.int64] = rows @ self.tables @ columns.T
+        return grouped
+
+    def _why_none(self, layout: Layout) -> str:
+        """Why no statistic of a layout is defined; empty if they may be."""
+        if not self.units:
+            return self._nothing_in_common()
+        first, second = self.rater.scale, self.other.scale
+        alike = first.named == second.named
+        sides = [
+            (side.all_labels if alike else side.scale.named, side.scale)
+            for side in (self.rater, self.other)
+        ]
+        if layout == "GRADED" and first.labels != second.labels:
+            return ", ".join(f"{named} {scale.span}" for named, scale in sides)
+        for named, scale in sides:
+            if layout == "MERGE" and scale.merge[0] >= scale.merge[1]:
+                return f"{named} have no group between the lowest and the highest"
+        return ""
+
+    def _nothing_in_common(self) -> str:
+        for side in (self.rater, self.other):
+            if not (side.labels != MISSING).any():
+                return f"there are no {side.all_labels}"
+        return f"{self.rater.name} and {self.other.name} have no {self.unit}s in common"
+
+    def _constant(self, layout: Layout) -> str:
+        """Which side is constant, so that a kappa is 0 whatever the other side does."""
+        counts = self.counts(layout)
+        for axis, side in ((1, self.rater), (0, self.other)):
+            (used,) = np.nonzero(counts.sum(axis=axis))
+            if len(used) == 1:
+                group = group_name(side.scale.groups(layout)[int(used[0])])
+                return f"all {side.all_labels} are {group}"
+        return ""
+
+
+def _of_constant(found: Estimate, constant: str) -> Estimate:
+    """A kappa where one side is constant: 0, or undefined where the other is so too."""
+    if found.value is None:
+        return undefined(constant)
+    return Estimate(found.value, no_interval=constant)
+
+
+def _one_against_rest(counts: NDArray[np.int64], row: int, column: int) -> NDArray[np.int64]:
+    both = counts[row, column]
+    of_row, of_column = counts[row].sum(), counts[:, column].sum()
+    rest = counts.sum() - of_row - of_column + both
+    return np.array([[both, of_row - both], [of_column - both, rest]], np.int64)
+
+
+def group_name(labels: Sequence[int]) -> str:
+    """A group as the papers write it: 4+5."""
+    return "+".join(map(str, labels)) or "none"
+
+
+def compare(
+    rater: Rater,
+    other: Rater,
+    query: NDArray[np.intp],
+    queries: int,
+    at_least: int | None = None,
+    unit: str = "passage",
+) -> RaterComparison:
+    """Compare two raters; `query` gives the number of the query of each unit, from 0."""
+    rater, other = _on_one_scale(rater, other), _on_one_scale(other, rater)
+    both = (rater.labels != MISSING) & (other.labels != MISSING)
+    tables = confusions(
+        query[both],
+        queries,
+        rater.labels[both],
+        other.labels[both],
+        rater.scale.labels,
+        other.scale.labels,
+    )
+    return RaterComparison(rater, other, at_least, tables, unit)
+
+
+def joint_alpha(
+    raters: Sequence[Rater], query: NDArray[np.intp], queries: int, layout: Layout
+) -> tuple[int, int, Mapping[str, Estimate]]:
+    """Krippendorff's alpha of all raters together: (units, queries, estimates).
+
+    Units are those with two or more labels, queries those with such units.
+
+    In GRADED all of them must rate on one scale.
+    """
+    scales = {rater.scale.labels for rater in raters}
+    groups = len(raters[0].scale.cuts(layout)) + 1
+    reason = ""
+    if layout == "GRADED" and len(scales) > 1:
+        reason = "the graders rate on different scales"
+    elif layout == "MERGE" and any(r.scale.merge[0] >= r.scale.merge[1] for r in raters):
+        reason = "a grader has no group between the lowest and the highest"
+    placed = np.array([_place(rater, layout) for rater in raters])
+    shared = (placed != MISSING).sum(axis=0) > 1
+    sizes = int(shared.sum()), len(np.unique(query[shared]))
+    if not reason and not shared.any():
+        reason = "no two of them have labelled a passage in common"
+    names = ("alpha", "alpha_ordinal")
+    if reason:
+        return *sizes, dict.fromkeys(names, undefined(reason))
+    tables = [coincidences(placed[:, query == q], range(groups)) for q in range(queries)]
+    metrics: tuple[Metric, ...] = ("nominal", "ordinal")
+    found = [clustered(tables, alpha(metric)) for metric in metrics]
+    return *sizes, dict(zip(names, found, strict=True))
+
+
+def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
+    """The layouts of these names, in any case.
+
+    Raises:
+        InputError: There is no such layout.
+    """
+    found: list[Layout] = []
+    for name in layouts:
+        known = [layout for layout in LAYOUTS if layout == name.upper()]
+        if not known:
+            raise InputError(
+                f"there is no layout {name!r}", mend=f"Choose from {', '.join(LAYOUTS)}"
+            )
+        found += known
+    return tuple(dict.fromkeys(found))
+
+
+def _place(rater: Rater, layout: Layout) -> Labels:
+    placed: Labels = np.digitize(rater.labels, rater.scale.cuts(layout)).astype(np.int32)
+    placed[rater.labels == MISSING] = MISSING
+    return placed
+
+
+def _membership(labels: Sequence[int], groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.array([[label in group for label in labels] for group in groups], np.int64)
+
+
+def _on_one_scale(rater: Rater, other: Rater) -> Rater:
+    """The rater with the other's labels, if those are its own and some that did not occur."""
+    mine, theirs = rater.scale.labels, other.scale.labels
+    if mine and theirs and mine[-1] == theirs[-1] and set(mine) < set(theirs):
+        cuts = rater.scale
+        scale = Scale(theirs, cuts.lenient, cuts.strict, cuts.merge, cuts.named)
+        return Rater(rater.name, rater.labels, scale)
+    return rater
+
+
+Counts = Callable[[Decision], bool]
+
+
+def with_people(
+    cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int | None = None
+) -> tuple[RaterComparison, ...]:
+    """Every person against the grader, all decisions and the blind ones apart.
+
+    A unit is a cell. A person's newest decision counts, if it is not withdrawn; decisions made with
+    the grade in sight lean towards it, so that the blind ones tell more of the grader.
+    """
+    scale = _scale(grader, min_rating)
+    said = [MISSING if one.automatic is None else one.automatic for one in cells]
+    machine = Rater(grader.name, np.array(said, np.int32), scale, grader.key)
+    people = [
+        Rater(name, _ratings(cells, author, counts), scale)
+        for author in _authors(cells)
+        for name, counts in ((author, _any), (f"{author}, blind", _blind))
+    ]
+    query, queries = _queries(cells)
+    return tuple(
+        compare(person, machine, query, queries, unit="cell")
+        for person in people
+        if (person.labels != MISSING).any()
+    )
+
+
+def among_people(
+    cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int | None = None
+) -> tuple[RaterComparison, ...]:
+    """Every two people against each other on the cells that both decided.
+
+    Of the grader only what it grades and its scale matter.
+    """
+    people = [
+        Rater(
+            f"{author} ({grader.kind}s)", _ratings(cells, author, _any), _scale(grader, min_rating)
+        )
+        for author in _authors(cells)
+    ]
+    query, queries = _queries(cells)
+    return tuple(
+        compare(one, other, query, queries, unit="cell") for one, other in combinations(people, 2)
+    )
+
+
+def _any(_: Decision) -> bool:
+    return True
+
+
+def _blind(decision: Decision) -> bool:
+    # one that withdraws, withdraws blind ones too
+    return decision.blind or decision.rating is None
+
+
+def _scale(grader: GraderIdentity, min_rating: int | None) -> Scale:
+    strict = grader.default_min_rating
+    if min_rating is not None:  # it may be off this grader's scale, and on that of another
+        strict = check_integer("min_rating", min_rating)
+    return rating_scale(grader.lowest, grader.highest, strict, "ratings")
+
+
+def _authors(cells: Sequence[JudgedCell]) -> list[str]:
+    return sorted({d.author for cell in cells for d in cell.decisions if not d.adjudicates})
+
+
+def _queries(cells: Sequence[JudgedCell]) -> tuple[NDArray[np.intp], int]:
+    """The number of the query of each cell, and how many queries there are."""
+    numbers: dict[str, int] = {}
+    query = [numbers.setdefault(cell.query_id, len(numbers)) for cell in cells]
+    return np.array(query, np.intp), len(numbers)
+
+
+def _ratings(cells: Sequence[JudgedCell], author: str, counts: Counts) -> NDArray[np.int32]:
+    found = (standing_decisions(list(filter(counts, cell.decisions))).get(author) for cell in cells)
+    ratings = [MISSING if d is None or d.rating is None else d.rating for d in found]
+    return np.array(ratings, np.int32)
+
+
+DEFAULT_AT_LEAST = (1, 2, 5)
+JUDGE_NAME = "the judgments"
+UnitName = tuple[str, str]
+"""The query of a passage, `query/subtopic` where it was judged for a subtopic, and its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedUnits:
+    """Graders and judgments on the same units.
+
+    `labels` is per m (of the m-th best rating) graders x units, `judgments` one per unit, MISSING
+    where there is none; `names` are the units, `query` numbers the query of each, below `queries`.
+    `books` are those of the graders.
+    """
+
+    books: tuple[Gradebook, ...]
+    at_least: tuple[int, ...]
+    labels: Mapping[int, Labels]
+    judgments: Labels
+    names: tuple[UnitName, ...]
+    query: NDArray[np.intp]
+    queries: int
+
+    def raters(self, at_least: int, min_rating: int | None = None) -> tuple[Rater, ...]:
+        """The graders as raters, by the m-th best rating."""
+        found = []
+        graders = with_distinct_names(book.grader for book in self.books)
+        for grader, labels in zip(graders, self.labels[at_least], strict=True):
+            strict = grader.default_min_rating if min_rating is None else min_rating
+            scale = rating_scale(grader.lowest, grader.highest, strict)
+            found.append(Rater(grader.name, labels, scale, grader.key))
+        return tuple(found)
+
+    def judge(self, min_relevant: int | None = None) -> Rater:
+        """The judgments as a rater; by default they are relevant from 2 on, or their highest."""
+        judged = self.judgments[self.judgments != MISSING]
+        relevant = relevance_threshold(min_relevant, int(judged.max()) if len(judged) else None)
+        return Rater(JUDGE_NAME, self.judgments, judgment_scale(judged, relevant))
+
+
+def panel(
+    books: Sequence[Gradebook], at_least: Sequence[int], *, judged: bool = False
+) -> RatedUnits:
+    """The labels of all graders on all units.
+
+    A unit is a passage of a query. With `judged` it is what was judged: a passage of a query, or of
+    one of its subtopics, whose label then comes from the items of that subtopic, if it has some.
+
+    Raises:
+        InputError: A number in `at_least` is below 1.
+    """
+    wanted = tuple(dict.fromkeys(at_least))
+    sheets = [dict(_sheets(book, wanted, judged)) for book in books]
+    exam_ids = dict.fromkeys(exam_id for of_book in sheets for exam_id in of_book)
+    numbers: dict[str, int] = {}
+    names: list[UnitName] = []
+    parts, judgments, query = [], [], []
+    for exam_id in exam_ids:
+        found = [of_book.get(exam_id) for of_book in sheets]
+        passages, labels, of_exam = _aligned(found, len(wanted))
+        names += [("/".join(filter(None, exam_id)), passage) for passage in passages]
+        parts.append(labels)
+        judgments.append(of_exam)
+        number = numbers.setdefault(exam_id[0], len(numbers))
+        query.append(np.full(len(of_exam), number, np.intp))
+    shape = (len(wanted), len(books), 0)
+    together = np.concatenate([np.empty(shape, np.int32), *parts], axis=2)
+    return RatedUnits(
+        books=tuple(books),
+        at_least=wanted,
+        labels=dict(zip(wanted, together, strict=True)),
+        judgments=np.concatenate([np.empty(0, np.int32), *judgments]),
+        names=tuple(names),
+        query=np.concatenate([np.empty(0, np.intp), *query]),
+        queries=len(numbers),
+    )
+
+
+def with_judgments(
+    found: RatedUnits, min_rating: int | None = None, min_relevant: int | None = None
+) -> tuple[RaterComparison, ...]:
+    """Every grader against the judgments, by each m-th best rating (a single label once)."""
+    judge = found.judge(min_relevant)
+    return tuple(
+        compare(found.raters(m, min_rating)[number], judge, found.query, found.queries, at_least)
+        for number, book in enumerate(found.books)
+        for m, at_least in ways(found, book)
+    )
+
+
+def among_graders(found: RatedUnits, min_rating: int | None = None) -> tuple[RaterComparison, ...]:
+    """Every two graders against each other, by each m-th best rating."""
+    numbers = range(len(found.books))
+    return tuple(
+        compare(raters[one], raters[other], found.query, found.queries, at_least)
+        for one in numbers
+        for other in numbers[one + 1 :]
+        for m, at_least in ways(found, found.books[one], found.books[other])
+        for raters in (found.raters(m, min_rating),)
+    )
+
+
+def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None:
+    """Raises InputError if no grader has such a rating above its lowest."""
+    graders = [book.grader for book in books]
+    if min_rating is None:
+        return
+    least = check_integer("min_rating", min_rating)
+    if any(grader.lowest < least <= grader.highest for grader in graders):
+        return
+    raise InputError(
+        f"the minimum rating {min_rating} makes no sense for these graders",
+        mend=f"Choose from {min(g.lowest for g in graders) + 1} to "
+        f"{max(g.highest for g in graders)}",
+    )
+
+
+def check_min_relevant(judgments: Labels, min_relevant: Sequence[int]) -> None:
+    """Raises InputError for a cut that leaves all judgments on one side, if another would not."""
+    judged = judgments[judgments != MISSING]
+    if not len(judged):
+        return
+    lowest, highest = int(judged.min()), int(judged.max())
+    least = min(lowest + 1, highest)
+    for cut in min_relevant:
+        if not least <= check_integer("min_relevant", cut) <= highest:
+            raise InputError(
+                f"the minimum relevant judgment {cut} makes no sense for judgments from {lowest} "
+                f"to {highest}",
+                mend=f"Choose from {least} to {highest}",
+            )
+
+
+def ways(found: RatedUnits, *books: Gradebook) -> Iterator[tuple[int, int | None]]:
+    """(m, m to be shown): graders of whole queries give one label, so that no m is to be shown."""
+    if all(book.grader.kind == "query" for book in books):
+        yield found.at_least[0], None
+    else:
+        yield from ((m, m) for m in found.at_least)
+
+
+class _Sheet(NamedTuple):
+    """The labels [m, passages] and judgments of some passages; MISSING where there is none."""
+
+    passages: tuple[str, ...]
+    labels: Labels
+    judgments: Labels
+
+
+def _sheets(
+    book: Gradebook, at_least: Sequence[int], judged: bool
+) -> Iterator[tuple[tuple[str, str], _Sheet]]:
+    """((query, subtopic or nothing), sheet): the whole queries, or whatever was judged."""
+    for query in book.queries:
+        subtopics = np.flatnonzero((query.judgments != MISSING).any(axis=1)) if judged else [0]
+        for subtopic in map(int, subtopics):
+            ratings = query.ratings[:, _items(query, subtopic)]
+            graded = graded_passages(ratings)
+            labels = np.full((len(at_least), len(ratings)), MISSING, np.int32)
+            for row, m in enumerate(at_least):
+                labelling = Labelling("best", 1 if book.grader.kind == "query" else m)
+                of_m = label_passages(ratings, labelling, lowest=book.grader.lowest)
+                labels[row, graded] = of_m[graded]
+            name = query.subtopic_ids[subtopic - 1] if subtopic else ""
+            judgments = query.judgments[subtopic].astype(np.int32)
+            yield (query.query_id, name), _Sheet(query.passage_ids, labels, judgments)
+
+
+def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
+    """The items of a subtopic; all of them for the whole query, or where a subtopic has none."""
+    own = np.flatnonzero(query.item_subtopics == subtopic) if subtopic else np.empty(0, np.intp)
+    return own if len(own) else np.arange(len(query.item_ids))
+
+
+def _aligned(found: Sequence[_Sheet | None], ways: int) -> tuple[Sequence[str], Labels, Labels]:
+    """The passages of one exam, their labels [m, graders, passages], and their judgments."""
+    sheets = [sheet for sheet in found if sheet is not None]
+    passages = dict.fromkeys(passage for sheet in sheets for passage in sheet.passages)
+    place = {passage: number for number, passage in enumerate(passages)}
+    labels = np.full((ways, len(found), len(passages)), MISSING, np.int32)
+    judgments = np.full(len(passages), MISSING, np.int32)
+    for grader, sheet in enumerate(found):
+        if sheet is not None:
+            columns = [place[passage] for passage in sheet.passages]
+            labels[:, grader, columns] = sheet.labels
+            known = sheet.judgments != MISSING
+            judgments[np.array(columns, np.intp)[known]] = sheet.judgments[known]
+    return tuple(passages), labels, judgments
+
+
+LabelsByUnit = Mapping[UnitName, int]
+
+
+def with_qrels(
+    books: Sequence[Gradebook],
+    qrels: Mapping[str, Iterable[Judgment]],
+    at_least: Sequence[int],
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+) -> Iterator[RaterComparison]:
+    """Compare each qrels with the other qrels, with the judgments and with every grader.
+
+    Qrels and judgments share one scale: the labels that occur in any of them. They are cut at
+    `min_relevant`, by default at 2, or at the highest label.
+    """
+    files = {name: dict(map(_unit, judgments)) for name, judgments in qrels.items()}
+    sides: dict[str, LabelsByUnit] = {**files, JUDGE_NAME: _judgments(books)}
+    found = [label for side in sides.values() for label in side.values()]
+    labels = np.unique(np.array(found, np.int32))
+    check_min_relevant(labels, () if min_relevant is None else (min_relevant,))
+    highest = int(labels.max()) if len(labels) else None
+    scale = judgment_scale(labels, relevance_threshold(min_relevant, highest))
+    for one, other in combinations([name for name in sides if sides[name]], 2):
+        yield _between(one, other, sides, scale)
+    units = panel(books, at_least)
+    for name, side in files.items():
+        judge = _rater(name, side, units.names, scale)
+        for number, book in enumerate(books):
+            for m, shown in ways(units, book):
+                rater = units.raters(m, min_rating)[number]
+                yield compare(rater, judge, units.query, units.queries, shown)
+
+
+def _between(
+    one: str, other: str, sides: Mapping[str, LabelsByUnit], scale: Scale
+) -> RaterComparison:
+    """Compare two label files on the units of both."""
+    units = list(dict.fromkeys([*sides[one], *sides[other]]))
+    queries, query = np.unique([query_id for query_id, _ in units], return_inverse=True)
+    first, second = (_rater(name, sides[name], units, scale) for name in (one, other))
+    return compare(first, second, query.astype(np.intp), len(queries))
+
+
+def _rater(name: str, side: LabelsByUnit, units: Sequence[UnitName], scale: Scale) -> Rater:
+    return Rater(name, np.array([side.get(unit, MISSING) for unit in units], np.int32), scale)
+
+
+def _unit(judgment: Judgment) -> tuple[UnitName, int]:
+    subtopic = f"/{judgment.subtopic_id}" if judgment.subtopic_id else ""
+    return (f"{judgment.query_id}{subtopic}", judgment.passage_id), judgment.relevance
+
+
+def _judgments(books: Sequence[Gradebook]) -> LabelsByUnit:
+    """Return the judgments that the collection holds."""
+    found = panel(books, (1,), judged=True)
+    known = zip(found.names, found.judgments.tolist(), strict=True)
+    return {unit: label for unit, label in known if label != MISSING}

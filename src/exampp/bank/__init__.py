@@ -1,1 +1,0 @@
-"""Owning a bank: edits, history, checks, and a sealed part."""

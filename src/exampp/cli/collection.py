@@ -1,0 +1,713 @@
+"""`exampp init`, `import`, `export`: files in and out."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+import exampp
+from exampp.cli import output
+from exampp.cli.bank import make
+from exampp.cli.command import GOES_IN, OptionRule, OptionValues, argument, option, option_rules
+from exampp.cli.grade import work
+from exampp.cli.options import (
+    BankName,
+    CollectionFile,
+    ExportFormat,
+    Grace,
+    OnBadLine,
+    Scale,
+    Style,
+    TableStyle,
+    UnknownPassages,
+    rating_scale,
+)
+from exampp.cli.output import (
+    command,
+    print_line,
+    print_message,
+    report_written,
+    show,
+    show_several,
+    this_command,
+)
+from exampp.errors import InputError, Unfinished
+from exampp.formats.lines import encode_text
+from exampp.formats.output import remove_leftovers, temporary_file, writing
+from exampp.records.wording import counted
+from exampp.results.result import MACHINES
+from exampp.stopping import GRACE_SECONDS
+from exampp.store.connection import is_collection, link_collection
+
+if TYPE_CHECKING:
+    from exampp.inputs.import_report import ImportReport
+
+
+def check(collection: CollectionFile, style: TableStyle = Style.text) -> None:
+    """Check a collection for damage, changes by other programs, and impossible values.
+
+    Reads the whole file: pages, schema, references, values, hashes and checksums. The exit code is
+    0 if all is right and 1 if not.
+
+    Example: exampp check my.exam
+    """
+    found = exampp.check(collection)
+    if style in MACHINES:
+        show_several(found.records(), style.value)
+    else:
+        click.echo(found.verdict)
+        show_several(found.tables(), style.value)
+    if not found.ok:
+        sys.stdout.flush()
+        raise click.exceptions.Exit(1)
+
+
+def pool(
+    collection: CollectionFile,
+    depth: Annotated[
+        int, option(min=1, help="How many passages of each ranking belong to the pool.")
+    ] = 20,
+    style: TableStyle = Style.text,
+) -> None:
+    """Show the judgment pool: its size, what each system brings, and the cells to grade.
+
+    Example: exampp pool my.exam --depth 10
+    """
+    with exampp.Collection(collection) as opened:
+        found = opened.pool(depth)
+    show_several(found.tables(), style.value)
+
+
+def _does(given: OptionValues) -> bool:
+    return not given["dry_run"]
+
+
+@option_rules(OptionRule(("--grace",), "where something is done, not with --dry-run", _does))
+def run(
+    config: Annotated[
+        Path, argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
+    ],
+    until: Annotated[
+        str | None,
+        option(
+            metavar="STEP",
+            help="Nothing after this step: inputs, bank, generate, grade, evaluate or report, or "
+            "one of several, such as 'grade 1'.",
+        ),
+    ] = None,
+    again: Annotated[
+        list[str] | None,
+        option(
+            metavar="STEP",
+            help="This step also where nothing of it has changed; may be repeated. Grades that "
+            "there are stay.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, option("--dry-run", help="Say what would be done; change nothing.")
+    ] = False,
+    grace: Grace = GRACE_SECONDS,
+) -> None:
+    """Import, grade and evaluate what a configuration file says, and only what is missing.
+
+    A step is skipped where its files, its options and what it builds on are as they were. Make a
+    commented file with `exampp init --config exam.toml`.
+
+    Example: exampp run exam.toml --dry-run
+    """
+    from exampp.project.config import read_config
+    from exampp.project.steps import plan_steps, run_steps
+
+    found, named = read_config(config), again or ()
+    steps = (
+        plan_steps(found, until=until, again=named)
+        if dry_run
+        else run_steps(
+            found, partial(work, grace=grace), partial(make, grace=grace), until=until, again=named
+        )
+    )
+    for step in steps:
+        print_line(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
+        for remarked in step.remarks:
+            print_message(f"  {remarked}")
+        if step.stopped:
+            raise Unfinished(f"stopped in {step.name}; this continues:\n  {this_command()}")
+
+
+def write_template(path: Path, collection: Path | None) -> None:
+    """Write the commented configuration; InputError where there is a file already."""
+    if path.exists():
+        raise InputError("exists already", file=path, mend="Choose another name")
+    text = (files("exampp.project") / "template.toml").read_text(encoding="utf-8")
+    if collection is not None:
+        text = text.replace('path = "my.exam"', f'path = "{collection.as_posix()}"', 1)
+    with writing(path) as stream:
+        stream.write(encode_text(text, path))
+
+
+def demo(
+    collection: Annotated[
+        Path | None,
+        argument(
+            metavar="COLLECTION",
+            help="Where to make the example. [default: a temporary file, or demo.exam in --files]",
+        ),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Write the files of README and docs/tour.md here, to try their commands on.",
+        ),
+    ] = None,
+) -> None:
+    """Import, grade and evaluate a small example, offline, in under a minute.
+
+    Example: exampp demo --files tour
+    """
+    from exampp.demo import write_tour
+
+    started = time.monotonic()
+    path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
+    if path.exists():
+        raise InputError("exists already", file=path, mend="Choose another name")
+    if files:
+        write_tour(files)
+    with temporary_file(path) as made:
+        with exampp.Collection.create(made) as opened:
+            _fill(opened)
+            if files:
+                opened.export(files / "graded.jsonl.gz")
+        link_collection(made, path)
+    print_line(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
+    for arguments, what in _next(path, files):
+        print_line(f"  {command(*arguments)}\n      {what}")
+
+
+def _fill(opened: exampp.Collection) -> None:
+    """Import, grade and evaluate the example."""
+    from exampp.demo import demo_files
+    from exampp.measures.board import wide
+
+    print_line("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
+    report = opened.import_files(*demo_files())
+    print_line("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
+    print_line("2. Grade every passage against every question, with the offline draft grader")
+    print_line(f"   {work(opened.grading('draft'))}")
+    print_line("3. Evaluate\n")
+    show(wide(opened.grades().evaluate(min_rating=4)), "text")
+
+
+def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
+    """The arguments of commands that go on from here, and what each does."""
+    yield ("status", path), "what it holds, what is graded"
+    yield ("evaluate", path, "--per-query"), "every system on every topic"
+    measures = ("-m", "AP", "-m", "P@10", "--qrels", "exam.qrels")
+    yield ("evaluate", path, *measures), "measures, and qrels to keep"
+    yield ("grade", path, "--grader", "draft", "--kind", "nugget"), "grade the nuggets too"
+    if files is None:
+        yield ("demo", "--files", "tour"), "the files of README and docs/tour.md"
+    else:
+        texts = [files / name for name in ("queries.tsv", "passages.jsonl", "bank.csv", "runs")]
+        yield ("import", files / "my.exam", *texts), "the first step of docs/tour.md, in the folder"
+
+
+def merge(
+    into: Annotated[Path, argument(metavar="INTO", help="The collection that is filled.")],
+    others: Annotated[
+        list[Path], argument(metavar="OTHER", help="Collections; they are only read.")
+    ],
+    dry_run: Annotated[
+        bool, option("--dry-run", help="Say what would come; change nothing.")
+    ] = False,
+    style: TableStyle = Style.text,
+) -> None:
+    """Bring what other collections hold into one: copies of it, or shards of one exam.
+
+    Grades, decisions, banks with their history, texts, rankings, judgments, runs. All of it or,
+    after an error, nothing, ten at a time; merging again changes nothing. What two collections
+    differ in is listed with what is kept: a grade before none, of an item's edits the newest, else
+    INTO's.
+
+    Example: exampp merge my.exam copy.exam
+    """
+    with exampp.Collection(into) as opened:
+        found = opened.merge(*others, dry_run=dry_run)
+    show_several(found.records() if style in MACHINES else found.tables(), style.value)
+
+
+def citations(
+    collection: CollectionFile,
+    answers: Annotated[
+        list[Path],
+        argument(metavar="ANSWERS", help="Answers with citations, such as of TREC RAG."),
+    ],
+    corpus: Annotated[
+        str | None,
+        option(
+            metavar="CORPUS",
+            help="Where the texts of what is cited are: a file, a folder, irds:ID.",
+        ),
+    ] = None,
+    system: Annotated[
+        str | None, option(help="The system of answers that do not name theirs.")
+    ] = None,
+) -> None:
+    """Make a collection of the sentences of answers and of what they cite.
+
+    Every sentence is a query with itself as the nugget, and what it cites its ranking. Grade it
+    like any other, then see precision and recall with analyze citations.
+
+    Example: exampp citations cited.exam cited.jsonl --corpus passages.jsonl
+    """
+    from exampp.citations import collect
+
+    with collect(collection, *answers, corpus=corpus, system=system) as exam:
+        counts = {str(thing): count for thing, count in exam.contents().rows}
+        sentences, cited = counts["queries"], counts["passages"]
+        print_line(f"{sentences} sentences, {cited} cited passages")
+    model = ("--grader", "openai", "--model", "MODEL", "--prompt", "citation-support")
+    print_line(f"Next:\n  {command('grade', collection, *model)}")
+    print_line(f"  {command('analyze', 'citations', collection)}")
+
+
+class SystemOperation(StrEnum):
+    """What is done with systems."""
+
+    list = "list"
+    rename = "rename"
+    remove = "remove"
+
+
+@option_rules(
+    OptionRule(
+        ("--yes",), "for remove", lambda given: given["operation"] is SystemOperation.remove
+    ),
+    OptionRule(("--format",), "for list", lambda given: given["operation"] is SystemOperation.list),
+)
+def systems(
+    collection: CollectionFile,
+    operation: Annotated[
+        SystemOperation, argument(help="list, rename OLD NEW, or remove NAME...")
+    ] = SystemOperation.list,
+    names: Annotated[
+        list[str] | None, argument(metavar="NAME", help="The systems that are meant.")
+    ] = None,
+    yes: Annotated[bool, option("--yes", help="Remove without asking.")] = False,
+    style: TableStyle = Style.text,
+) -> None:
+    """List the systems with the passages that each returns, rename one, or remove some.
+
+    Removing takes rankings away, and asks first. Passages and grades stay: importing a run again
+    brings its system back. To leave systems out of an evaluation: evaluate --leave-out.
+
+    Example: exampp systems my.exam
+    """
+    given = names or []
+    with exampp.Collection(collection) as opened:
+        if operation is SystemOperation.list:
+            if given:
+                raise InputError(f"list takes no name, not {given[0]!r}", mend="Leave it out")
+            show_several(opened.systems.tables(), style.value)
+        elif operation is SystemOperation.rename:
+            if len(given) != 2:
+                raise InputError("rename takes two names", mend="Say: rename OLD NEW")
+            opened.systems.rename(*given)
+            print_line(f"{given[0]} is {given[1]} now.")
+        else:
+            told = counted(len(given), "system")
+            if given and not yes:
+                click.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)
+            removed = opened.systems.remove(*given)
+            print_line(f"Removed {told} with {counted(removed, 'ranked passage')}.")
+
+
+Files = list[Path] | None
+
+
+class ImportStyle(StrEnum):
+    """How an import says what it did."""
+
+    text = "text"
+    json = "json"
+
+
+def init(
+    collection: Annotated[
+        Path | None,
+        argument(metavar="COLLECTION", help="The collection, such as my.exam."),
+    ] = None,
+    config: Annotated[
+        Path | None, option(help="Write a commented configuration file, for exampp run.")
+    ] = None,
+    rescue: Annotated[
+        Path | None,
+        option(help="Fill it with what can be read of this collection, which is damaged."),
+    ] = None,
+) -> None:
+    """Make an empty collection, or with --config a file that describes a whole exam.
+
+    Example: exampp init my.exam
+    """
+    if rescue is not None and collection is not None and config is None:
+        from exampp.store.rescue import rescue as save
+
+        if collection.exists():
+            raise InputError("exists already", file=collection, mend="Choose another name")
+        with temporary_file(collection) as made:
+            saved_tables = save(rescue, made)
+            link_collection(made, collection)
+        for table, saved, orphans in saved_tables:
+            lost = f", {orphans} whose other rows are lost" if orphans else ""
+            print_line(f"{table:>16}  {saved:>9}{lost}")
+    elif rescue is not None:
+        raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
+    elif config is not None:
+        write_template(config, collection)
+        print_line(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
+    elif collection is not None:
+        exampp.Collection.create(collection).close()
+        following = command("import", collection)
+        print_line(f"{collection}: an empty collection. Next: {following} FILE ...")
+    else:
+        raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
+
+
+def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
+    """Import into a collection; the first import makes it, and a failed one leaves no file behind.
+
+    Until it is complete, a new collection is a file of its own beside the path: nothing is ever
+    removed that another process could have written to. Where another process made the collection
+    meanwhile, the files go into that one.
+    """
+    if path.is_file() and path.stat().st_size and not is_collection(path):
+        raise InputError(
+            "is no collection of exampp",
+            file=path,
+            mend=f"Name the collection first: exampp import my.exam {path.name} ...",
+        )
+    if not path.exists() and path.parent.is_dir():
+        with temporary_file(path) as made:
+            with exampp.Collection.create(made) as opened:
+                report = opened.import_files(*files, **options)
+            if report.dry_run:
+                return report
+            if link_collection(made, path):
+                return report
+    if path.parent.is_dir():
+        # a process may have been killed when the collection was in its place already
+        remove_leftovers(path)
+    with exampp.Collection.create(path, exist_ok=True) as opened:
+        return opened.import_files(*files, **options)
+
+
+def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> OptionRule:
+    """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
+
+    def holds(given: OptionValues) -> bool:
+        from exampp.formats.declared import like
+        from exampp.formats.in_memory import holding
+        from exampp.formats.lines import accept, raise_error
+        from exampp.inputs.columns import Renaming
+        from exampp.inputs.files import GivenFile as File
+        from exampp.inputs.files import rows_of
+        from exampp.inputs.importing import file_kinds
+        from exampp.inputs.rag import unfold
+
+        files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
+        files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
+        citing = ("responses",) if cited and given["cited"] else ()
+        # what is wrong with a record is told when it is taken
+        renaming = Renaming(columns_of(given["columns"]))
+        files, parts = unfold(files, given["system"], accept, renaming)
+        rows = rows_of(files, renaming, raise_error)
+        with holding({**parts, **rows}):
+            found = file_kinds(files, system=given["system"] is not None)
+            return any(like(file.kind) in (*kinds, *citing) for file in found)
+
+    return OptionRule((option,), f"for {words}", holds)
+
+
+_ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
+_RANKED = ("run", "ranx", "candidates", "dataset", "beir")
+_GENERATED = ("responses", "texts")
+_BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets")
+
+
+@option_rules(
+    OptionRule(
+        ("--as",), "for files that stand without an option", lambda given: bool(given["files"])
+    ),
+    _of_files("--bank-name", "banks", *_BANKS, "assignments"),
+    _of_files("--depth", "runs", *_RANKED, cited=True),
+    _of_files("--unknown-passages", "runs", *_RANKED, cited=True),
+    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels", cited=True),
+    _of_files("--system", "responses", *_GENERATED, "candidates"),
+    _of_files("--passage-tokens", "responses", *_GENERATED),
+    _of_files("--cited", "responses", "responses"),
+    _of_files("--scale", "graded passages", "workbench"),
+)
+def import_(
+    collection: CollectionFile,
+    files: Annotated[
+        list[Path] | None,
+        argument(
+            metavar="FILE",
+            help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
+            "format; a folder of runs, of texts or of BEIR; irds:ID for a dataset of ir_datasets.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        option("--as", help="What the files are, where it cannot be told from them."),
+    ] = None,
+    queries: Annotated[
+        Files,
+        option(
+            help="A file of queries, or a folder of such; may be repeated.",
+            panel=GOES_IN,
+        ),
+    ] = None,
+    passages: Annotated[
+        Files, option(help="A file of passages, or a folder of such; may be repeated.")
+    ] = None,
+    bank: Annotated[
+        Files,
+        option(help="A file of questions or nuggets; may be repeated.", panel=GOES_IN),
+    ] = None,
+    runs: Annotated[
+        Files,
+        option(
+            help="A file of rankings, or a folder of files that are named after their systems; may "
+            "be repeated."
+        ),
+    ] = None,
+    qrels: Annotated[
+        Files,
+        option(
+            help="A file of judgments, or a folder of such; may be repeated.",
+            panel=GOES_IN,
+        ),
+    ] = None,
+    responses: Annotated[
+        Files, option(help="A file or folder of responses; may be repeated.")
+    ] = None,
+    bank_name: Annotated[
+        str, option(help="The name of the bank that questions and nuggets go into.")
+    ] = "main",
+    on_error: Annotated[
+        OnBadLine, option(help="Refuse everything at a bad line, or skip and count it.")
+    ] = OnBadLine.refuse,
+    unknown_passages: Annotated[
+        UnknownPassages,
+        option(help="Ranked passages without a text: an error, or kept as ungraded."),
+    ] = UnknownPassages.error,
+    corpus: Annotated[
+        str | None,
+        option(
+            help="Where the texts of ranked and judged passages are looked up: a file or a folder "
+            "of passages, or irds:ID."
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        option(min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"),
+    ] = None,
+    system: Annotated[
+        str | None, option(help="The system of responses that do not name it.")
+    ] = None,
+    passage_tokens: Annotated[
+        int,
+        option(min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."),
+    ] = 400,
+    cited: Annotated[
+        bool,
+        option(
+            "--cited", help="What responses cite becomes a ranking, too, of a system NAME:cited."
+        ),
+    ] = False,
+    update: Annotated[
+        bool,
+        option("--update", help="Let files change what is graded, and items people edited."),
+    ] = False,
+    dry_run: Annotated[
+        bool, option("--dry-run", help="Say what would change; change nothing.")
+    ] = False,
+    style: Annotated[ImportStyle, option("--format", help="How it is said.")] = ImportStyle.text,
+    scale: Scale = None,
+    columns: Annotated[
+        list[str] | None,
+        option(
+            metavar="NAME=COLUMN",
+            help="A column of a table that goes by a name of its own, as in query_id=topic; may be "
+            "repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Bring files into a collection, which is made if there is none.
+
+    All files or none: after an error the collection is as it was. What was added, changed and
+    removed is said, with examples. The same files again change nothing. Texts, rankings and
+    grades of what is graded, and items that people edited, are changed only with --update.
+
+    Example: exampp import my.exam queries.tsv passages.jsonl bank.csv runs/*.run
+    """
+    for file in bank or ():
+        if not file.exists():
+            raise InputError(
+                "no such file", file=file, mend="--bank takes files; --bank-name names their bank"
+            )
+    if not any((files, queries, passages, bank, runs, qrels, responses)):
+        raise InputError("no files to import", mend="Name them: exampp import my.exam FILE ...")
+    report = _import(
+        collection,
+        files or [],
+        kind=kind,
+        queries=queries or (),
+        passages=passages or (),
+        banks=bank or (),
+        runs=runs or (),
+        qrels=qrels or (),
+        responses=responses or (),
+        bank=bank_name,
+        on_error=on_error.value,
+        unknown_passages=unknown_passages.value,
+        corpus=corpus,
+        depth=depth,
+        system=system,
+        passage_tokens=passage_tokens,
+        cited=cited,
+        update=update,
+        dry_run=dry_run,
+        scale=rating_scale(scale),
+        columns=columns_of(columns),
+    )
+    if style is ImportStyle.json:
+        output.write(report.to_json())
+    else:
+        _say(report)
+
+
+def columns_of(given: Sequence[str] | None) -> dict[str, str]:
+    """The columns of `--columns NAME=COLUMN`; InputError for one that is no such pair."""
+    found: dict[str, str] = {}
+    for one in given or ():
+        name, sign, column = one.partition("=")
+        if not (name.strip() and sign and column.strip()):
+            mend = 'Give NAME=COLUMN, as in --columns question="Gold question"'
+            raise InputError(f"--columns is {one!r}", mend=mend)
+        if name.strip() in found:
+            raise InputError(f"--columns says twice what {name.strip()} is", mend="Leave one out")
+        found[name.strip()] = column.strip()
+    return found
+
+
+def _say(report: ImportReport) -> None:
+    for file in report.files:
+        told = f"{file.kind} (by its name)" if file.by_name else file.kind
+        print_line(f"{file.file}: {told}, {counted(file.records, 'record')}")
+    for sentence in report.remarks:
+        print_message(sentence)
+    _tell(report.skipped_first, report.skipped, "skipped", "bad line")
+    _tell(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
+    if report.replaced.count:
+        print_message(f"{report.replaced}")
+    if report.findings.rows:
+        show(report.findings, "text")
+    print_line("\n".join(_told(report)))
+    if report.retired:
+        retired = counted(report.retired, "item")
+        print_line(f"Retired {retired} of the bank that none of these files holds.")
+    if not report.changes:
+        print_line("Nothing changed.")
+    elif report.dry_run:
+        if report.impact:
+            show_several(report.impact, "text")
+        print_message("Nothing was imported (--dry-run).")
+
+
+def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
+    """What became of bad parts of the files: the first of them, and how many there were."""
+    for error in first:
+        print_message(f"{fate}: {error}")
+    if count:
+        print_message(f"{fate}: {counted(count, noun)}")
+
+
+def _told(report: ImportReport) -> Iterator[str]:
+    """What there is now and what changed, with examples; what people decided, if they did."""
+    yield from (str(told) for told in report.differences if told.now or told.thing != "decision")
+    for thing in _DECIDED:
+        now, new = report.after[thing], report.after[thing] - report.before[thing]
+        if now or new:
+            yield f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else "")
+    yield from (f"  {example}" for told in report.differences for example in told.examples)
+
+
+_DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of earlier texts")
+
+
+def _exports_bank(given: OptionValues) -> bool:
+    from exampp.formats.declared import like
+
+    return like(given["kind"] or kind_by_name(Path(given["to"]))) in (*_BANKS, "assignments")
+
+
+@option_rules(OptionRule(("--bank",), "for banks", _exports_bank))
+def export(
+    collection: CollectionFile,
+    to: Annotated[Path, argument(metavar="FILE", help="The file to write (.gz packs it).")],
+    kind: Annotated[
+        str | None,
+        option(
+            "--format",
+            metavar="KIND",
+            help=f"What is written: {', '.join(ExportFormat)}, or a format of a package. "
+            "[default: by the file's name]",
+        ),
+    ] = None,
+    bank: BankName = None,
+) -> None:
+    """Write a collection, or a part of it, in a format of the field.
+
+    Example: exampp export my.exam graded-again.jsonl.gz
+    """
+    with exampp.Collection(collection) as opened:
+        chosen = kind or kind_by_name(to)
+        count = opened.export(to, chosen, bank=bank)
+        people = opened.decisions.counts()
+    report_written(to, f"{to}: {chosen}, {counted(count, 'record')}")
+    if chosen in _BESIDE and any(people.values()):
+        print_message(
+            ", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number)
+        )
+        print_message(_BESIDE[chosen])
+
+
+_BESIDE = {
+    "decisions": "Withdrawn and replaced decisions are in the file, too.",
+    "workbench": "People's decisions are not in this file, which has the graders' own ratings; "
+    "--format decisions writes them.",
+}
+"""What to say of people's decisions beside a file that holds or lacks them."""
+
+
+_BY_ENDING = {
+    **dict.fromkeys((".csv", ".tsv", ".yaml", ".yml"), "bank"),
+    ".run": "runs",
+    ".qrels": "judgments",
+}
+
+
+def kind_by_name(path: Path) -> str:
+    """What a file of this name is expected to hold; a workbench file if its ending says nothing."""
+    return next((_BY_ENDING[end] for end in path.suffixes if end in _BY_ENDING), "workbench")

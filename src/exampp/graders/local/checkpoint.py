@@ -1,0 +1,452 @@
+"""Who a local model is: what of it goes into the settings of a grader, and what it is called."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from exampp.errors import InputError
+from exampp.graders.local.batching import is_out_of_memory
+from exampp.installed import install_command, pip_command
+from exampp.records.graders import CONTENT_SETTING
+
+TASKS = {
+    "seq2seq": "AutoModelForSeq2SeqLM",
+    "causal": "AutoModelForCausalLM",
+    "extractive": "AutoModelForQuestionAnswering",
+}
+"""The kinds of models, each with the class of transformers that loads it."""
+
+AUTO = "auto"
+DTYPES = ("float32", "bfloat16", "float16")
+QUANTISED = ("8bit", "4bit")
+"""How weights may be loaded in fewer bits, by bitsandbytes: LLM.int8(), or NF4 of QLoRA."""
+BFLOAT16_UNITS: Mapping[str, str] = {"amx_bf16": "", "avx512_bf16": "AMD"}
+"""Parts of a CPU that multiply bfloat16 2.3 to 2.7 times as fast as float32, as torch names them.
+
+With each, how the names of such CPUs begin: AVX512-BF16 is half as fast as float32 on Intel's.
+"""
+T5_LIKE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in evaluation mode, on its device, with its tokenizer."""
+
+    task: str
+    model: Any
+    tokenizer: Any
+    dtype: str
+    device: str
+    transformers: str
+    quantize: str | None = None
+
+
+def how_to_install() -> str:
+    """What to do where something that local models need is missing."""
+    return f"Install what local models need: {install_command('hf')}"
+
+
+def require() -> tuple[ModuleType, ModuleType]:
+    """Torch and transformers; InputError if one is missing or transformers is not version 5."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise InputError(
+            f"local models need the package {error.name}", mend=how_to_install()
+        ) from None
+    if not transformers.__version__.startswith("5."):
+        raise InputError(
+            f"transformers {transformers.__version__} is installed, version 5 is needed",
+            mend=how_to_install(),
+        )
+    if not sys.stderr.isatty():
+        # a bar draws itself anew over and over, which a log would keep
+        bars: Any = transformers.utils.logging
+        bars.disable_progress_bar()
+    return torch, transformers
+
+
+def fetch(
+    model: str,
+    *,
+    task: str | None = None,
+    revision: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    quantize: str | None = None,
+    complete: bool = True,
+) -> LoadedModel:
+    """Load a model from a folder or from the Hugging Face hub.
+
+    `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
+    first of `cuda`, `mps` and `cpu` that there is, or several cards (`cuda:0,cuda:1`) that share
+    the layers; `dtype` is bfloat16 on CUDA cards and CPUs that have units for it, else float32,
+    where it is not given or `auto`. `quantize` is one of `QUANTISED`: linear layers are then
+    computed in `dtype` from weights of so many bits. A model that lacks weights (a base model
+    without a head for its task) is an error unless `complete` is False: transformers would fill
+    them with noise.
+
+    Raises:
+        InputError: torch or transformers is missing, the model is not there, incomplete or of no
+            known kind, needs code of its own, the device or bitsandbytes is not there, or the dtype
+            does not suit the model.
+
+    """
+    torch, transformers = require()
+    place = find_device(torch, device)
+    folder = find_folder(model)
+    source = str(folder) if folder else model
+    # said in every load: where nothing is said, transformers asks standard input
+    options: dict[str, Any] = {"trust_remote_code": False}
+    if not folder:
+        options["revision"] = revision or "main"
+    config = map_model_errors(
+        model, lambda: transformers.AutoConfig.from_pretrained(source, **options)
+    )
+    kind = task or task_of(config)
+    precision = default_dtype(torch, place) if dtype in (None, AUTO) else str(dtype)
+    check_dtype(precision, config.model_type)
+    spread = _spread(torch, transformers, place, precision, quantize)
+    tokenizer = map_model_errors(
+        model, lambda: transformers.AutoTokenizer.from_pretrained(source, **options)
+    )
+    loader = getattr(transformers, TASKS[kind])
+    options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    with _unsaid(transformers):
+        loaded, info = map_model_errors(
+            model,
+            lambda: loader.from_pretrained(
+                source, dtype=getattr(torch, precision), **options, **spread
+            ),
+        )
+    if other_shape := sorted(name for name, *_ in info["mismatched_keys"]):
+        raise InputError(
+            f"the model '{model}' has weights of other shapes than its config says: "
+            f"{', '.join(other_shape[:3])}",
+            mend="Take the config.json that was saved with these weights",
+        )
+    missing = sorted(info["missing_keys"])
+    if missing and complete:
+        raise InputError(
+            f"the model '{model}' has no weights for {', '.join(missing[:3])}",
+            mend=f"It was not made for the task '{kind}': fine-tune it, or give another task",
+        )
+    # what is spread is where it belongs
+    on_device = map_model_errors(model, lambda: (loaded if spread else loaded.to(place)).eval())
+    version = transformers.__version__
+    return LoadedModel(kind, on_device, tokenizer, precision, place, version, quantize)
+
+
+@contextmanager
+def _unsaid(transformers: Any) -> Iterator[None]:
+    """No report of how weights fit the model: whoever loads it says what matters of that."""
+    logging: Any = transformers.utils.logging
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+def _spread(
+    torch: Any, transformers: Any, place: str, dtype: str, quantize: str | None
+) -> dict[str, Any]:
+    """How a model is loaded that is quantised, or shared by several cards; empty for any other."""
+    devices = place.split(",")
+    if quantize is None and len(devices) == 1:
+        return {}
+    options: dict[str, Any] = {"device_map": {"": place}}
+    if len(devices) > 1:
+        indices = (int(device.partition(":")[2]) for device in devices)
+        # room is left for what is computed
+        free = {index: int(torch.cuda.mem_get_info(index)[0] * 0.8) for index in indices}
+        options = {"device_map": "auto", "max_memory": free}
+    if quantize is not None:
+        options["quantization_config"] = _quantisation(torch, transformers, dtype, quantize)
+    return options
+
+
+def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> Any:
+    if quantize not in QUANTISED:
+        raise InputError(
+            f"there is no quantisation '{quantize}'",
+            field="quantize",
+            mend=f"Give one of {', '.join(QUANTISED)}",
+        )
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise InputError(
+            f"weights of {quantize} need the package bitsandbytes",
+            field="quantize",
+            mend=f"Install it ({pip_command('bitsandbytes')}), or leave --quantize out: --dtype "
+            "bfloat16 takes half the memory of float32",
+        )
+    if quantize == "8bit":
+        return transformers.BitsAndBytesConfig(load_in_8bit=True)
+    return transformers.BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=getattr(torch, dtype),
+    )
+
+
+def find_folder(model: str) -> Path | None:
+    """The folder of a model; None if the name is one of the hub (`owner/name`).
+
+    Raises InputError for what can only be a folder and is none, or one without a model.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InputError(
+                "no model is in this folder: it has no config.json",
+                file=folder,
+                mend="Give a folder that transformers has saved a model to",
+            )
+        _check_files(folder)
+        return folder
+    if folder.exists() or model.startswith((".", "/", "~")) or model.count("/") > 1 or not model:
+        raise InputError(
+            f"'{model}' is not a folder",
+            mend="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
+        )
+    return None
+
+
+def _check_files(folder: Path) -> None:
+    """Refuse a folder with a broken JSON file: transformers passes over some of them."""
+    for file in sorted(folder.glob("*.json")):
+        try:
+            json.loads(file.read_bytes())
+        except (ValueError, RecursionError, OSError):
+            raise InputError(
+                "the model could not be loaded: this file of it is no JSON",
+                file=file,
+                mend="Copy or download the model again",
+            ) from None
+
+
+def map_model_errors(model: str, action: Callable[[], T]) -> T:
+    """The result of `action`; whatever goes wrong with a model is an InputError.
+
+    A model is files of others: a damaged or a malicious one fails anywhere in the library.
+    """
+    try:
+        return action()
+    except InputError:
+        raise
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"the model '{model}' needs code of its own, which exampp never runs",
+                mend="Take a model whose architecture transformers knows by itself",
+            ) from None
+        reason = str(error).strip() or type(error).__name__
+        mend = "Give the folder of a model, or its name on the Hugging Face hub (owner/name)"
+        if is_out_of_memory(error):
+            mend = (
+                "Free memory of the device, or take less: --dtype bfloat16, --quantize 8bit or "
+                "4bit, another --device, or several cards"
+            )
+        raise InputError(
+            f"the model '{model}' could not be loaded: {reason.splitlines()[0]}", mend=mend
+        ) from error
+
+
+def task_of(config: Any) -> str:
+    """The kind of a model by the architecture in its config; InputError if it is none of ours."""
+    declared = config.architectures
+    names = [str(name) for name in declared] if isinstance(declared, list | tuple) else []
+    for name in names:
+        if name.endswith("ForQuestionAnswering"):
+            return "extractive"
+        if name.endswith(("ForCausalLM", "LMHeadModel")) and not config.is_encoder_decoder:
+            return "causal"
+        if name.endswith(("ForConditionalGeneration", "LMHeadModel")) and config.is_encoder_decoder:
+            return "seq2seq"
+    raise InputError(
+        f"a model of the architecture {', '.join(names) or 'unknown'} is no grader by itself",
+        mend=f"Give its task: one of {', '.join(TASKS)}",
+    )
+
+
+def find_device(torch: Any, device: str | None) -> str:
+    """The device asked for, or the best there is; InputError if there is no such device.
+
+    Several are cards, each with its number, and none twice: `cuda:0,cuda:1`.
+    """
+    several = [] if device is None else [one.strip() for one in device.split(",")]
+    if len(several) > 1:
+        for one in filter(None, several):
+            find_device(torch, one)
+        if len(set(several)) < len(several) or not all(o.startswith("cuda:") for o in several):
+            raise InputError(
+                f"'{device}' are no cards to share a model",
+                mend="Give each once and by number, as in cuda:0,cuda:1",
+            )
+        return ",".join(several)
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if device is None:
+        return next(name for name, is_there in there.items() if is_there)
+    kind, _, index = device.partition(":")
+    if not there.get(kind) or (index and not index.isdigit()):
+        known = ", ".join(name for name, is_there in there.items() if is_there)
+        without = kind == "cuda" and torch.version.cuda is None
+        raise InputError(
+            f"there is no device '{device}' here"
+            + (": the installed torch is built without CUDA" if without else ""),
+            mend=f"What can be used here: {known}",
+        )
+    cards = torch.cuda.device_count() if kind == "cuda" else 0
+    if kind == "cuda" and index and int(index) >= cards:
+        raise InputError(
+            f"there is no device '{device}' here",
+            mend=f"Cards are counted from 0: {', '.join(f'cuda:{n}' for n in range(cards))}",
+        )
+    return device
+
+
+def default_dtype(torch: Any, device: str) -> str:
+    """float32 for exactness; bfloat16 on cards and CPUs that compute it in hardware."""
+    if device.startswith("cuda"):
+        fast = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        # emulated, it is slower than float32
+        capabilities = getattr(torch.cpu, "get_capabilities", None)
+        units: Mapping[str, Any] = capabilities() if capabilities and device == "cpu" else {}
+        name = str(units.get("cpu_name", ""))
+        fast = any(
+            units.get(unit) and name.startswith(maker) for unit, maker in BFLOAT16_UNITS.items()
+        )
+    return "bfloat16" if fast else "float32"
+
+
+def check_dtype(dtype: str, model_type: str) -> None:
+    """Refuse a dtype that is not known or that breaks the model."""
+    if dtype not in DTYPES:
+        raise InputError(f"there is no dtype '{dtype}'", mend=f"Give one of {', '.join(DTYPES)}")
+    if dtype == "float16" and model_type in T5_LIKE:
+        raise InputError(
+            "T5 models overflow in float16: feed-forward layers exceed 65504, and replies break",
+            field="dtype",
+            mend="Use bfloat16 or float32",
+        )
+
+
+_CONTENT = (".json", ".jinja", ".model", ".txt", ".safetensors", ".bin")
+_NOT_CONTENT = ("training.json", "trainer_state.json", "README.md")
+
+LARGE = 1_000_000
+"""Bytes from which on the hash of a file is remembered; smaller files are always read."""
+SETTLED_SECONDS = 2.0
+"""A file that was changed more recently could change again within one tick of its clock."""
+
+
+def folder_hash(folder: Path) -> str:
+    """SHA-256 (hexadecimal) over the names and contents of a model folder's files.
+
+    All of the weights, the tokenizer and the configuration count: two fine-tuned models of one
+    family differ in nothing else, not even in the sizes of their files. Large files are read once
+    (about a second for 1.5 GB) and then known by their place, size and times of change.
+    """
+    whole = hashlib.sha256()
+    known = _remembered()
+    found = dict(known)
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and file.suffix in _CONTENT and file.name not in _NOT_CONTENT:
+            whole.update(f"{file.name}\0{_file_hash(file, found)}\n".encode())
+    if found != known:
+        _remember(found)
+    return whole.hexdigest()
+
+
+def _file_hash(file: Path, known: dict[str, list[Any]]) -> str:
+    """The hash of a file, from those known or added to them."""
+    place, now = str(file.resolve()), file.stat()
+    # the time of the last change of any kind cannot be set back, as that of writing can
+    stamp = [now.st_size, now.st_mtime_ns, now.st_ctime_ns]
+    if known.get(place, [])[:-1] == stamp:
+        return str(known[place][-1])
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    settled = time.time() - now.st_ctime_ns / 1e9 > SETTLED_SECONDS
+    if now.st_size >= LARGE and settled:
+        known[place] = [*stamp, digest]
+    return digest
+
+
+def _notes() -> Path:
+    """Where hashes are remembered; the file may be removed at any time."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "exampp" / "sha256.json"
+
+
+def _remembered() -> dict[str, list[Any]]:
+    """Size, times of change and hash of files, by place; none where they cannot be read."""
+    with suppress(OSError, ValueError, RuntimeError):
+        found = json.loads(_notes().read_bytes())
+        if isinstance(found, dict):
+            return {place: one for place, one in found.items() if _is_note(one)}
+    return {}
+
+
+def _is_note(one: object) -> bool:
+    return isinstance(one, list) and len(one) == 4 and isinstance(one[-1], str)
+
+
+def _remember(found: Mapping[str, list[Any]]) -> None:
+    """Write the notes whole or not at all; without them everything is only slower."""
+    with suppress(OSError, RuntimeError):
+        notes = _notes()
+        notes.parent.mkdir(parents=True, exist_ok=True)
+        there = {place: one for place, one in found.items() if Path(place).is_file()}
+        with tempfile.NamedTemporaryFile("w", dir=notes.parent, delete=False) as stream:
+            json.dump(there, stream)
+        Path(stream.name).replace(notes)
+
+
+def model_name(model: str) -> str:
+    """What a model is called: a folder by its own name, one of the hub by its name there.
+
+    A folder in the cache of the hub has the name of a commit; it is called as the model is. What
+    its config says (`_name_or_path`) is not asked: of a fine-tuned model that is its base.
+    """
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        return model
+    folder = folder.resolve()
+    if folder.parent.name == "snapshots" and folder.parents[1].name.startswith("models--"):
+        return folder.parents[1].name.removeprefix("models--").replace("--", "/")
+    return folder.name or str(folder)
+
+
+def model_identity(model: str, revision: str | None, config: Any) -> Mapping[str, Any]:
+    """What pins a model: the content of a folder, wherever it lies and whatever it is called.
+
+    A model of the Hugging Face hub is known by its name and its commit, or by the revision asked
+    for where the commit is not known.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return {CONTENT_SETTING: folder_hash(folder)}
+    commit = getattr(config, "_commit_hash", None)
+    return {"model": model, "revision": commit or revision or "main"}

@@ -1,0 +1,466 @@
+"""Fine-tuning on SQuAD 2.0: the papers' variation in which a model learns to say unanswerable.
+
+The result is a model folder like any other. Training saves checkpoints below it and goes on from
+the last whole one when it is started again; `training.json` tells what was trained on what, and
+that it is finished. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question answering).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.graders.local.checkpoint import LoadedModel, fetch, how_to_install
+from exampp.graders.local.texts import PlainTexts, known_limit
+from exampp.sanitize import check_integer
+
+# Reading training data in the format of SQuAD 2.0, with errors that tell the place.
+#
+#     {"data": [{"paragraphs": [{"context": "...", "qas": [
+#         {"id": "...", "question": "...", "is_impossible": false,
+#          "answers": [{"text": "...", "answer_start": 17}]}]}]}]}
+#
+# A question is unanswerable if `is_impossible` is true or it has no answers. Source: Rajpurkar,
+# Jia and Liang, ACL 2018.
+
+
+_KINDS = {str: "a text", list: "a list", dict: "an object", int: "a whole number"}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question about a context. `answer` begins at character `start`; None if there is none."""
+
+    question: str
+    context: str
+    answer: str | None = None
+    start: int = 0
+
+
+def read_squad(file: Path) -> list[Example]:
+    """Read all questions of a file, each with its first answer.
+
+    Raises:
+        InputError: the file cannot be read, is not JSON, has another structure, has an answer
+            that is not in its context at `answer_start`, or has no questions.
+
+    """
+    try:
+        data = json.loads(file.read_text("utf-8"))
+        examples = list(_examples(data))
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", file=file) from None
+    except UnicodeDecodeError:
+        raise InputError("the file is not UTF-8", file=file, mend="Save it as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"not valid JSON: {error.msg}", file=file, line=error.lineno) from None
+    except InputError as error:
+        raise error.at(file) from None
+    if not examples:
+        raise InputError("the file has no questions", file=file)
+    return examples
+
+
+def _examples(data: Any) -> Iterator[Example]:
+    if not isinstance(data, dict):
+        raise _wrong("the file", "an object", "")
+    for place, article in _objects(data, "data", ""):
+        for place_2, paragraph in _objects(article, "paragraphs", place):
+            context = _value(paragraph, "context", str, place_2)
+            for place_3, question in _objects(paragraph, "qas", place_2):
+                yield _example(question, context, place_3)
+
+
+def _example(entry: Mapping[str, Any], context: str, place: str) -> Example:
+    question = _value(entry, "question", str, place)
+    impossible = entry.get("is_impossible", False)
+    if not isinstance(impossible, bool):
+        raise _wrong("'is_impossible'", "true or false", f"{place}.is_impossible")
+    if impossible or not entry.get("answers"):
+        return Example(question, context)
+    where, answer = next(_objects(entry, "answers", place))
+    text = _value(answer, "text", str, where)
+    start = _value(answer, "answer_start", int, where)
+    if not text or start < 0 or context[start : start + len(text)] != text:
+        raise InputError(
+            f"the context does not read {text!r} from character {start} on",
+            field=where,
+            mend="'answer_start' counts characters of the context from 0",
+        )
+    return Example(question, context, text, start)
+
+
+def _objects(parent: Mapping[str, Any], key: str, place: str) -> Iterator[tuple[str, Any]]:
+    """The objects in a list of `parent`, each with its place."""
+    prefix = f"{place}.{key}" if place else key
+    for index, entry in enumerate(_value(parent, key, list, place)):
+        if not isinstance(entry, dict):
+            raise _wrong(f"an entry of '{key}'", _KINDS[dict], f"{prefix}[{index}]")
+        yield f"{prefix}[{index}]", entry
+
+
+def _value(parent: Mapping[str, Any], key: str, kind: type, place: str) -> Any:
+    value = parent.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise _wrong(f"'{key}'", _KINDS[kind], f"{place}.{key}" if place else key)
+    return value
+
+
+def _wrong(what: str, wanted: str, field: str) -> InputError:
+    return InputError(
+        f"{what} is not {wanted}", field=field, mend="See the format of SQuAD 2.0, version v2.0"
+    )
+
+
+UNANSWERABLE = "unanswerable"
+"""What a seq2seq model is taught to reply to a question that the context does not answer."""
+
+STRIDE = 128
+Feature = Mapping[str, Any]
+Prompt = Callable[[str, str], str]
+"""(question, context) to the text of a prompt."""
+
+
+def seq2seq_features(
+    texts: PlainTexts, examples: Iterable[Example], prompt: Prompt, limit: int
+) -> Iterator[Feature]:
+    """Prompts with answers. A context is cut at the end of a token where the prompt is too long.
+
+    An example is left out if the cut takes away its answer, or if nothing of the context remains.
+    """
+    for example in examples:
+        question, context = texts.safe(example.question), texts.safe(example.context)
+        end = _room(texts, question, context, prompt, limit)
+        needed = example.start + len(example.answer) if example.answer is not None else 1
+        if end < needed:
+            continue
+        ids = texts.ids([(prompt(question, context[:end]), "")])[0]
+        target = UNANSWERABLE if example.answer is None else texts.safe(example.answer)
+        labels = texts.tokenizer(target)["input_ids"]
+        yield {"input_ids": list(ids), "attention_mask": [1] * len(ids), "labels": labels}
+
+
+def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit: int) -> int:
+    """The characters of the context that fit into a prompt of `limit` tokens."""
+
+    def excess(end: int) -> int:
+        return len(texts.ids([(prompt(question, context[:end]), "")])[0]) - limit
+
+    if excess(len(context)) <= 0:
+        return len(context)
+    ends = [end for _, end in texts.offsets(context)]
+    low, high = 0, len(ends)  # so many tokens fit, so many do not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if excess(ends[middle - 1]) <= 0 else (low, middle)
+    return ends[low - 1] if low else 0
+
+
+def extractive_features(
+    texts: PlainTexts, examples: Iterable[Example], window: int
+) -> Iterator[Feature]:
+    """Windows over contexts, with the tokens where the answer starts and ends.
+
+    Both are [CLS] where the window does not hold the whole answer. A question that leaves less
+    than half of the window to the context is left out.
+    """
+    for example in examples:
+        question, context = texts.safe(example.question), texts.safe(example.context)
+        if len(texts.offsets(question)) > window // 2 or not context.strip():
+            continue
+        encoded = texts.windows(question, context, length=window, stride=min(STRIDE, window // 4))
+        for index in range(len(encoded["input_ids"])):
+            yield _window(texts.tokenizer, encoded, index, example)
+
+
+def _window(tokenizer: Any, encoded: Any, index: int, example: Example) -> Feature:
+    ids = encoded["input_ids"][index]
+    start = end = null = ids.index(tokenizer.cls_token_id)
+    if example.answer is not None:
+        last = example.start + len(example.answer)
+        inside = [
+            place
+            for place, part in enumerate(encoded.sequence_ids(index))
+            if part == 1 and _overlaps(encoded["offset_mapping"][index][place], example.start, last)
+        ]
+        offsets = encoded["offset_mapping"][index]
+        whole = inside and offsets[inside[0]][0] <= example.start and offsets[inside[-1]][1] >= last
+        start, end = (inside[0], inside[-1]) if whole else (null, null)
+    names = [name for name in ("token_type_ids", "attention_mask") if name in encoded]
+    return {
+        "input_ids": ids,
+        **{name: encoded[name][index] for name in names},
+        "start_positions": start,
+        "end_positions": end,
+    }
+
+
+def _overlaps(offsets: tuple[int, int], start: int, end: int) -> bool:
+    return offsets[0] < end and offsets[1] > start
+
+
+RECORD = "training.json"
+CHECKPOINTS = "checkpoints"
+Report = Callable[[int, int, float], None]
+"""Is told (step, steps in all, loss)."""
+LEARNING_RATES = {"seq2seq": 1e-4, "extractive": 3e-5}
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trained model: its folder, the steps taken in all, and (step, loss) as far as logged.
+
+    `started` is the step that this call went on from, 0 for a fresh start.
+    """
+
+    folder: Path
+    steps: int
+    started: int
+    losses: tuple[tuple[int, float], ...]
+
+
+def finetune(
+    base_model: str,
+    squad_json: str | Path,
+    out: str | Path,
+    *,
+    prompt: Prompt | None = None,
+    task: str | None = None,
+    revision: str | None = None,
+    epochs: float = 2.0,
+    batch_size: int = 16,
+    learning_rate: float | None = None,
+    max_steps: int | None = None,
+    save_steps: int = 500,
+    resume: bool = True,
+    seed: int = 0,
+    device: str | None = None,
+    report: Report | None = None,
+) -> Trained:
+    """Train a seq2seq or extractive model on SQuAD 2.0 data and save it to the folder `out`.
+
+    A seq2seq model learns to reply to `prompt` (question and context to text; needed for it) with
+    the answer or `unanswerable`, an extractive one to mark the answer or [CLS]. `learning_rate`
+    is that of AdamW at its start, falling to 0 (default: see `LEARNING_RATES`); `max_steps` ends
+    the training before its `epochs` are over. With `resume`, a training that was cut off goes on
+    from its last checkpoint (there is one every `save_steps`), and a finished one is left alone.
+    `report` is called now and then.
+
+    Raises:
+        InputError: the data are malformed, `out` holds something else, the model cannot be loaded
+            or is a causal one, or a package is missing.
+
+    """
+    check_integer("batch_size", batch_size, 1)
+    check_integer("save_steps", save_steps, 1)
+    check_integer("the seed", seed, 0)
+    if max_steps is not None:
+        check_integer("max_steps", max_steps, 1)
+    for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"{name} must be above 0, not {value}")
+    examples = read_squad(Path(squad_json))
+    fetched = _fetch(base_model, task, revision, device, prompt)
+    rate = learning_rate or LEARNING_RATES[fetched.task]
+    features = _features(fetched, examples, prompt)
+    plan = {
+        "base_model": base_model,
+        "revision": revision,
+        "task": fetched.task,
+        "prompt": prompt("{question}", "{context}") if prompt else None,
+        "data_sha256": hashlib.sha256(Path(squad_json).read_bytes()).hexdigest(),
+        "features": len(features),
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": rate,
+        "max_steps": max_steps,
+        "seed": seed,
+    }
+    folder = Path(out)
+    if resume and (finished := _finished(folder, plan)):
+        return finished
+    _begin(folder, plan, resume)
+    trained = _train(fetched, features, folder, plan, save_steps, report)
+    _end(folder, plan, trained)
+    return trained
+
+
+def _fetch(
+    base_model: str, task: str | None, revision: str | None, device: str | None, prompt: Any
+) -> LoadedModel:
+    if importlib.util.find_spec("accelerate") is None:
+        raise InputError("training needs the package accelerate", mend=how_to_install())
+    if device is not None and "," in device:
+        raise InputError("training takes one device", field="device", mend="Name one of them")
+    # a question answering head may be new: it is what is trained
+    fetched = fetch(
+        base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
+    )
+    if fetched.task not in LEARNING_RATES:
+        raise InputError(
+            "a causal model cannot be trained here",
+            field="task",
+            mend=f"Take a model for one of {', '.join(LEARNING_RATES)}",
+        )
+    if fetched.task == "seq2seq" and prompt is None:
+        raise InputError("a seq2seq model is trained with a prompt", field="prompt")
+    if fetched.task == "extractive":
+        _give_null_token(fetched)
+    return fetched
+
+
+def _give_null_token(fetched: LoadedModel) -> None:
+    """Give a model the token that stands for no answer where its tokenizer has none (T5).
+
+    It is called `<cls>`, as in the published question answering models of that kind.
+    """
+    tokenizer, model = fetched.tokenizer, fetched.model
+    if tokenizer.cls_token_id is not None:
+        return
+    tokenizer.add_special_tokens({"cls_token": "<cls>"})
+    rows = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        model.resize_token_embeddings(len(tokenizer))
+
+
+def _features(fetched: LoadedModel, examples: Any, prompt: Prompt | None) -> list[Feature]:
+    limit = known_limit(fetched.tokenizer, fetched.model.config)
+    texts = PlainTexts(fetched.tokenizer)
+    if prompt is not None and fetched.task == "seq2seq":
+        features = list(seq2seq_features(texts, examples, prompt, limit or 512))
+    else:
+        features = list(extractive_features(texts, examples, min(limit or 384, 384)))
+    if not features:
+        raise InputError("no question fits into the model together with its context")
+    return features
+
+
+def _finished(folder: Path, plan: Mapping[str, Any]) -> Trained | None:
+    record = _record(folder)
+    if record is None or record.get("plan") != plan or "steps" not in record:
+        return None
+    losses = tuple((int(step), float(loss)) for step, loss in record["losses"])
+    return Trained(folder, record["steps"], record["steps"], losses)
+
+
+def _begin(folder: Path, plan: Mapping[str, Any], resume: bool) -> None:
+    """Make the folder, or make sure that it holds this very training."""
+    record = _record(folder)
+    if record is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("the folder is not empty", file=folder, mend="Give a new folder")
+    if record is not None and record.get("plan") != plan and resume:
+        raise InputError(
+            "the folder holds another training",
+            file=folder,
+            mend="Give a new folder, or start over with resume=False",
+        )
+    if record is not None and not resume:
+        shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORD).write_text(json.dumps({"plan": plan}, indent=1) + "\n", "utf-8")
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    record = _json(folder / RECORD)
+    return record if isinstance(record, dict) else None
+
+
+def _train(
+    fetched: LoadedModel,
+    features: list[Feature],
+    folder: Path,
+    plan: Mapping[str, Any],
+    save_steps: int,
+    report: Report | None,
+) -> Trained:
+    from transformers import PrinterCallback, Trainer, set_seed
+
+    checkpoint = last_checkpoint(folder / CHECKPOINTS)
+    started = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+    set_seed(plan["seed"])
+    trainer = Trainer(
+        model=fetched.model,
+        args=_arguments(fetched, folder, plan, save_steps),
+        train_dataset=features,
+        data_collator=_collator(fetched),
+        callbacks=[_reporting(report)] if report else [],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    fetched.model.save_pretrained(folder)
+    fetched.tokenizer.save_pretrained(folder)
+    history = trainer.state.log_history
+    losses = tuple((int(entry["step"]), entry["loss"]) for entry in history if "loss" in entry)
+    return Trained(folder, trainer.state.global_step, started, losses)
+
+
+def _collator(fetched: LoadedModel) -> Any:
+    from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding
+
+    if fetched.task == "seq2seq":
+        return DataCollatorForSeq2Seq(fetched.tokenizer, model=fetched.model)
+    return DataCollatorWithPadding(fetched.tokenizer)
+
+
+def _reporting(report: Report) -> Any:
+    from transformers import TrainerCallback
+
+    class Reporting(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, **news: Any) -> None:  # noqa: ARG002
+            if "loss" in news["logs"]:
+                report(state.global_step, state.max_steps, float(news["logs"]["loss"]))
+
+    return Reporting()
+
+
+def _arguments(fetched: LoadedModel, folder: Path, plan: Mapping[str, Any], save_steps: int) -> Any:
+    import torch
+    from transformers import TrainingArguments
+
+    on_card = fetched.device.startswith("cuda")
+    return TrainingArguments(
+        output_dir=str(folder / CHECKPOINTS),
+        num_train_epochs=plan["epochs"],
+        max_steps=plan["max_steps"] or -1,
+        per_device_train_batch_size=plan["batch_size"],
+        learning_rate=plan["learning_rate"],
+        seed=plan["seed"],
+        save_steps=save_steps,
+        save_total_limit=1,
+        logging_steps=min(10, save_steps),
+        bf16=on_card and torch.cuda.is_bf16_supported(including_emulation=False),
+        use_cpu=fetched.device == "cpu",
+        dataloader_pin_memory=on_card,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+    )
+
+
+def _end(folder: Path, plan: Mapping[str, Any], trained: Trained) -> None:
+    done = {"plan": plan, "steps": trained.steps, "losses": trained.losses}
+    (folder / RECORD).write_text(json.dumps(done, indent=1) + "\n", "utf-8")
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint of most steps that was written whole, None if there is none."""
+    # the file that is written last
+    states = folder.glob("checkpoint-*/trainer_state.json")
+    found = [state.parent for state in states if _json(state) is not None]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None

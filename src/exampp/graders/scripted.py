@@ -1,0 +1,141 @@
+"""A grader that says what a script tells it: for testing prompts, readers and runs without a model.
+
+    grader = ScriptedGrader({"What is a reef?": "4", ("What is a reef?", "Bread."): "0"})
+    grader = ScriptedGrader(lambda ask: "5" if "coral" in ask.passage else "0")
+    grader = ScriptedGrader(["3", "I cannot tell", Reply("4", truncated=True)])
+
+Afterwards `grader.calls` holds every ask, with the prompt as it would have been sent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.graders.base import Ask, Grader, Reply
+from exampp.records.ids import content_hash
+
+Line = str | Reply
+Key = str | tuple[str, str]
+Lines = Mapping[str, Line] | Mapping[tuple[str, str], Line] | Mapping[Key, Line]
+Faults = Mapping[str, str] | Mapping[tuple[str, str], str] | Mapping[Key, str]
+Script = Line | Callable[[Ask], Line] | Lines | Sequence[Line]
+"""One line for all asks; a function of the ask; lines by (item, passage) or item; a queue."""
+
+
+class ScriptedGrader(Grader):
+    """Answers from a script, and records what it was asked.
+
+    A mapping is asked for `(item, passage)` first and then for `item`; a queue gives its lines in
+    the order of the asks. An ask that a mapping or queue has nothing for gets `default`, and
+    without one stops the run. `faults` (by the same keys as a mapping) are reasons why there is no
+    reply; they come before the script. An exception that a function raises comes out of `answer`.
+
+    `look_ahead` asks are pulled at a time; with `shuffle` their replies are yielded in a random
+    order with that seed, as real backends may do. `delay` is slept before each reply, in seconds.
+    Without `record` nothing is kept of what was asked, for long runs.
+    `name` tells graders apart whose script is a function, which `settings` cannot look into.
+
+    Raises:
+        InputError: `look_ahead` is not positive; `answer` meets an ask without a line.
+
+    """
+
+    same_text_same_grade = True
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        faults: Faults | None = None,
+        default: Line | None = None,
+        delay: float = 0.0,
+        look_ahead: int = 1,
+        shuffle: int | None = None,
+        name: str = "scripted",
+        record: bool = True,
+    ) -> None:
+        if look_ahead < 1:
+            raise InputError(f"a look-ahead of {look_ahead}", mend="Give 1 or more")
+        self.calls: list[Ask] = []
+        self._record = record
+        reasons: Mapping[Any, str] = faults or {}
+        self._faults: dict[Key, str] = dict(reasons)
+        self._default = default
+        self._delay = delay
+        self._look_ahead = look_ahead
+        self._shuffle = shuffle
+        self._line = _reader(script)
+        self._settings = {"name": name, "script": _fingerprint(script, self._faults, default)}
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The name and a hash of the script; of a function only its qualified name counts."""
+        return dict(self._settings)
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        """Yield every ask with its line, pulling `look_ahead` asks at a time."""
+        chance = None if self._shuffle is None else random.Random(self._shuffle)
+        source = iter(asks)
+        while window := list(islice(source, self._look_ahead)):
+            pairs = [(ask, self._reply(ask)) for ask in window]
+            if chance is not None:
+                chance.shuffle(pairs)
+            for pair in pairs:
+                if self._delay:
+                    time.sleep(self._delay)
+                yield pair
+
+    def _reply(self, ask: Ask) -> Reply:
+        if self._record:
+            self.calls.append(ask)
+        if self._faults:
+            fault = self._faults.get((ask.item, ask.passage)) or self._faults.get(ask.item)
+            if fault:
+                return Reply("", fault=fault)
+        line = self._line(ask)
+        if line is None:
+            line = self._default
+        if line is None:
+            raise InputError(
+                f"the script has no line for the item {ask.item[:80]!r}",
+                mend="Add one by (item, passage) or by item, lengthen the queue, or give a default",
+            )
+        return Reply(line) if isinstance(line, str) else line
+
+
+def _reader(script: Script) -> Callable[[Ask], Line | None]:
+    if isinstance(script, str | Reply):
+        return lambda _: script
+    if callable(script):
+        return script
+    if isinstance(script, Mapping):
+        given: Mapping[Any, Line] = script
+        lines: dict[Key, Line] = dict(given)
+        return lambda ask: lines.get((ask.item, ask.passage), lines.get(ask.item))
+    queue = iter(tuple(script))
+    return lambda _: next(queue, None)
+
+
+def _fingerprint(script: Script, faults: Mapping[Key, str], default: Line | None) -> str:
+    if callable(script):
+        name = getattr(script, "__qualname__", type(script).__qualname__)
+        said: object = f"{script.__module__}.{name}"
+    else:
+        said = _plain(script)
+    return content_hash(repr([said, _plain(faults), _plain(default)]))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Reply):
+        return repr(dataclasses.astuple(value))
+    if isinstance(value, Mapping):
+        return sorted([repr(key), repr(_plain(line))] for key, line in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(line) for line in value]
+    return value

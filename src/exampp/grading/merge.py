@@ -1,0 +1,172 @@
+"""Collections that were copied, or filled in shards, brought together in one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from exampp.errors import InputError
+from exampp.grading.leases import holders
+from exampp.grading.regrade import reverify_answers
+from exampp.records.changes import MergeConflict, MergeCount
+from exampp.results.result import Result, Table
+from exampp.sanitize import check_path
+from exampp.store.bank import now
+from exampp.store.battery import about_battery
+from exampp.store.connection import connect, snapshot, transaction
+from exampp.store.grades import graders
+from exampp.store.interning import batches
+from exampp.store.merge import OtherCollection, attached, copy_collection, merge_attached
+from exampp.store.merging import MOST_OTHERS
+
+_SHOWN, _WIDTH = 20, 60
+"""Conflicts, and characters of each side of one, that people are shown."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Merged(Result):
+    """What merging did: how much of each kind of thing came, and what the collections differ in.
+
+    `counts` are summed over the other collections. Of a `dry_run` they are what would come.
+    """
+
+    counts: tuple[MergeCount, ...]
+    conflicts: tuple[MergeConflict, ...]
+    dry_run: bool = False
+
+    @property
+    def changes(self) -> int:
+        """How many things were added or completed; 0 where all was known already."""
+        return sum(one.added + one.changed for one in self.counts)
+
+    def tables(self) -> Mapping[str, Table]:
+        """What came, and the first conflicts."""
+        came = Table.of(
+            ["thing", "added", "changed"],
+            [one for one in self.counts if one.added or one.changed],
+            notes=self._notes(),
+        )
+        shown = [
+            (*one[:3], *map(_short, one[3:5]), one.kept, one.other)
+            for one in islice(self.conflicts, _SHOWN)
+        ]
+        more = len(self.conflicts) - len(shown)
+        notes = [f"{more} more conflicts: --format json has all"] if more else []
+        conflicts = Table.of(MergeConflict._fields, shown, notes=notes)
+        return {"merged": came, **({"conflicts": conflicts} if self.conflicts else {})}
+
+    def records(self) -> Mapping[str, Table]:
+        """Every kind of thing, and every conflict with the whole of what both say."""
+        return {
+            "merged": Table.of(MergeCount._fields, self.counts, notes=self._notes()),
+            "conflicts": Table.of(MergeConflict._fields, self.conflicts),
+        }
+
+    def _notes(self) -> list[str]:
+        told = [] if self.changes else ["Nothing new: all of it was here already."]
+        kept = Counter(one.kept for one in self.conflicts)
+        if kept["here"]:
+            told.append(f"Conflicts in which what was here stays: {kept['here']}")
+        if kept["there"]:
+            told.append(f"Conflicts in which the newer edit of another stands: {kept['there']}")
+        return told + ["Nothing was merged: this is what would be."] * self.dry_run
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDTH else f"{flat[: _WIDTH - 3]}..."
+
+
+def merge(
+    connection: sqlite3.Connection,
+    into: Path,
+    others: Sequence[str | Path],
+    *,
+    dry_run: bool = False,
+) -> Merged:
+    """Take what other collections hold, `MOST_OTHERS` of them at a time.
+
+    Of these it is all or, after an error, nothing; merging again takes what is missing then. A
+    `dry_run` merges into a copy. Raises InputError, and has merged nothing, for a file that is no
+    collection, that is `into` itself, from a newer exampp or damaged, and where a run is grading in
+    one of them; CollectionBusy where another process keeps `into` locked.
+    """
+    files = _distinct(into, others)
+    _refuse_graded_now(connection, into)
+    counts: dict[str, list[int]] = {}
+    conflicts: list[MergeConflict] = []
+    with TemporaryDirectory(prefix="exampp-") as folder, ExitStack() as opened:
+        battery = about_battery(connection)
+        copies = [
+            _copied(file, Path(folder) / f"{number}.exam", battery)
+            for number, file in enumerate(files)
+        ]
+        if dry_run:
+            snapshot(into, Path(folder) / "into.exam")
+            connection = opened.enter_context(closing(connect(Path(folder) / "into.exam")))
+        at = now()
+        for some in batches(copies, MOST_OTHERS):
+            for came, differing in _merge_together(connection, some, at):
+                conflicts += differing
+                for one in came:
+                    known = counts.setdefault(one.things, [0, 0])
+                    known[0] += one.added
+                    known[1] += one.changed
+    told = (MergeCount(things, *both) for things, both in counts.items())
+    return Merged(tuple(told), tuple(conflicts), dry_run)
+
+
+def _merge_together(
+    connection: sqlite3.Connection, copies: Sequence[OtherCollection], at: str
+) -> list[tuple[list[MergeCount], list[MergeConflict]]]:
+    """Take what these copies hold in one transaction; what each brought and differs in."""
+    with attached(connection, copies):
+        with connection, transaction(connection):
+            found = [
+                merge_attached(connection, number, other, at) for number, other in enumerate(copies)
+            ]
+            reverify_answers(connection)
+        return found
+
+
+def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
+    """The files, each once."""
+    found: dict[Path, Path] = {}
+    for other in others:
+        file = check_path(other)
+        if file.exists() and into.samefile(file):
+            raise InputError("is the collection that others are merged into", file=file)
+        found.setdefault(file.resolve(), file)
+    if not found:
+        raise InputError("no collection to merge", mend="Name one or several")
+    return list(found.values())
+
+
+def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
+    """A copy to be merged into a collection, of which `battery` says how its attacks were made."""
+    other = copy_collection(file, copy)
+    with closing(connect(copy)) as opened:
+        _refuse_graded_now(opened, file)
+        if about_battery(opened) != battery:
+            raise InputError(
+                "is not merged: attacks on graders stay apart from exams and from other attacks",
+                file=file,
+                mend="Merge a battery with copies of itself alone",
+            )
+    return other
+
+
+def _refuse_graded_now(connection: sqlite3.Connection, file: Path) -> None:
+    for grader in graders(connection):
+        for holder in holders(connection, grader.key):
+            raise InputError(
+                f"is being graded just now. {holder}",
+                file=file,
+                mend="Merge when it has finished",
+            )

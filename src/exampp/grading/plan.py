@@ -1,0 +1,700 @@
+"""The grading of whatever a user gives: a grader by name, one of their own, or a function."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from exampp.errors import ExamError, InputError
+from exampp.graders.base import LEAST_MASS, MARKED, Grader, check_grader
+from exampp.graders.draft import THRESHOLDS
+from exampp.graders.function import CONCURRENCY, FunctionGrader
+from exampp.graders.options import (
+    HF,
+    KINDS,
+    OPENAI,
+    Options,
+    check_choices,
+    check_options,
+    check_values,
+)
+from exampp.graders.registry import COMMON, DEFAULT_PROMPT, GRADERS, Backend
+from exampp.grading.batches import Batches
+from exampp.grading.ray import Cluster, RayWorkers
+from exampp.grading.requests import (
+    check_prompt_fits,
+    reply_reader,
+    request_builder,
+    verification_rules,
+)
+from exampp.grading.run import Grading, GradingRun
+from exampp.grading.workers import SpreadGrader
+from exampp.plugins import describe_error
+from exampp.prompts import Prompt, content_hash, load, names
+from exampp.prompts.prompt import suggest
+from exampp.prompts.replies import UNNUMBERED
+from exampp.records.graders import (
+    USUAL_SCALE,
+    GraderIdentity,
+    RatingScale,
+    check_scale,
+    choose_grader,
+    grader_label,
+)
+from exampp.records.readings import describe_items_without_key, describe_items_without_text
+from exampp.store import runs as kept
+from exampp.store.bank import bank_of_kind, item_kinds
+from exampp.store.cells import (
+    POOLS,
+    GradingScope,
+    Pool,
+    Shard,
+    items_without_key,
+    items_without_text,
+)
+from exampp.store.grades import graders, known_grader
+from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
+
+if TYPE_CHECKING:
+    from exampp.graders.openai.grader import OpenAICompatibleGrader
+
+
+MARKING_PROMPT = "question-answering"
+"""What a model that marks answers in the passage is asked where nobody says otherwise."""
+
+
+def _that_grade(kind: str) -> str:
+    """The bundled prompts that grade items of a kind."""
+    grades = {kind, "answer"} if kind == "question" else {kind}
+    return ", ".join(name for name in names() if grades & set(load(name).grades))
+
+
+def kind_of(prompt: Prompt, kind: str | None) -> str:
+    """What a prompt grades; `kind` chooses where it can grade several."""
+    kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
+    if kind is None:
+        return kinds[0]
+    if kind not in kinds:
+        raise InputError(
+            f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
+            mend=f"Leave --kind away, or choose one that does by --prompt: {_that_grade(kind)}",
+        )
+    return kind
+
+
+def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
+    """Refuse a verification without answers to verify, and answers for a prompt that reads none.
+
+    A passage in the place of an extracted answer would be graded as if it were one.
+    """
+    verifies = "answer" in prompt.grades
+    if verifies and answers_of is None:
+        raise InputError(
+            f"the prompt {prompt.name!r} verifies answers that another grader extracted",
+            mend="Name that grader with --answers-of; to extract answers, grade with "
+            "--prompt question-answering",
+        )
+    if answers_of is not None and not verifies:
+        raise InputError(
+            f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
+            mend="Leave --answers-of out, or choose --prompt answer-verification",
+        )
+
+
+SELF_RATING = "self-rating"
+"""The rules of reading to which it matters what a text without a number is."""
+
+
+def unnumbered_of(settings: Mapping[str, Any]) -> str:
+    """What a text without a number is to the grader of these settings; absence means an answer."""
+    return str(settings.get("unnumbered", UNNUMBERED[0]))
+
+
+def least_mass_of(settings: Mapping[str, Any]) -> float:
+    """What labels must have of the probability, to the grader of these settings."""
+    return float(settings.get("least_mass", LEAST_MASS))
+
+
+def unnumbered_setting(unnumbered: str) -> dict[str, str]:
+    """The same as a part of settings: graders that were made before it could be chosen keep theirs.
+
+    Raises InputError for what is not one of `prompts.reading.UNNUMBERED`.
+    """
+    if unnumbered not in UNNUMBERED:
+        raise InputError(
+            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
+        )
+    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}
+
+
+def grader_with_same_replies(
+    identity: GraderIdentity, known: Sequence[GraderIdentity]
+) -> GraderIdentity | None:
+    """The grader among those known that differs only in what a text without a number is.
+
+    None where the grader itself is known: then nothing is asked for a second time.
+    """
+    if any(one.by_content.key == identity.by_content.key for one in known):
+        return None
+    return next((one for one in known if _replies_of(one) == _replies_of(identity)), None)
+
+
+def _replies_of(identity: GraderIdentity) -> str:
+    """What two graders share whose replies are the same, however they are read."""
+    identity = identity.by_content
+    settings = {name: v for name, v in identity.settings.items() if name != "unnumbered"}
+    return replace(identity, settings=settings).key
+
+
+def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
+    declared = grader.unnumbered if prompt.reading == SELF_RATING else None
+    if declared is not None:
+        return unnumbered_setting(wanted or declared)
+    if wanted is not None:
+        why = (
+            f"the prompt {prompt.name!r} asks for no self-rating"
+            if prompt.reading != SELF_RATING
+            else "with this decode every reply is a label"
+        )
+        raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
+    return {}
+
+
+def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
+    """The name of what a grader is asked where nobody says: `usual`, or what it can answer."""
+    return MARKING_PROMPT if grader.readings == MARKED else usual
+
+
+def check_prompt(grader: Grader, prompt: Prompt) -> None:
+    """Refuse a prompt that a grader cannot answer: its replies would be read as what they are not.
+
+    An extractive model marks a span whatever it is asked for, and a span is no rating.
+    """
+    readings = grader.readings
+    if prompt.reading not in readings:
+        fitting = [name for name in names() if load(name).reading in readings]
+        raise InputError(
+            f"this grader cannot answer the prompt {prompt.name!r}, which wants a "
+            f"{READINGS_IN_WORDS[prompt.reading]}",
+            field="prompt",
+            mend=f"It answers {', '.join(fitting)}, and prompts of yours that are read like them",
+        )
+
+
+READINGS_IN_WORDS = {
+    "self-rating": "rating",
+    "rating": "rating",
+    "yes-no": "yes or no",
+    "support": "label of support",
+    "extraction": "text from the passage",
+    "thresholds": "measure of likeness",
+}
+
+
+def join_grading(
+    grader: Grader,
+    model: str,
+    prompt: Prompt,
+    kind: str | None = None,
+    *,
+    thresholds: tuple[float, ...] = (),
+    unnumbered: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Grading:
+    """Join a backend and a prompt; what the identity holds determines every reply and rating.
+
+    `unnumbered` is by default what the backend declares: None where every reply is a label, and
+    where nothing is declared, as for a grader of your own, an answer.
+    """
+    check_prompt(check_grader(grader), prompt)
+    check_prompt_fits(prompt, grader)
+    chosen = kind_of(prompt, kind)
+    if isinstance(grader, SpreadGrader):
+        grader.ask_by(prompt, chosen)
+    identity = GraderIdentity(
+        model,
+        prompt.name,
+        chosen,
+        prompt.lowest,
+        prompt.highest,
+        {
+            **grader.settings,
+            **({"prompt_hash": content_hash(prompt)} if prompt.user else {}),
+            **({"thresholds": list(thresholds)} if thresholds else {}),
+            **_unnumbered(grader, prompt, unnumbered),
+            **(settings or {}),
+        },
+    )
+    return Grading(
+        grader,
+        prompt,
+        identity,
+        request_builder(prompt, chosen, grader),
+        reply_reader(
+            prompt,
+            thresholds=thresholds,
+            unnumbered=unnumbered_of(identity.settings),
+            least_mass=least_mass_of(identity.settings),
+        ),
+        verification_rules(prompt),
+    )
+
+
+WRITTEN_TOKENS = 2048
+"""Tokens of a reply of a writer at most, where nobody says otherwise."""
+
+
+def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
+    """A backend that writes what it is asked for, whatever it is: for generating banks."""
+    writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
+    backend = GRADERS.get(name)
+    if backend is None:
+        raise _no_grader(name, writers)
+    if backend.writes is None:
+        mend = f"Give {' or '.join(writers)}"
+        raise InputError(f"the grader {name!r} writes no texts", mend=mend)
+    given = _checked_options(name, backend, options)
+    if "unnumbered" in given:
+        raise InputError("a bank that is generated has no ratings", mend="Leave --unnumbered out")
+    for option, wanted in backend.writes.items():
+        if (value := given.setdefault(option, wanted)) != wanted:
+            raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
+    if "max_new_tokens" in backend.options:
+        given["max_new_tokens"] = given.get("max_new_tokens") or WRITTEN_TOKENS
+    return backend.make(Prompt("items", "", "", ("question",), "", 0, 1), given)
+
+
+def _no_grader(name: str, known: Iterable[str]) -> InputError:
+    meant = suggest(name, known) or f"known: {', '.join(known)}"
+    return InputError(f"no grader is called {name!r}", mend=meant[0].upper() + meant[1:])
+
+
+def _checked_options(name: str, backend: Backend, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, of the types that the backend declares."""
+    given = {option: value for option, value in options.items() if value is not None}
+    strange = [option for option in given if option not in backend.options]
+    if strange:
+        shown = sorted(option for option, one in backend.options.items() if one.shown)
+        raise InputError(
+            f"the grader {name} has no option {_dashed(strange[0])}",
+            mend=f"It has {', '.join(map(_dashed, shown))}",
+        )
+    return check_values(backend.options, given)
+
+
+def _dashed(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def make_grading(
+    name: str,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    cluster: Cluster | None = None,
+    wrap: Callable[[Grader], Grader] | None = None,
+) -> Grading:
+    """The grading of a backend, by the workers of a cluster where there is a `cluster`.
+
+    `wrap` makes the grader that is asked out of the backend's. Raises InputError for a name or an
+    option that it does not know.
+    """
+    backend = GRADERS.get(name)
+    if backend is None:
+        raise _no_grader(name, GRADERS.names())
+    given = _checked_options(name, backend, options)
+    prompt = load(given.get("prompt", backend.prompt))
+    kind_of(prompt, given.get("kind"))
+    check_answers_of(prompt, (settings or {}).get("answers_of"))
+    made = check_grader(
+        make_grader(name, prompt, given)
+        if cluster is None
+        else _workers_of_backend(name, prompt, given, cluster)
+    )
+    made = wrap(made) if wrap else made
+    if "prompt" not in given:
+        prompt = load(default_prompt(made, backend.prompt))
+    return join_grading(
+        made,
+        made.called or given.get("model", name),
+        prompt,
+        given.get("kind"),
+        thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
+        unnumbered=given.get("unnumbered"),
+        settings=settings,
+    )
+
+
+def grade_by_workers(
+    make: Callable[[], Grader], cluster: Cluster, *, computes: bool = False
+) -> SpreadGrader:
+    """The grader that workers of a cluster make, each for itself; see `RayWorkers`."""
+    return SpreadGrader(RayWorkers(cluster, make, computes=computes))
+
+
+def _workers_of_backend(
+    name: str, prompt: Prompt, given: Mapping[str, Any], cluster: Cluster
+) -> Grader:
+    if name == OPENAI:
+        raise InputError(
+            "a server is asked from here, and workers would not make it any faster",
+            field="on",
+            mend="Leave --on out",
+        )
+    if (model := given.get("model")) is not None and Path(model).is_dir():
+        # workers run in folders of their own
+        given = {**given, "model": str(Path(model).resolve())}
+    return grade_by_workers(partial(make_grader, name, prompt, given), cluster, computes=name == HF)
+
+
+def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+    """The grader of a backend, loaded into this process."""
+    backend = GRADERS.get(name)
+    if backend is None:
+        raise _no_grader(name, GRADERS.names())
+    if name in GRADERS.built_in:
+        return backend.make(prompt, given)
+    check_choices(backend.options, given)
+    try:
+        own = {option: value for option, value in given.items() if option not in COMMON}
+        return backend.make(prompt, own)
+    except ExamError:
+        raise
+    except (Exception, SystemExit) as error:
+        # what others write may fail in any way; it is told in a sentence
+        raise InputError(f"the grader {name!r} cannot be made: {describe_error(error)}") from error
+
+
+def reusable_replies_note(
+    identity: GraderIdentity, known: Sequence[GraderIdentity], collection: Path
+) -> str:
+    """That a new grader needs no replies, where they were kept for another way of reading."""
+    other = grader_with_same_replies(identity, known)
+    if other is None:
+        return ""
+    wanted = unnumbered_of(identity.settings)
+    command = ["exampp", "reparse", str(collection), "--grader", other.key[:8]]
+    command += ["--unnumbered", wanted]
+    return (
+        f"{grader_label(other)} differs only in what a text without a number is "
+        f"({unnumbered_of(other.settings)}, now {wanted}). Its replies need not be asked for "
+        f"again; this reads them:\n  {shlex.join(command)}"
+    )
+
+
+PROVIDERS = ("openai", "anthropic", "google")
+"""The graders whose providers take batches."""
+
+
+def make_batch_grading(
+    connection: sqlite3.Connection,
+    grader: object,
+    options: Mapping[str, Any],
+    chosen: Batches,
+    answers_of: str | None,
+) -> Grading:
+    """The grading of a grader on a server, by batches.
+
+    Raises InputError for other graders: nobody else takes batches.
+    """
+    if not isinstance(grader, str) or grader not in PROVIDERS:
+        called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
+        mend = f"These do: --grader {', '.join(PROVIDERS)}"
+        raise InputError(f"{called} takes no batches", mend=mend)
+    # a file needs no server, and so no key
+    out = kept.batches_of(connection, None, (PREPARED, OPEN))
+    offline = chosen.offline or (chosen.cancel and grader not in {row.provider for row in out})
+    if offline:
+        options = {"api_key": "none", **options}
+    settings = {"answers_of": answers_of} if answers_of else None
+
+    def wrap(made: Grader) -> Grader:
+        # what speaks to providers loads when it is asked for
+        from exampp.grading.batches import BatchGrader
+
+        return BatchGrader(
+            cast("OpenAICompatibleGrader", made), connection, chosen, offline=offline
+        )
+
+    return make_grading(grader, options, settings, wrap=wrap)
+
+
+def bind_identity(grading: Grading) -> None:
+    """Tell a grader by batches who it is in the collection."""
+    known = getattr(grading.grader, "bind", None)
+    if known is not None:
+        known(grading.identity)
+
+
+def resume_options(grading: Grading) -> Sequence[str] | None:
+    """The options by which a run that was stopped goes on; see `BatchGrader.goes_on_by`."""
+    return getattr(grading.grader, "goes_on_by", None)
+
+
+def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
+    """Raise InputError where a grader has batches out: asking now would be paid for twice."""
+    rows = kept.batches_of(connection, grader, (PREPARED, OPEN))
+    if rows:
+        written = rows[0].provider == FILE
+        how = "Read what comes back with --replies FILE" if written else "Wait for it with --batch"
+        raise InputError(
+            f"requests of this grader are out: {describe_batches(rows)}",
+            mend=f"{how}, or end it with --cancel-batches",
+        )
+
+
+LONGEST_NAME = 100
+
+
+class GradingOptions(Options, total=False):
+    """What may be said of a run of a grader: `Collection.grading` has the defaults."""
+
+    name: str | None
+    scale: RatingScale | None
+    batch: int | None
+    same_text_same_grade: bool
+    bank: str | None
+    depth: int
+    pool: str
+    select: str
+    answers_of: str | None
+    max_failures: int
+    max_queries: int | None
+    shard: str | None
+    take_over: bool
+    on: str | Cluster | None
+    batches: bool | Batches
+
+
+class FunctionOptions(NamedTuple):
+    """Options of a function: name, scale, batch size, and whether equal texts share a call."""
+
+    name: str | None = None
+    scale: RatingScale | None = None
+    batch: int | None = None
+    same_text_same_grade: bool = False
+
+
+def plan_run(
+    connection: sqlite3.Connection,
+    path: Path,
+    grader: str | Grader | Callable[..., Any],
+    options: Mapping[str, Any],
+    said: FunctionOptions,
+    *,
+    bank: str | None,
+    depth: int,
+    pool: str,
+    max_queries: int | None,
+    shard: str | None,
+    answers_of: str | None,
+    select: str,
+    max_failures: int,
+    take_over: bool,
+    on: str | Cluster | None = None,
+    batches: bool | Batches = False,
+) -> GradingRun:
+    """The run of a grader over a collection that is at `path`; see `Collection.grading`.
+
+    Raises InputError for what is no grader, and for an option that it does not have or that would
+    change nothing.
+    """
+    stored = graders(connection)
+    known = [one.identity for one in stored]
+    source = None
+    if answers_of is not None:
+        chosen = choose_grader(known, grader=answers_of)
+        source = next(one for one in stored if one.identity == chosen)
+    kinds = item_kinds(connection, bank)
+    answers = source.identity.key if source else None
+    cluster = Cluster(on) if isinstance(on, str) else on
+    chosen_batches = Batches() if batches is True else batches or None
+    if cluster is not None and chosen_batches:
+        raise InputError("a cluster takes no batches", mend="Leave on out, or batches")
+    grading = (
+        make_batch_grading(connection, grader, options, chosen_batches, answers)
+        if chosen_batches
+        else _grading_of(grader, options, said, kinds, answers, cluster)
+    )
+    if same := known_grader(connection, grading.identity):
+        _check_scale(grading.identity, same.identity)
+        low, high = grading.identity.lowest, grading.identity.highest
+        grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
+        if not batches:
+            check_no_open_batches(connection, same.key)
+    bind_identity(grading)
+    kind = grading.identity.kind
+    exam = GradingScope(
+        kind,
+        bank_of_kind(connection, bank, kind, path),
+        depth,
+        by_query=kind != "query" and "query" in grading.prompt.slots,
+        answers_of=source.key if source else None,
+        verifies=grading.prompt.verifies,
+        max_queries=max_queries,
+        shard=None if shard is None else parse_shard(shard),
+        pool=parse_pool(pool),
+        each_cell=not grading.grader.same_text_same_grade,
+    )
+    keyless = items_without_key(connection, exam)
+    notes = [
+        grading.grader.note,
+        reusable_replies_note(grading.identity, known, path),
+        describe_items_without_key(keyless) if keyless else "",
+        describe_items_without_text(*items_without_text(connection, exam), kind),
+    ]
+    return GradingRun(
+        connection,
+        grading,
+        exam,
+        select=select,
+        max_failures=max_failures,
+        take_over=take_over,
+        notes=[note for note in notes if note],
+    )
+
+
+def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
+    """A scale says how replies are read, not what is asked: its grades are not for another one."""
+    if (asked.lowest, asked.highest) == (known.lowest, known.highest):
+        return
+    raise InputError(
+        f"the prompt {asked.prompt!r} rates from {asked.lowest} to {asked.highest} now, and "
+        f"{grader_label(known)} has rated from {known.lowest} to {known.highest}",
+        mend="Give the prompt another name, which makes it another grader, or read the replies "
+        "that were kept on the new scale: exampp reparse --rules FILE",
+    )
+
+
+def _grading_of(
+    grader: str | Grader | Callable[..., Any],
+    options: Mapping[str, Any],
+    said: FunctionOptions,
+    kinds: Sequence[str],
+    answers_of: str | None,
+    cluster: Cluster | None,
+) -> Grading:
+    settings = {"answers_of": answers_of} if answers_of else None
+    if callable(grader) and not hasattr(grader, "answer"):
+        if answers_of:
+            raise InputError("a function grades passages", mend="Leave answers_of out")
+        return function_grading(grader, said, kinds, check_options(options), cluster)
+    if said.scale is not None or said.batch is not None or said.same_text_same_grade:
+        raise InputError(
+            "scale, batch and same_text_same_grade are options of a function",
+            mend="Leave them out; a grader class has an attribute same_text_same_grade",
+        )
+    if isinstance(grader, str):
+        if said.name is not None:
+            raise InputError(f"the grader {grader} has a name", mend="Leave name out")
+        return make_grading(grader, options, settings, cluster)
+    if isinstance(grader, type):
+        raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
+    own, wanted = check_grader(grader), check_options(options)
+    if strange := [name for name in wanted if name not in ("model", *COMMON)]:
+        what = f"a grader that you give has no option {strange[0]}"
+        known = f"It has {', '.join(COMMON)} and model, or a name; what else it can do is its own"
+        raise InputError(what, mend=known)
+    prompt = load(wanted.get("prompt") or default_prompt(own))
+    check_answers_of(prompt, answers_of)
+    name = said.name or wanted.get("model") or own.called or type(own).__name__
+    if cluster is not None:
+        own = _workers_of_grader(own, cluster)
+    kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
+    return join_grading(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
+
+
+def _workers_of_grader(grader: Grader, cluster: Cluster) -> Grader:
+    spread_grader = grade_by_workers(partial(_itself, grader), cluster)
+    spread_grader.same_text_same_grade = grader.same_text_same_grade
+    return spread_grader
+
+
+def _itself(grader: Grader) -> Grader:
+    return grader
+
+
+def parse_pool(name: str) -> Pool:
+    """Which passages are graded, by name. Raises InputError for a name that is none of `POOLS`."""
+    for pool in POOLS:
+        if pool == name:
+            return pool
+    raise InputError(f"unknown pool {name!r}", mend=f"Give one of {', '.join(POOLS)}")
+
+
+_SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+
+
+def parse_shard(text: str) -> Shard:
+    """A part of the passages, as in `3/16`. Raises InputError for a text that names none."""
+    found = _SHARD.fullmatch(text) if isinstance(text, str) else None
+    number, of = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise InputError(
+            f"shard is {text!r}", mend="Give its number and how many there are: 1/16 to 16/16"
+        )
+    return Shard(number, of)
+
+
+def function_grading(
+    function: Callable[..., Any],
+    said: FunctionOptions,
+    kinds: Sequence[str],
+    options: Options,
+    cluster: Cluster | None = None,
+) -> Grading:
+    """The grading of a function, known by its name, scale and kind alone: these continue it.
+
+    `kinds` are those of which there are items; where there are questions and nuggets, `options`
+    choose. Raises InputError for a function without a name, and for options of other graders.
+    """
+    checked = _checked_name(said.name)
+    if strange := [option for option in options if option not in ("kind", "concurrency")]:
+        what = f"a function has no option {strange[0].replace('_', '-')}"
+        raise InputError(what, mend="It has name, scale, kind, batch and concurrency")
+    low, high = check_scale(said.scale or USUAL_SCALE)
+    concurrency = cast("int", options.get("concurrency", CONCURRENCY))
+    grader: Grader = FunctionGrader(
+        function,
+        (low, high),
+        batch=said.batch,
+        concurrency=concurrency,
+        same_text_same_grade=said.same_text_same_grade,
+    )
+    kind = _kind(options.get("kind"), kinds)
+    if cluster is not None:
+        grader = _workers_of_grader(grader, cluster)
+    # a function sees the query, so that its ratings are of the query's text, too
+    prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
+    return join_grading(grader, checked, prompt, kind)
+
+
+def _checked_name(name: str | None) -> str:
+    if name is None:
+        raise InputError(
+            "what is this grader called?",
+            mend='Name it, as in name="mine-v1": its ratings are kept under that name, and the '
+            "same name continues. A function that rates otherwise is another grader",
+        )
+    is_text = isinstance(name, str) and name.strip() == name and name.isprintable()
+    if not is_text or not 0 < len(name) <= LONGEST_NAME:
+        raise InputError(f"a grader cannot be called {name!r}", mend="Give a short text, on a line")
+    if name in GRADERS.names():
+        raise InputError(f"{name!r} is the name of another grader", mend="Choose another name")
+    return name
+
+
+def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
+    if wanted is not None:
+        if wanted not in KINDS:
+            raise InputError(f"kind is {wanted!r}", mend=f"Give one of {', '.join(KINDS)}")
+        return wanted
+    if len(kinds) > 1:
+        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
+        raise InputError(what, mend="Say it with kind")
+    return kinds[0] if kinds else KINDS[0]

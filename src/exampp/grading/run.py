@@ -1,0 +1,600 @@
+"""The grading run: plan, ask, read, commit, in batches, so that an interrupt loses next to nothing.
+
+Nothing here knows a backend: a grader pulls asks and yields raw replies, a reader turns a reply
+into a grade, and the store keeps both. Memory is bounded by one query's cells and the grader's
+look-ahead, whatever the number of cells.
+
+Processes that grade the same collection share the work query by query: each takes a lease on a
+query before it asks anything about it, and a lease that is not renewed falls free.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import chain
+from typing import NamedTuple
+
+from exampp.errors import CollectionBusy, InputError, Unfinished
+from exampp.graders.base import Ask, Grader, Replies, Reply, describe_mismatch, sanitize_reply
+from exampp.grading.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
+from exampp.grading.regrade import record_rules
+from exampp.grading.requests import ReplyReader, ReplyReading, RequestBuilder, why_ungraded
+from exampp.prompts import Prompt
+from exampp.prompts.answers import is_no_answer
+from exampp.records import Grade, GraderIdentity, Outcome, State
+from exampp.records.readings import NO_ANSWER
+from exampp.sanitize import check_integer
+from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
+from exampp.store.cells import (
+    SELECTIONS,
+    Cell,
+    GradingScope,
+    PendingCells,
+    copy_grade,
+    pending_cells,
+    pending_of_query,
+    query_order,
+)
+from exampp.store.connection import transaction
+from exampp.store.grades import NO_KEY, GradeRow, Rules, find_grader, grade_row, put_grades
+from exampp.store.runs import (
+    RunUsage,
+    claim,
+    leases,
+    release,
+    release_all,
+    release_others,
+    renew,
+    start_run,
+    update_run,
+)
+
+
+@dataclass(slots=True, repr=False)
+class Progress:
+    """Where a run stands: cells due at its start, settled by it (some of them copied from equal
+    texts), and settled by other processes.
+
+    `held_by` are the other runs that hold queries of this grader, as they were when this one began,
+    or when nothing but what they hold was left, which it `waits` for. `awaits` says how batches are
+    doing that replies are to come from, `last_failure` why the last reply in vain gave no grade.
+    `repeated` cells were asked about again after an unreadable reply; `recovered` got a grade then.
+    """
+
+    total: int
+    done: int = 0
+    copied: int = 0
+    elsewhere: int = 0
+    asked: int = 0
+    states: Counter[State] = field(default_factory=Counter)
+    spent: RunUsage = field(default_factory=RunUsage)
+    held_by: tuple[LeaseHolder, ...] = ()
+    waits: bool = False
+    awaits: str = ""
+    last_failure: str = ""
+    repeated: int = 0
+    recovered: int = 0
+
+    def count(self, cells: int, state: State, first: State | None) -> None:
+        """Count cells by state; `first` is the state before a repeat, None for a first reply."""
+        self.states[state] += cells
+        if first is None:
+            self.done += cells
+            return
+        self.states -= Counter({first: cells})
+        self.repeated += cells
+        self.recovered += cells * (state is State.GRADED)
+
+    @property
+    def ungraded(self) -> int:
+        """Cells that the run asked about in vain."""
+        return sum(count for state, count in self.states.items() if state)
+
+    def __str__(self) -> str:
+        """What the run did, in one line, and what it took where tokens are counted."""
+        if not self.total:
+            return "Nothing is due. (exampp pool tells what there is to grade.)"
+        text = f"{self.done} of {self.total} cells done"
+        if self.copied:
+            text += f", {self.copied} copied from equal texts"
+        if self.elsewhere:
+            text += f", {self.elsewhere} by another process"
+        if self.repeated:
+            text += (
+                f", {self.repeated} asked again after an unreadable reply ({self.recovered} graded)"
+            )
+        if self.ungraded:
+            text += f", {self.ungraded} without a grade (pending; exampp status lists the reasons)"
+            text += f", the last: {self.last_failure}" if self.last_failure else ""
+        return text + self._took()
+
+    __repr__ = __str__
+
+    def _took(self) -> str:
+        spent, text = self.spent, ""
+        if spent.tokens_read or spent.requests:
+            requests = f" to {spent.requests:,} request{'s' * (spent.requests != 1)}"
+            text = (
+                f"\n{spent.asked} replies{requests if spent.requests else ''}, "
+                f"{spent.tokens_read} tokens read ({spent.tokens_cached} cached), "
+                f"{spent.tokens_written} written"
+            )
+        if spent.requests or spent.cost:
+            unknown = "not known without --price-read and --price-written"
+            text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
+        return text
+
+
+COMMIT_SECONDS = 1.0
+COMMIT_CELLS = 2000
+POLL_SECONDS = 0.5
+_KEPT = "Everything graded so far is kept; the same command continues"
+_SELECT_ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
+"""The order of requests: failed cells come last, so that a new run goes on with new cells."""
+
+UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
+"""States of a reply that came and holds no grade. A failed request is sent again by its grader."""
+
+
+class DueCount(NamedTuple):
+    """What a run would do: cells due, and asks that settle them (equal texts are asked once)."""
+
+    cells: int
+    asks: int
+
+
+class PendingRequest(NamedTuple):
+    """An ask in flight; `limit` is what the grader was known to take when it was asked."""
+
+    query: int
+    due: PendingCells
+    kept: int | None
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """Everything that turns due cells into grades: who is asked, how, and how replies are read.
+
+    `rules` say the same as `read`, to be kept, where known answers play a part.
+    """
+
+    grader: Grader
+    prompt: Prompt
+    identity: GraderIdentity
+    ask: RequestBuilder
+    read: ReplyReader
+    rules: Rules | None = None
+
+
+class GradingRun:
+    """One run of one grader over what is due for it.
+
+    Iterate over `steps` to do the work; it yields the progress after every commit. `stop` ends it
+    cleanly: what is in flight is finished and kept, and nothing new is asked.
+
+    A grader may end a run too, because a limit on what it may spend is reached: then `stopped` is
+    set and `why_stopped` says why. `notes` are what a user should know before it starts. With
+    `take_over` it grades what other runs hold, too: it is known that they are gone. `select` is one
+    of `store.cells.SELECTIONS`; what was tried in vain before the run comes last. A run that meets
+    `max_failures` replies in a row that give no grade, whatever the reason, raises Unfinished with
+    the last of them; what was committed stays. That a cell ends as it did before counts only where
+    the server failed. However `steps` ends, by an interrupt at any bytecode too, what the grader
+    has yielded is kept and the connection is outside of a transaction.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        grading: Grading,
+        exam: GradingScope,
+        *,
+        select: str = "due",
+        max_failures: int = MAX_FAILURES,
+        notes: Sequence[str] = (),
+        take_over: bool = False,
+    ) -> None:
+        if select not in SELECTIONS:
+            raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
+        check_numbers(exam, max_failures)
+        self.connection = connection
+        self.grading = grading
+        self.exam = exam
+        self.select = select
+        self.max_failures = max_failures
+        self.notes = tuple(notes)
+        self.take_over = take_over
+        self.stopped = False
+        self.why_stopped = ""
+        self._owner = new_owner()
+        self._replies = Replies(grading.grader)
+        self._waiting: dict[int, PendingRequest] = {}
+        self._open: Counter[int] = Counter()
+        self._rows: dict[int, list[GradeRow]] = {}
+        self._copies: list[PendingCells] = []
+        self._tried: set[Cell] = set()
+        self._again: dict[int, None] = {}
+        self._put_off: dict[int, None] = {}
+        self._repeats: deque[tuple[int, PendingCells]] = deque()
+        self._repeated: dict[tuple[Cell, ...], State] = {}
+        self._failures = 0
+        self._asks = 0
+        self._run = 0
+        self._started, self._before = 0.0, self._billed()
+
+    @property
+    def late_note(self) -> str:
+        """What became known of the grader only when it was asked; empty if nothing did."""
+        note = self.grading.grader.note
+        return "" if note in self.notes else note
+
+    def count_due(self) -> DueCount:
+        """How many cells are due, and how many asks settle them; asks nobody."""
+        cells = asks = 0
+        for one in self.due():
+            cells += len(one.cells)
+            asks += self.is_asked(one)
+        return DueCount(cells, asks)
+
+    def due(self) -> Iterator[PendingCells]:
+        """What is due now."""
+        key = find_grader(self.connection, self.grading.identity)
+        return pending_cells(self.connection, key, self.exam, self.select)
+
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Ask nothing new; `steps` ends when what is in flight is kept, in `grace` seconds at most.
+
+        What has not been answered by then is given up: its cells stay due.
+        """
+        self.stopped = True
+        self._replies.stop(grace)
+
+    def steps(self) -> Iterator[Progress]:
+        """Grade everything that is due; yields the progress after each commit."""
+        self._verify_again()
+        progress = Progress(0)
+        for one in self.due():
+            progress.total += len(one.cells)
+            if one.before is not None:
+                self._tried.update(one.cells)
+        yield progress
+        if not progress.total:
+            return
+        with self.connection, transaction(self.connection):
+            key = record_rules(self.connection, self.grading.identity, self.grading.rules)
+            came_from = self.grading.grader.provenance
+            at = datetime.now(UTC).isoformat()
+            self._run = start_run(self.connection, key, at, came_from)
+        self._started, self._before = time.monotonic(), self._billed()
+        with at_work(self._owner):
+            try:
+                yield from self._passes(key, progress)
+            finally:
+                # again, for what an interrupt kept the end of a pass from doing
+                self._leave(key, progress)
+
+    def _verify_again(self) -> None:
+        """Read without asking what can be: it is not due."""
+        identity, rules = self.grading.identity, self.grading.rules
+        if rules is not None and find_grader(self.connection, identity) is not None:
+            with self.connection, transaction(self.connection):
+                record_rules(self.connection, identity, rules)
+
+    def _passes(self, key: int, progress: Progress) -> Iterator[Progress]:
+        if self.take_over:
+            with self.connection, transaction(self.connection):
+                release_others(self.connection, key, self._owner)
+        progress.held_by = holders(self.connection, key, self._owner)
+        if progress.held_by:
+            yield progress
+        # what was tried in vain goes into a batch with the rest: it would be another day otherwise
+        order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
+        for select in order:
+            yield from self._select(key, select, progress)
+        if not self.stopped:
+            progress.elsewhere = max(0, progress.total - progress.done)
+            yield progress
+
+    def _select(self, key: int, select: str, progress: Progress) -> Iterator[Progress]:
+        queries = query_order(self.connection, self.exam)
+        while (queries or self._repeats) and not self.stopped:
+            held: list[int] = []
+            for _ in self._pass(key, queries, select, held, progress):
+                yield progress
+            if reason := self.grading.grader.stopped:
+                self.stopped, self.why_stopped = True, reason
+            # what another process tries again is its business: waited is for what nobody tried
+            if self._again or self._repeats:
+                queries, self._again = [*self._again, *held], {}
+                continue
+            if self._put_off and not self.stopped:
+                yield from self._wait_for_replies(progress)
+                queries, self._put_off = [*self._put_off, *held], {}
+                continue
+            if select == "failed":
+                break
+            queries = yield from self._wait_for(key, held, progress)
+            progress.waits = False
+
+    def _wait_for_replies(self, progress: Progress) -> Iterator[Progress]:
+        for progress.awaits in self.grading.grader.wait():
+            yield progress
+        progress.awaits = ""
+        if self.stopped:
+            self.why_stopped = self.why_stopped or self.grading.grader.stopped
+
+    def _billed(self) -> tuple[int, float | None]:
+        """Requests that the grader has sent since it was made, and their cost, if it knows."""
+        return self.grading.grader.billed
+
+    def _wait_for(
+        self, key: int, held: list[int], progress: Progress
+    ) -> Generator[Progress, None, list[int]]:
+        """Wait until one of the queries that other processes held is free; returns them then."""
+        while held and not self.stopped:
+            taken = others(self.connection, key, self._owner)
+            if not set(held) <= {query for queries in taken.values() for query in queries}:
+                return held
+            if not progress.waits:
+                progress.waits = True
+                progress.held_by = holders(self.connection, key, self._owner)
+                yield progress
+            time.sleep(POLL_SECONDS)
+        return []
+
+    def _pass(
+        self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
+    ) -> Iterator[None]:
+        """Grade what is due of some queries; those that other processes hold go to `held`."""
+        committed = time.monotonic()
+        asks = self._asks_of(key, queries, select, held, progress)
+        replies = self._replies.come(asks)
+        try:
+            for _ in replies:
+                self._settle(key, progress)
+                late = time.monotonic() - committed > COMMIT_SECONDS
+                if late or len(self._rows) >= COMMIT_CELLS:
+                    self._commit(key, progress)
+                    committed = time.monotonic()
+                    yield
+                if not self.grading.grader.prepaid:
+                    self._check_failures(progress)
+            is_stopped = self.stopped or self.grading.grader.stopped
+            if not is_stopped and (self._waiting or next(asks, None) is not None):
+                raise Unfinished(f"the grader ended before it had answered everything. {_KEPT}")
+        finally:
+            replies.close()
+            self._leave(key, progress)
+        self._check_failures(progress)
+        yield
+
+    def _check_failures(self, progress: Progress) -> None:
+        if self._failures >= self.max_failures:
+            raise Unfinished(
+                f"{self._failures} failures in a row, the last: {progress.last_failure}. {_KEPT}, "
+                "and --max-failures says how many in a row are too many"
+            )
+
+    def _leave(self, key: int, progress: Progress) -> None:
+        """Keep what was answered and give back what is held; what is done is not done again."""
+        try:
+            while self._replies.arrived:
+                self._settle(key, progress)
+        finally:
+            self._commit(key, progress)
+            with self.connection, transaction(self.connection):
+                release_all(self.connection, key, self._owner)
+            self._waiting.clear()
+            self._open.clear()
+
+    def _asks_of(
+        self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
+    ) -> Iterator[Ask]:
+        for query in queries:
+            if self.stopped:
+                return
+            if not self._claim(key, query):
+                held.append(query)
+                continue
+            self._open[query] += 1
+            for one in pending_of_query(self.connection, query, key, self.exam, select):
+                yield from self._asks_again(key, progress)
+                if self.stopped:
+                    return
+                if one.before is not None and self._tried.isdisjoint(one.cells):
+                    continue  # it failed since this run began
+                if one.twin is not None:
+                    self._copies.append(one)
+                    progress.done += len(one.cells)
+                    progress.copied += len(one.cells)
+                    continue
+                ask = self._ask(key, query, one, progress)
+                if ask is not None:
+                    yield ask
+            self._close(query)
+        yield from self._asks_again(key, progress)
+
+    def _asks_again(self, key: int, progress: Progress) -> Iterator[Ask]:
+        """Repeat what got an unreadable reply, unless another process now has its query."""
+        while self._repeats and not self.stopped:
+            query, one = self._repeats.popleft()
+            if query in self._open or self._claim(key, query):
+                ask = self._ask(key, query, one, progress)
+                if ask is not None:
+                    yield ask
+
+    def _claim(self, key: int, query: int) -> bool:
+        with self.connection, transaction(self.connection):
+            for lease in leases(self.connection, key):
+                if lease.query == query and is_gone(lease.owner):
+                    release(self.connection, key, lease.owner, [query])
+            return claim(self.connection, key, query, self._owner)
+
+    def _ask(self, key: int, query: int, one: PendingCells, progress: Progress) -> Ask | None:
+        self._asks += 1
+        if not self.is_asked(one):
+            outcome = Outcome(State.GRADED, self.grading.prompt.lowest, NO_ANSWER)
+            self._keep(key, self._asks, one, None, ReplyReading(outcome, None, None), progress)
+            return None
+        limit = self.grading.grader.limit
+        try:
+            asked = self.grading.ask(self._asks, one)
+        except InputError as error:
+            # this item's prompt does not fit the model: a fault of the cell, not of the run
+            outcome = Outcome(State.FAILED)
+            reading = ReplyReading(outcome, None, {"reason": str(error)})
+            self._keep(key, self._asks, one, None, reading, progress)
+            return None
+        self._waiting[self._asks] = PendingRequest(query, one, asked.kept, limit)
+        self._open[query] += 1
+        return asked.ask
+
+    def is_asked(self, one: PendingCells) -> bool:
+        """Whether the grader is asked: nothing that is equal is graded, and no rule settles it."""
+        is_none = self.exam.answers_of is not None and is_no_answer(one.passage, one.keys)
+        return one.twin is None and not is_none
+
+    def _settle(self, key: int, progress: Progress) -> None:
+        """Keep the first of the replies that arrived."""
+        if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
+            self._replies.arrived.popleft()
+            raise InputError(fault, mend="A grader yields each ask once, with its Reply")
+        ask, reply = self._replies.arrived[0]
+        query, one, kept, limit = self._waiting[ask.key]
+        if reply.later:
+            self._put_off[query] = None
+            self._forget(ask)
+            return
+        reply = sanitize_reply(reply)
+        if reply.fault and self._takes_less_than(limit):
+            self._again[query] = None
+            self._settled(ask, reply, 0, progress)
+            return
+        reading = self.grading.read(one, reply)
+        if kept is not None:
+            detail = {**(reading.detail or {}), "cut": True, "kept": kept}
+            reading = ReplyReading(reading.outcome, reading.confidence, detail)
+        text = None if reply.fault else reply.text
+        # a request that fails the second time leaves the first reply in place
+        if not (reply.fault and one.cells in self._repeated):
+            self._keep(key, ask.key, one, text, reading, progress)
+        if self._repeats_once(query, one, reading.outcome.state):
+            self._settled(ask, reply, 0, progress)
+            return
+        self._settled(ask, reply, len(one.cells), progress)
+        self._count_failure(one, reply, reading, progress)
+        self._tried.difference_update(one.cells)
+
+    def _repeats_once(self, query: int, one: PendingCells, state: State) -> bool:
+        """Queue the first unreadable reply of these cells to be asked for again."""
+        repeats = (
+            self.grading.grader.varies and state in UNREADABLE and one.cells not in self._repeated
+        )
+        if repeats:
+            self._repeated[one.cells] = state
+            self._repeats.append((query, one))
+        return repeats
+
+    def _takes_less_than(self, limit: int | None) -> bool:
+        """Whether the grader takes less than was known when it was asked: it is asked again."""
+        now = self.grading.grader.limit
+        return now is not None and (limit is None or now < limit)
+
+    def _settled(self, ask: Ask, reply: Reply, cells: int, progress: Progress) -> None:
+        """Count an ask; from here on it need not be settled again, where an interrupt comes."""
+        self._forget(ask)
+        spent, usage = progress.spent, reply.usage
+        progress.asked += 1
+        progress.spent = spent._replace(
+            asked=spent.asked + 1,
+            cells=spent.cells + cells,
+            tokens_read=spent.tokens_read + usage.read,
+            tokens_cached=spent.tokens_cached + usage.cached,
+            tokens_written=spent.tokens_written + usage.written,
+        )
+
+    def _forget(self, ask: Ask) -> None:
+        query = self._waiting[ask.key].query
+        self._replies.arrived.popleft()
+        del self._waiting[ask.key]
+        self._close(query)
+
+    def _count_failure(
+        self, one: PendingCells, reply: Reply, reading: ReplyReading, progress: Progress
+    ) -> None:
+        """A grade ends a row of failures; all else goes on with it, unless it is as it was."""
+        state = reading.outcome.state
+        if state is State.GRADED:
+            self._failures = 0
+            return
+        if state is not State.FAILED and one.before == state:
+            return
+        self._failures += 1
+        progress.last_failure = reply.fault or why_ungraded(reply.text, reading)
+
+    def _keep(
+        self,
+        key: int,
+        number: int,
+        one: PendingCells,
+        reply: str | None,
+        reading: ReplyReading,
+        progress: Progress,
+    ) -> None:
+        state, rating, rule = reading.outcome.state, reading.outcome.rating, reading.outcome.rule
+        detail = reading.detail
+        if self.exam.by_query:
+            detail = {**(detail or {}), "query": one.query}
+        grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
+        made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
+        self._rows[number] = [grade_row(key, *cell, grade, made_from) for cell in one.cells]
+        progress.count(len(one.cells), state, self._repeated.get(one.cells))
+
+    def _close(self, query: int) -> None:
+        self._open[query] -= 1
+
+    def _commit(self, key: int, progress: Progress) -> None:
+        finished = [query for query, count in self._open.items() if not count]
+        while True:
+            try:
+                self._write(key, finished, progress)
+                break
+            except CollectionBusy:
+                # what was answered may have been paid for: wait as long as the other writer takes
+                continue
+        self.grading.grader.kept(list(self._rows))
+        self._rows.clear()
+        self._copies.clear()
+        for query in finished:
+            del self._open[query]
+
+    def _write(self, key: int, finished: list[int], progress: Progress) -> None:
+        requests, cost = self._billed()
+        progress.spent = progress.spent._replace(
+            seconds=time.monotonic() - self._started,
+            requests=requests - self._before[0],
+            cost=None if cost is None else cost - (self._before[1] or 0.0),
+        )
+        with self.connection, transaction(self.connection):
+            put_grades(self.connection, chain.from_iterable(self._rows.values()))
+            for one in self._copies:
+                copy_grade(self.connection, key, one)
+            update_run(self.connection, self._run, progress.spent)
+            renew(self.connection, key, self._owner)
+            release(self.connection, key, self._owner, finished)
+
+
+def check_numbers(exam: GradingScope, max_failures: int) -> None:
+    """Refuse depths, queries and failures below 1. Raises InputError."""
+    queries = 1 if exam.max_queries is None else check_integer("max_queries", exam.max_queries)
+    depth = check_integer("depth", exam.depth)
+    numbers = (depth, check_integer("max_failures", max_failures), queries)
+    if min(numbers) < 1 or max(numbers) >= 2**31:
+        raise InputError(
+            "depth, max_failures and max_queries are at least 1, and no astronomical number"
+        )

@@ -1,0 +1,204 @@
+"""Where grading stands, per grader."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from exampp.grading.leases import LeaseHolder, holders
+from exampp.records import GraderIdentity, State
+from exampp.records.graders import grader_label
+from exampp.records.items import own_bank
+from exampp.records.readings import (
+    COLUMNS,
+    PromptDeviations,
+    RuleCount,
+    by_state,
+    describe_items_without_key,
+    describe_judged_only,
+    reading_warnings,
+    rows,
+)
+from exampp.results.result import Table
+from exampp.results.view import GRADER_KEY, Column, Value
+from exampp.store.bank import bank_names, item_models
+from exampp.store.cells import DEPTH, items_without_key, scope_of
+from exampp.store.grades import StoredGrader, graders
+from exampp.store.runs import OPEN, PREPARED, batches_of, unpriced_runs, usage_of
+from exampp.store.tallies import (
+    tallied_judged_only,
+    tallied_otherwise,
+    tallied_pending,
+    tallied_reasons,
+    tallied_rules,
+    with_tallies,
+)
+
+
+class GraderStatus(NamedTuple):
+    """A grader on a bank: its cells by rule of reading, and how many are due to a `depth`.
+
+    `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
+    are the runs that grade just now, `without_key` the items that answers cannot be verified to;
+    `own_bank` warns that the model made the items itself; `otherwise` tells what was cut, and what
+    servers refused; `judged_only` counts cells without a grade of passages that are judged and not
+    ranked, and all cells.
+    """
+
+    grader: GraderIdentity
+    bank: str
+    readings: tuple[RuleCount, ...]
+    due: int
+    reasons: list[tuple[str, int]]
+    held_by: tuple[LeaseHolder, ...] = ()
+    without_key: tuple[str, ...] = ()
+    own_bank: str = ""
+    otherwise: PromptDeviations = PromptDeviations()
+    judged_only: tuple[int, int] = (0, 0)
+
+    @property
+    def states(self) -> Mapping[str, int]:
+        """How many cells are in each state, by its name."""
+        return by_state(self.readings)
+
+
+def grading_status(
+    connection: sqlite3.Connection, depth: int = DEPTH, *, keep: bool = True
+) -> list[GraderStatus]:
+    """One entry for every grader and every bank of its kind; what is counted is kept or not."""
+    with with_tallies(connection, depth, keep=keep):
+        return [
+            _status(connection, grader, bank, depth)
+            for grader in graders(connection)
+            for bank in bank_names(connection, grader.identity.kind)
+        ]
+
+
+def _status(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int
+) -> GraderStatus:
+    key, identity = grader
+    exam = scope_of(connection, grader, bank, depth)
+    readings = tallied_rules(connection, key, bank)
+    made = item_models(connection, bank, identity.kind)
+    return GraderStatus(
+        identity,
+        bank,
+        readings,
+        tallied_pending(connection, key, exam),
+        tallied_reasons(connection, key),
+        holders(connection, key),
+        items_without_key(connection, exam) if readings else (),
+        own_bank(identity.by_content.model, made.models, made.items) if readings else "",
+        tallied_otherwise(connection, key, bank),
+        tallied_judged_only(connection, key, exam),
+    )
+
+
+_STATES = tuple(state.name.lower() for state in State)
+
+
+def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
+    """Where grading stands: `readings`, `spent` and `graders`, as the functions below have them.
+
+    `batches` is there where some are out.
+    """
+    found = grading_status(connection)
+    batches = batches_table(connection)
+    return {
+        "readings": readings_table(found),
+        "spent": spent_table(connection),
+        **({"batches": batches} if batches.rows else {}),
+        "graders": status_table(found),
+    }
+
+
+def status_table(entries: Sequence[GraderStatus]) -> Table:
+    """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
+    found: list[tuple[Value, ...]] = []
+    notes: list[str] = []
+    for one in entries:
+        cells = [one.states.get(state, 0) for state in _STATES]
+        found.append(
+            (grader_label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key)
+        )
+        notes += [f"{grader_label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
+        notes += [f"{grader_label(one.grader)}: {holder}" for holder in one.held_by]
+        notes += [
+            f"{grader_label(one.grader)}: {said}"
+            for said in reading_warnings(one.readings, one.grader)
+        ]
+        if one.own_bank:
+            notes.append(f"{grader_label(one.grader)}: {one.own_bank}")
+        notes += [f"{grader_label(one.grader)}: {said}" for said in one.otherwise.said()]
+        if said := describe_judged_only(*one.judged_only):
+            notes.append(f"{grader_label(one.grader)}: {said}")
+        if one.without_key:
+            notes.append(
+                f"{grader_label(one.grader)}: {describe_items_without_key(one.without_key)}"
+            )
+    return Table.of(
+        ["grader", "bank", "due", *_STATES, GRADER_KEY], found, notes=list(dict.fromkeys(notes))
+    )
+
+
+def readings_table(entries: Sequence[GraderStatus]) -> Table:
+    """Per grader, bank and rule of reading: what it takes a reply for, its cells, an example."""
+    found: list[tuple[Value, ...]] = [
+        (grader_label(one.grader), one.bank or "queries", *row, one.grader.key)
+        for one in entries
+        for row in rows(one.readings, one.grader)
+    ]
+    return Table.of(
+        ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Which rules of reading made the grades"
+    )
+
+
+def batches_table(connection: sqlite3.Connection) -> Table:
+    """The batches that are out, or whose replies are not all grades yet."""
+    named = {key: grader_label(identity) for key, identity in graders(connection)}
+    rows: list[tuple[Value, ...]] = [
+        (
+            named[row.grader],
+            row.server,
+            row.remote,
+            "being sent" if row.remote is None else row.said,
+            row.requests,
+            row.answered,
+            row.at,
+            row.expires or None,
+        )
+        for row in batches_of(connection, None, (PREPARED, OPEN))
+    ]
+    names = ["grader", "at", "batch", "state", "requests", "answered", "sent", "expires"]
+    notes = [
+        "exampp grade with --batch goes on with them, with --replies FILE where they are files; "
+        "--cancel-batches ends them."
+    ]
+    return Table.of(names, rows, "Batches that are out", notes)
+
+
+def spent_table(connection: sqlite3.Connection) -> Table:
+    """Per grader what all its runs took together: time, requests, tokens, cost."""
+    found: list[tuple[Value, ...]] = []
+    notes = []
+    for key, identity in graders(connection):
+        spent, unpriced = usage_of(connection, key), unpriced_runs(connection, key)
+        if not spent.asked and not spent.requests:
+            continue
+        share = spent.tokens_cached / spent.tokens_read if spent.tokens_read else None
+        tokens = (spent.tokens_read, spent.tokens_cached, share, spent.tokens_written)
+        seconds = round(spent.seconds, 1)
+        asked = (spent.asked, spent.requests)
+        row = (grader_label(identity), seconds, *asked, *tokens, spent.cost, identity.key)
+        found.append(row)
+        if unpriced and spent.cost is not None:
+            notes.append(
+                f"{grader_label(identity)}: runs without prices, not in the cost: {unpriced}"
+            )
+    names = ["grader", "seconds", "replies", "requests"]
+    names += ["tokens read", "tokens cached", "share cached", "tokens written", "cost"]
+    decimals = {"seconds": 1, "cost": 6}
+    heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
+    return Table.of(heads, found, "What grading took, all runs together", notes)

@@ -1,0 +1,483 @@
+"""What lives where the model is: it makes the grader, fills prompts to its limit, and answers."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+import exampp
+from exampp.errors import ExamError, InputError, Unfinished
+from exampp.graders.base import Ask, Grader, Reply, check_grader
+from exampp.grading.requests import RequestBuilder, check_prompt_fits, request_builder
+from exampp.plugins import describe_error
+from exampp.prompts import Prompt
+from exampp.store.cells import PendingCells, PendingIds
+
+# Who is asked what, where several workers grade: batches, and what is asked again.
+#
+# Nothing here knows where workers live. A pool tells that one has joined, answered or is lost,
+# and takes the next batch to it. All asks about a passage go to one worker, in their order. A
+# worker has two batches at a time, so that it never waits for the next one; what a lost worker
+# had goes to the others. The size of its batches follows its pace, so that a slow worker has
+# little to lose and a fast one is seldom written to.
+
+
+FIRST, MOST = 16, 512
+"""Asks of a batch: of the first, and of any."""
+SHORT, LONG = 0.25, 1.0
+"""Seconds that a batch takes at least and at most, else the worker's next one is another size."""
+AHEAD = 2
+"""Batches that a worker has at a time."""
+TRIES = 3
+"""Workers that may be lost at a batch before its asks are given up."""
+PATIENCE = 300.0
+"""Seconds without any worker after which a run ends."""
+GLANCE = 0.5
+"""Seconds between two looks at what else is to be done."""
+
+
+class WorkerFacts(NamedTuple):
+    """What a worker says of itself: where it is, its exampp, and what its grader is."""
+
+    node: str
+    version: str
+    settings: dict[str, Any]
+    readings: frozenset[str]
+    unnumbered: str | None
+    called: str
+    varies: bool
+    note: str
+    provenance: dict[str, Any] | None
+
+
+class WorkerJoined(NamedTuple):
+    """A worker is ready."""
+
+    worker: str
+    facts: WorkerFacts
+
+
+class BatchAnswered(NamedTuple):
+    """A worker has answered a batch: replies by the keys of the asks, or what the run ends with."""
+
+    worker: str
+    batch: int
+    replies: Sequence[tuple[int, Reply]] | ExamError
+
+
+class WorkerLost(NamedTuple):
+    """A worker answers no more, nor what it was given; `refused`: it was never of any use, and
+    another one would not be.
+    """
+
+    worker: str
+    reason: str
+    refused: bool = False
+
+
+class WorkerPool(Protocol):
+    """Workers, wherever they live; it finds new ones by itself."""
+
+    def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
+        """What happens next; None if nothing does within the seconds."""
+        ...
+
+    def ask_by(self, prompt: Prompt, kind: str) -> None:
+        """Say how workers are asked, before anything is given."""
+        ...
+
+    def give(self, worker: str, batch: int, asks: Sequence[Ask]) -> None:
+        """Have a worker that has joined answer a batch."""
+        ...
+
+    def dismiss(self, worker: str) -> None:
+        """Let a worker go for good, and take no other from its node."""
+        ...
+
+
+class _Batch:
+    """Asks that are given together, how often their workers were lost, and when they were given."""
+
+    def __init__(self, asks: Sequence[Ask]) -> None:
+        self.asks = {ask.key: ask for ask in asks}
+        self.losses = 0
+        self.given = 0.0
+
+
+class _Member:
+    """A worker at work: the numbers of its batches, and the size of the next."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, None] = {}
+        self.size = FIRST
+        self.since = 0.0
+
+    def paced(self, batch: _Batch) -> None:
+        """Take note that a batch was answered just now."""
+        now = time.monotonic()
+        took, self.since = now - max(batch.given, self.since), now
+        if took < SHORT and len(batch.asks) >= self.size:
+            self.size = min(MOST, self.size * 2)
+        elif took > LONG:
+            self.size = max(1, self.size // 2)
+
+
+class Dispatcher:
+    """Has asks answered by the workers of a pool, each once.
+
+    `again` counts the asks that were given a second time, `lost` the workers that were. After
+    `stop` nothing more is given.
+    """
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.again = 0
+        self.lost: list[WorkerLost] = []
+        self._pool = pool
+        self._members: dict[str, _Member] = {}
+        self._batches: dict[int, _Batch] = {}
+        self._orphans: deque[int] = deque()
+        self._number = 0
+        self._until = float("inf")
+
+    def join(self, worker: str) -> None:
+        """Count on a worker from now on."""
+        self._members[worker] = _Member()
+
+    def stop(self, grace: float) -> None:
+        """Give nothing more, and end `answer` within so many seconds."""
+        self._until = min(self._until, time.monotonic() + grace)
+
+    def answer(
+        self, asks: Iterable[Ask], arrived: deque[tuple[Ask, Reply]]
+    ) -> Iterator[WorkerJoined | None]:
+        """Put every ask with its reply into `arrived`; yields when there is something new.
+
+        A worker that is ready is yielded; `join` takes it. Raises Unfinished where no worker is
+        left, and what a worker says that the run is to end with.
+        """
+        source = _Passages(asks)
+        self._until = float("inf")
+        for member in self._members.values():
+            member.batches.clear()
+        self._batches.clear()
+        self._orphans.clear()
+        alone = time.monotonic()
+        while True:
+            self._give(source)
+            if not self._batches:
+                return
+            if time.monotonic() > self._until:
+                return
+            event = self._pool.wait(max(0.0, min(GLANCE, self._until - time.monotonic())))
+            if self._members:
+                alone = time.monotonic()
+            elif time.monotonic() - alone > PATIENCE:
+                raise Unfinished(f"no worker for {PATIENCE:.0f} s{self._last_words()}")
+            if isinstance(event, WorkerJoined):
+                yield event
+            elif isinstance(event, BatchAnswered):
+                self._take(event, arrived)
+                yield None
+            elif isinstance(event, WorkerLost):
+                self.lose(event, arrived)
+                yield None
+
+    def lose(self, event: WorkerLost, arrived: deque[tuple[Ask, Reply]]) -> None:
+        """Have others answer what a worker had; asks at which several were lost are faults."""
+        self.lost.append(event)
+        member = self._members.pop(event.worker, None)
+        for number in member.batches if member else ():
+            batch = self._batches[number]
+            batch.losses += 1
+            if batch.losses < TRIES:
+                self._orphans.append(number)
+                continue
+            fault = Reply("", fault=f"{TRIES} workers were lost at it, the last: {event.reason}")
+            arrived.extend((ask, fault) for ask in batch.asks.values())
+            del self._batches[number]
+
+    def _give(self, source: _Passages) -> None:
+        if self._until != float("inf"):
+            # what has no worker will not be answered
+            for number in self._orphans:
+                del self._batches[number]
+            self._orphans.clear()
+            return
+        for load in range(AHEAD):
+            for worker, member in self._members.items():
+                if len(member.batches) <= load and not self._give_one(worker, member, source):
+                    return
+        if not self._members and not self._batches:
+            # so that there is something to wait for a worker with
+            self._keep(source, FIRST)
+
+    def _give_one(self, worker: str, member: _Member, source: _Passages) -> bool:
+        if not self._orphans and not self._keep(source, member.size):
+            return False
+        number = self._orphans.popleft()
+        batch = self._batches[number]
+        self.again += len(batch.asks) if batch.losses else 0
+        batch.given = time.monotonic()
+        member.batches[number] = None
+        self._pool.give(worker, number, list(batch.asks.values()))
+        return True
+
+    def _keep(self, source: _Passages, size: int) -> bool:
+        """Whether there is another batch; it waits for a worker then."""
+        if asks := source.pull(size):
+            self._number += 1
+            self._batches[self._number] = _Batch(asks)
+            self._orphans.append(self._number)
+        return bool(asks)
+
+    def _take(self, event: BatchAnswered, arrived: deque[tuple[Ask, Reply]]) -> None:
+        if isinstance(event.replies, ExamError):
+            raise event.replies
+        batch = self._batches.pop(event.batch, None)
+        if batch is None:
+            return  # of an answer that was given up
+        member = self._members.get(event.worker)
+        if member is not None:
+            member.batches.pop(event.batch, None)
+            member.paced(batch)
+        replies = dict(event.replies)
+        missing = Reply("", fault="the worker left it out")
+        arrived.extend((ask, replies.get(key, missing)) for key, ask in batch.asks.items())
+
+    def _last_words(self) -> str:
+        return f"; the last was lost: {self.lost[-1].reason}" if self.lost else ""
+
+
+class _Passages:
+    """Pulls asks in batches that do not end within a passage, unless one has very many."""
+
+    def __init__(self, asks: Iterable[Ask]) -> None:
+        self._asks = iter(asks)
+        self._next: Ask | None = None
+
+    def pull(self, size: int) -> list[Ask]:
+        """About as many asks; none at the end."""
+        batch: list[Ask] = []
+        while len(batch) < MOST:
+            ask, self._next = self._next or next(self._asks, None), None
+            if ask is None:
+                break
+            if len(batch) >= size and ask.passage != batch[-1].passage:
+                self._next = ask
+                break
+            batch.append(ask)
+        return batch
+
+
+class SpreadGrader(Grader):
+    """Has asks answered by the workers of a pool; waits for the first of them when it is made.
+
+    It has no limit of its own: a worker cuts what it is asked to what its model takes. A worker
+    whose grader has other settings would be another grader, and is left out; `note` says so, and
+    how many workers were lost and what was asked again for that.
+
+    Raises:
+        InputError: The first worker cannot make its grader, and says why.
+        Unfinished: None came in time.
+    """
+
+    same_text_same_grade = True
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+        self._remarks: dict[str, None] = {}
+        self._dispatcher = Dispatcher(pool)
+        self._facts = self._first()
+        self.late = ()
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What determines a reply, as a worker says."""
+        return dict(self._facts.settings)
+
+    @property
+    def readings(self) -> frozenset[str]:
+        """By which rules its replies can be read."""
+        return self._facts.readings
+
+    @property
+    def unnumbered(self) -> str | None:
+        """What a text without a number is."""
+        return self._facts.unnumbered
+
+    @property
+    def varies(self) -> bool:
+        """Whether the same request can get another reply."""
+        return self._facts.varies
+
+    @property
+    def called(self) -> str:
+        """What it calls its model."""
+        return self._facts.called
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """That workers grade, and what one of them says."""
+        return {**(self._facts.provenance or {}), "spread": type(self._pool).__name__}
+
+    @property
+    def note(self) -> str:
+        """What workers say of their grader, and what became of them."""
+        said = [self._facts.note, *self._remarks]
+        if lost := len(self._dispatcher.lost):
+            why = self._dispatcher.lost[-1].reason
+            said.append(
+                f"{lost} worker{'s' * (lost > 1)} lost (the last: {why}), "
+                f"{self._dispatcher.again} asks given to others"
+            )
+        return "\n".join(filter(None, said))
+
+    def ask_by(self, prompt: Prompt, kind: str) -> None:
+        """Say how workers are asked: they fill the prompts, since they know their limit."""
+        self._pool.ask_by(prompt, kind)
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        """Yield every ask with its reply, as batches come back."""
+        arrived: deque[tuple[Ask, Reply]] = deque()
+        try:
+            for event in self._dispatcher.answer(asks, arrived):
+                if event is not None:
+                    self._admit(event)
+                while arrived:
+                    yield arrived.popleft()
+        finally:
+            self.late = tuple(arrived)
+
+    def stop(self, grace: float) -> None:
+        """Give nothing more to anybody, and end within `grace` seconds."""
+        self._dispatcher.stop(grace)
+
+    def _first(self) -> WorkerFacts:
+        since, lost = monotonic(), 0
+        while monotonic() - since < PATIENCE:
+            event = self._pool.wait(GLANCE)
+            if isinstance(event, WorkerJoined):
+                self._facts = event.facts
+                self._admit(event)
+                return event.facts
+            lost += isinstance(event, WorkerLost)
+            if isinstance(event, WorkerLost) and (event.refused or lost == TRIES):
+                raise InputError(
+                    f"a worker cannot grade: {event.reason}",
+                    mend="What the model needs must be there on every node, at the same place",
+                )
+        raise Unfinished(f"no worker came within {PATIENCE:.0f} s: others may hold all there is")
+
+    def _admit(self, joined: WorkerJoined) -> None:
+        facts, own = joined.facts, exampp.__version__
+        if facts.settings != self._facts.settings:
+            differing = [
+                f"{name} is {facts.settings.get(name)!r} and not {self._facts.settings.get(name)!r}"
+                for name in {**facts.settings, **self._facts.settings}
+                if facts.settings.get(name) != self._facts.settings.get(name)
+            ]
+            what = f"{facts.node} is left out: its grader is another, {'; '.join(differing)}"
+            self._remarks[what] = None
+            self._pool.dismiss(joined.worker)
+            return
+        if facts.version != own:
+            self._remarks[f"{facts.node} has exampp {facts.version}, here is {own}"] = None
+        self._dispatcher.join(joined.worker)
+
+
+Make = Callable[[], Grader]
+Row = tuple[Any, ...]
+"""What is sent of an ask: all but the prompt, which its worker makes of this."""
+_row = attrgetter(
+    *("key", "query", "item", "answers", "passage"),
+    *("query_id", "item_id", "passage_id", "subtopic_id"),
+)
+
+
+def rows_of(asks: Iterable[Ask]) -> list[Row]:
+    """Asks as they are sent; equal texts are one object, so that each goes out once."""
+    texts: dict[Any, Any] = {}
+    return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in asks]
+
+
+class GradingWorker:
+    """A grader and its node; `load` before all else."""
+
+    def __init__(self) -> None:
+        self._grader: Grader | None = None
+        self._askers: dict[tuple[Prompt, str], RequestBuilder] = {}
+
+    def load(self, make: Make) -> WorkerFacts | str:
+        """Make the grader, and say what it is; or, in a sentence, why it cannot be made."""
+        try:
+            grader = self._grader = check_grader(make())
+            provenance = grader.provenance
+            return WorkerFacts(
+                platform.node(),
+                exampp.__version__,
+                dict(grader.settings),
+                grader.readings,
+                grader.unnumbered,
+                grader.called,
+                grader.varies,
+                grader.note,
+                None if provenance is None else dict(provenance),
+            )
+        except ExamError as error:
+            return str(error)
+        except Exception as error:
+            return describe_error(error)
+
+    def answer(
+        self, prompt: Prompt, kind: str, rows: Sequence[Row]
+    ) -> list[tuple[int, Reply]] | InputError:
+        """The replies by key, or what is wrong with all that could be asked.
+
+        Rows come without prompts: these are filled here, where the model's limit is known,
+        and a reply says how much of a passage was kept. Any other failure is the worker's own.
+        """
+        if self._grader is None:
+            raise InputError("the worker has no grader")
+        try:
+            ask = self._asker(self._grader, prompt, kind)
+            replies: list[tuple[int, Reply]] = []
+            kept: dict[int, int] = {}
+            asks = []
+            for key, *texts in rows:
+                try:
+                    filled = ask(key, _due(*texts))
+                except InputError as error:
+                    replies.append((key, Reply("", fault=str(error))))
+                    continue
+                asks.append(filled.ask)
+                if filled.kept is not None:
+                    kept[key] = filled.kept
+            replies += (
+                (one.key, _cut(reply, kept.get(one.key)))
+                for one, reply in self._grader.answer(asks)
+            )
+        except InputError as error:
+            return error
+        return replies
+
+    def _asker(self, grader: Grader, prompt: Prompt, kind: str) -> RequestBuilder:
+        if (prompt, kind) not in self._askers:
+            check_prompt_fits(prompt, grader)
+            self._askers[prompt, kind] = request_builder(prompt, kind, grader)
+        return self._askers[prompt, kind]
+
+
+def _due(query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any) -> PendingCells:
+    return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
+
+
+def _cut(reply: Reply, kept: int | None) -> Reply:
+    if kept is None or reply.fault:
+        return reply
+    return replace(reply, detail={**reply.detail, "cut": True, "kept": kept})

@@ -1,0 +1,430 @@
+"""exampp as a judge of TREC AutoJudge, in all three protocols: nuggets, qrels, leaderboard.
+
+    judge_class: "exampp.integrations.autojudge:ExamJudge"
+
+is what a workflow.yml says. Everything that is asked is kept in collections under `$CACHE_DIR`, or
+beside the output where that is not set: a second run over the same reports asks nobody anything,
+and writes the same bytes. What cannot be finished is an error, never a score of 0; the same command
+continues. Protocols and files: autojudge-base 1.0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from autojudge_base import (
+    LeaderboardBuilder,
+    LeaderboardSpec,
+    MeasureSpec,
+    NuggetBanks,
+    QrelsSpec,
+    build_qrels,
+    doc_id_md5,
+)
+from autojudge_base.llm_config import LlmConfigBase
+from autojudge_base.nugget_data import load_nugget_banks_from_file, write_nugget_banks_generic
+
+from exampp.collection import Collection, create
+from exampp.errors import InputError, Unfinished
+from exampp.graders.options import OPENAI, options_of
+from exampp.inputs.segment import PASSAGE_TOKENS
+from exampp.measures.board import Leaderboard
+from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.names import parse_measure
+from exampp.measures.qrels import Kind, Labelling, label_passages
+from exampp.measures.qrels import qrels as qrels_of
+from exampp.prompts.prompt import suggest
+from exampp.records.gradebook import MISSING, Gradebook, Ratings
+from exampp.records.ids import content_hash
+
+PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}
+"""What is asked about a passage where no setting says it, by the kind of the nuggets."""
+LIMIT = 6000
+"""Tokens of a prompt: were it not said, the server would be asked, which no cache holds."""
+_LOG = logging.getLogger(__name__)
+_INJECTED = ("filebase", "outdir")
+"""What the runner puts among the settings."""
+_OF_ENVIRONMENT = ("model", "base_url", "api_key")
+_OWN_MODEL = ("OPENAI_MODEL", "LLM_MODEL")
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgeSettings:
+    """What a workflow.yml may set; what else it says are options of the model.
+
+    `nugget_prompt` asks for nuggets, `keys` with answers, `grounded` from so many passages of the
+    reports. `prompt` grades, by default by the kind of the nuggets; `kind` chooses where a bank has
+    questions and claims. `graded` is the report, in passages of at most `passage_tokens` tokens (0:
+    in sentences), or the documents that it cites. `measures` are those of exampp, without a cutoff
+    over all that is graded; `min_rating` is the lowest rating that counts. `label` and `at_least`
+    make the labels of qrels, as in `exampp evaluate --qrels`.
+    """
+
+    nugget_prompt: str = "dl-questions"
+    keys: bool = False
+    grounded: int = 0
+    prompt: str | None = None
+    kind: str | None = None
+    graded: str = "report"
+    passage_tokens: int = PASSAGE_TOKENS
+    measures: Sequence[str] = ("Cover",)
+    min_rating: int | None = None
+    label: Kind = "best"
+    at_least: int = 1
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.graded not in ("report", "documents"):
+            raise InputError(
+                f"graded is {self.graded!r}", field="settings", mend="Give report or documents"
+            )
+        for name in self.measures:
+            parse_measure(name)
+        if self.options.get("decode", "text") == "auto":
+            raise InputError(
+                "what a server can do is found out by requests that no cache holds",
+                field="settings.decode",
+                mend="Give text, labels or json",
+            )
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether what the reports cite is graded, and not what they say."""
+        return self.graded == "documents"
+
+    @property
+    def labelling(self) -> Labelling:
+        """How ratings become a label of qrels."""
+        return Labelling(self.label, self.at_least)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> JudgeSettings:
+        """The settings of a call. Raises InputError for what is none."""
+        given = {name: value for name, value in given.items() if name not in _INJECTED}
+        own = {field.name for field in dataclasses.fields(cls)} - {"options"}
+        for name in given:
+            if name in _OF_ENVIRONMENT:
+                raise InputError(
+                    "which model is asked, and where, comes from the environment alone",
+                    field=f"settings.{name}",
+                    mend="Set OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY, and leave it out",
+                )
+            known = sorted({*own, *options_of(OPENAI)} - {*_OF_ENVIRONMENT})
+            if name not in known:
+                mend = suggest(name, known) or f"Known: {', '.join(known)}"
+                raise InputError("there is no such setting", field=f"settings.{name}", mend=mend)
+        mine = {name: value for name, value in given.items() if name in own}
+        return cls(**mine, options={name: v for name, v in given.items() if name not in own})
+
+
+class ExamJudge:
+    """A judge in the three protocols of TREC AutoJudge; made without arguments.
+
+    The model is the one that OPENAI_MODEL names, at OPENAI_BASE_URL, with OPENAI_API_KEY: all
+    three come in `llm_config`. Settings are those of `JudgeSettings`. Raises InputError for
+    settings that are none and where no model is named, Unfinished where something could not be
+    asked.
+    """
+
+    nugget_banks_type = NuggetBanks
+
+    def create_nuggets(
+        self,
+        rag_responses: Iterable[Any] | None,
+        rag_topics: Sequence[Any],
+        llm_config: LlmConfigBase,
+        nugget_banks: Any = None,
+        corpus: str | None = None,
+        **settings: Any,
+    ) -> Any:
+        """A bank for every topic: those of `nugget_banks`, and made ones for the other topics."""
+        wanted = JudgeSettings.of(settings)
+        known = {} if nugget_banks is None else nugget_banks.banks
+        given = [known[one.request_id] for one in rag_topics if one.request_id in known]
+        due = [one for one in rag_topics if one.request_id not in known]
+        if not due:
+            return type(nugget_banks).from_banks_list(given)
+        reports = rag_responses if wanted.grounded else ()
+        with _collection(_Case.of(due, reports, wanted, corpus), llm_config, settings) as exam:
+            run = exam.bank().generation(
+                OPENAI,
+                prompt=wanted.nugget_prompt,
+                keys=wanted.keys,
+                grounded=wanted.grounded,
+                **_model(llm_config, wanted),
+            )
+            why = {one.subject.query_id: one.reason for one in run.steps() if not one.items}
+            made = _banks_of(exam)
+        if without := [one.request_id for one in due if one.request_id not in made]:
+            reason = why.get(without[0]) or run.why_stopped or "the model made none"
+            raise Unfinished(
+                f"no nuggets for {len(without)} of {len(due)} topics, the first {without[0]!r}: "
+                f"{reason}. What was made is kept; the same command continues"
+            )
+        return NuggetBanks.from_banks_list([*given, *made.values()])
+
+    def create_qrels(
+        self,
+        rag_responses: Iterable[Any],
+        rag_topics: Sequence[Any],
+        llm_config: LlmConfigBase,
+        nugget_banks: Any = None,
+        corpus: str | None = None,
+        **settings: Any,
+    ) -> Any:
+        """EXAM-Qrels: a label for every report, by the MD5 of its text, or for every document."""
+        wanted = JudgeSettings.of(settings)
+        case = _Case.of(rag_topics, rag_responses, wanted, corpus, nugget_banks)
+        book = _gradebook(case, llm_config, settings)
+        threshold = wanted.min_rating or book.grader.default_min_rating
+        if wanted.of_documents:
+            rows: list[tuple[str, str, int]] = list(qrels_of(book, wanted.labelling, threshold))
+        else:
+            rows = list(_report_labels(book, case.reports, wanted.labelling, threshold))
+        labelled = {topic for topic, _, _ in rows}
+        if bare := [one.request_id for one in rag_topics if one.request_id not in labelled]:
+            raise Unfinished(f"topic {bare[0]!r} has no {wanted.graded} with a grade")
+        spec = QrelsSpec(_TOPIC, _DOCUMENT, _LABEL, on_duplicate="keep_max")
+        return build_qrels(records=rows, spec=spec)
+
+    def judge(
+        self,
+        rag_responses: Iterable[Any],
+        rag_topics: Sequence[Any],
+        llm_config: LlmConfigBase,
+        nugget_banks: Any = None,
+        qrels: Any = None,  # noqa: ARG002
+        corpus: str | None = None,
+        **settings: Any,
+    ) -> Any:
+        """The leaderboard: every run on every topic that it has a report for.
+
+        Reports with cells that have no grade are logged as a warning. A report without any text,
+        or without citations, covers nothing.
+        """
+        wanted = JudgeSettings.of(settings)
+        case = _Case.of(rag_topics, rag_responses, wanted, corpus, nugget_banks)
+        book = _gradebook(case, llm_config, settings)
+        depth = max(len(one.passages) for query in book.queries for one in query.rankings)
+        measures = {name: parse_measure(name).cut(depth) for name in wanted.measures}
+        board = evaluate_gradebook(
+            book, list(measures.values()), wanted.min_rating, subtopics="query"
+        )
+        values = {
+            (row.system, row.query_id, row.measure): row.value or 0.0 for row in board.per_query()
+        }
+        spec = LeaderboardSpec(
+            measures=tuple(MeasureSpec(name, description=_said(name, board)) for name in measures)
+        )
+        _warn_of_ungraded(book)
+        builder = LeaderboardBuilder(spec)
+        for report in case.reports:
+            run, topic = report.metadata.run_id, report.metadata.topic_id
+            found = {name: values.get((run, topic, str(m)), 0.0) for name, m in measures.items()}
+            builder.add(run_id=run, topic_id=topic, values=found)
+        topics = [one.request_id for one in rag_topics]
+        return builder.build(expected_topic_ids=topics, on_missing="fix_aggregate")
+
+
+_TOPIC, _DOCUMENT, _LABEL = itemgetter(0), itemgetter(1), itemgetter(2)
+_ALL = 2**30
+"""Deeper than any report."""
+
+
+class _Case(NamedTuple):
+    """What is judged: the reports in one order, so that all asks are the same in every run."""
+
+    queries: list[dict[str, str]]
+    reports: list[Any]
+    settings: JudgeSettings
+    corpus: str | None
+    banks: Any
+
+    @classmethod
+    def of(
+        cls,
+        topics: Sequence[Any],
+        reports: Iterable[Any] | None,
+        settings: JudgeSettings,
+        corpus: str | None,
+        banks: Any = None,
+    ) -> _Case:
+        """The reports and banks of these topics."""
+        keys = ("request_id", "title", "problem_statement", "background")
+        queries = [{key: getattr(one, key) or "" for key in keys} for one in topics]
+        known = {one.request_id for one in topics}
+        found = [one for one in reports or () if one.metadata.topic_id in known]
+        found.sort(key=lambda one: (one.metadata.run_id, one.metadata.topic_id))
+        if banks is not None:
+            some = [bank for topic, bank in banks.banks.items() if topic in known]
+            banks = type(banks).from_banks_list(some)
+        return cls(queries, found, settings, corpus, banks)
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What the systems returned, for `Collection.add`; nothing of those that lack it."""
+        by_run: dict[str, list[Any]] = {}
+        texts: dict[str, dict[str, str]] = {}
+        for report in self.reports:
+            for row in _cited(report) if self.settings.of_documents else _said_by(report):
+                by_run.setdefault(report.metadata.run_id, []).append(row)
+            for key, one in (report.documents or {}).items():
+                # reports quote a document differently: the first text stays
+                texts.setdefault(key, {"id": key, "text": one.text, "title": one.title or ""})
+        if not self.settings.of_documents:
+            return {"responses": by_run} if by_run else {}
+        cited = {row["docno"] for rows in by_run.values() for row in rows}
+        known = [texts[key] for key in sorted(cited) if key in texts]
+        return {"runs": by_run, **({"passages": known} if known else {})} if by_run else {}
+
+
+def _said_by(report: Any) -> Iterator[dict[str, Any]]:
+    sentences = report.get_sentences_with_citations()
+    parts = [{"text": one.text, "citations": one.citations or []} for one in sentences]
+    if any(part["text"].strip() for part in parts):
+        yield {"query_id": report.metadata.topic_id, "responses": parts}
+
+
+def _cited(report: Any) -> Iterator[dict[str, Any]]:
+    sentences = report.get_sentences_with_citations()
+    cited = dict.fromkeys(key for one in sentences for key in one.citations or ())
+    for rank, key in enumerate(cited, 1):
+        yield {"query_id": report.metadata.topic_id, "docno": key, "rank": rank}
+
+
+def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]) -> Collection:
+    """The collection of a case, by the hash of what it holds; made where there is none yet."""
+    folder = llm_config.cache_dir or Path(given.get("outdir") or ".") / "exampp-cache"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, tokens = case.rows, case.settings.passage_tokens
+    with tempfile.TemporaryDirectory() as place:
+        bank = Path(place) / "nuggets.jsonl"
+        if case.banks is not None:
+            write_nugget_banks_generic(case.banks, bank)
+        nuggets = bank.read_text(encoding="utf-8") if case.banks is not None else ""
+        held = json.dumps([case.queries, rows, case.corpus, tokens], sort_keys=True)
+        name = f"exampp-{content_hash(held, nuggets)[:16]}.exam"
+        exam = create(folder / name, exist_ok=True)
+        exam.add(queries=case.queries)
+        if rows:
+            exam.add(**rows, corpus=case.corpus, depth=_ALL, passage_tokens=tokens)
+        if nuggets:
+            exam.import_files(banks=[bank])
+    return exam
+
+
+def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]) -> Gradebook:
+    """The grades of everything; asks for what there is none of yet.
+
+    Raises Unfinished where a cell could not be asked about. Replies that cannot be read are kept:
+    their cells have no grade, and are not asked again, as a replay could not.
+    """
+    if not case.rows:
+        raise InputError(f"no run has a {case.settings.graded} with text for these topics")
+    with _collection(case, llm_config, given) as exam:
+        prompt = case.settings.prompt or PROMPTS[_kind(exam, case.settings)]
+        options = {
+            "prompt": prompt,
+            "kind": case.settings.kind,
+            **_model(llm_config, case.settings),
+        }
+        for select in ("new", "failed"):
+            run = exam.grading(OPENAI, select=select, depth=_ALL, **options)
+            for progress in run.steps():
+                said = progress
+            print(f"[exampp] {said}", file=sys.stderr)
+            if run.why_stopped:
+                raise Unfinished(f"{run.why_stopped}. The same command continues")
+            book = exam.grades(run.grading.identity.key).gradebook
+            failed = book.pending.get("failed", 0)
+            if not failed:
+                return book
+        reasons = "; ".join(exam.status().notes)
+    raise Unfinished(f"{failed} cells could not be asked about: {reasons}")
+
+
+def _kind(exam: Collection, settings: JudgeSettings) -> str:
+    """The kind of nuggets that are graded. Raises InputError where there are none, or several."""
+    kinds = [kind for kind in PROMPTS if exam.bank_names(kind)]
+    if settings.kind or len(kinds) == 1:
+        return settings.kind or kinds[0]
+    if kinds:
+        raise InputError(
+            "the banks have questions and claims: which are graded?",
+            field="settings.kind",
+            mend="Give question or nugget",
+        )
+    raise InputError(
+        "there are no nuggets to grade by",
+        mend="Create them (create_nuggets: true), or name them (--nugget-banks)",
+    )
+
+
+def _model(llm_config: LlmConfigBase, settings: JudgeSettings) -> dict[str, Any]:
+    """The options of the model. Raises InputError where nobody names it."""
+    unnamed = llm_config.model == LlmConfigBase().model
+    if unnamed and not any(os.environ.get(name) for name in _OWN_MODEL):
+        raise InputError("which model judges?", mend="Set OPENAI_MODEL, and OPENAI_BASE_URL")
+    server = {"base_url": llm_config.base_url, "api_key": llm_config.api_key}
+    usual = {"decode": "text", "limit": LIMIT}
+    return {**usual, **settings.options, "model": llm_config.model, **server}
+
+
+def _banks_of(exam: Collection) -> dict[str, Any]:
+    """The bank of a collection as NuggetBanks has it, by topic; empty where it has no items."""
+    if not any(exam.bank_names(kind) for kind in PROMPTS):
+        return {}
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "nuggets.jsonl"
+        exam.export(file, "argue")
+        return dict(load_nugget_banks_from_file(file).banks)
+
+
+def _best(book: Gradebook) -> Iterator[tuple[tuple[str, str], Ratings]]:
+    """((run, topic), passages x items) of every ranking."""
+    for query in book.queries:
+        for ranking in query.rankings:
+            yield (ranking.system, query.query_id), query.ratings[ranking.passages]
+
+
+def _warn_of_ungraded(book: Gradebook) -> None:
+    """Log how many cells of each report have no grade, where any has none."""
+    for (run, topic), cells in _best(book):
+        if missing := int((cells == MISSING).sum()):
+            what = "run %r, topic %r: %d of %d cells have no grade (unreadable replies)"
+            _LOG.warning(what, run, topic, missing, cells.size)
+
+
+def _report_labels(
+    book: Gradebook, reports: Iterable[Any], labelling: Labelling, threshold: int
+) -> Iterator[tuple[str, str, int]]:
+    """The label of every report that has a grade: that of a passage with its best ratings.
+
+    One without text is labelled as low as can be.
+    """
+    best = {place: cells.max(axis=0, keepdims=True) for place, cells in _best(book) if cells.size}
+    lowest = book.grader.lowest
+    for report in reports:
+        text, topic = report.get_report_text(), report.metadata.topic_id
+        ratings = best.get((report.metadata.run_id, topic))
+        if ratings is None and not text.strip():
+            yield topic, doc_id_md5(text), lowest
+        elif ratings is not None and (ratings != MISSING).any():
+            (label,) = label_passages(ratings, labelling, threshold, lowest)
+            yield topic, doc_id_md5(text), int(label)
+
+
+def _said(name: str, board: Leaderboard) -> str:
+    counts = next(one.min_rating for one in board.columns)
+    return f"{name} of exampp by {board.grader.name}" + (
+        "" if counts is None else f", ratings from {counts} on count"
+    )

@@ -1,0 +1,194 @@
+"""Measures of an exam as objects of ir_measures, beside its own in `iter_calc` and in PyTerrier.
+
+    from exampp.integrations.ir_measures import Cover
+    ir_measures.calc_aggregate([Cover("my.exam") @ 20, nDCG @ 10], qrels, run)
+
+The grades come from the exam, the ranking from the run, and the qrels that ir_measures is given
+play no part: queries that a run does not answer count 0, those that have no exam are left out, as
+`Grades.evaluate` has it. To import this registers the provider that computes them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+from ir_measures import providers
+from ir_measures.measures import Measure, ParamInfo, registry
+from ir_measures.util import Metric, Qrel, QrelsConverter, RunConverter
+
+from exampp.collection import open as open_exam
+from exampp.grades.grades import Grades
+from exampp.grades.source import GradeSource
+from exampp.measures.board import MeasureColumn
+from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.names import parse_measure
+from exampp.measures.qrels import Labelling
+from exampp.measures.qrels import qrels as labels_of
+from exampp.measures.rankings import ScoredPassage, with_runs
+from exampp.records.wording import counted
+
+Exam = Grades | GradeSource[Any] | str | Path
+"""Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
+
+
+class ExamMeasure(Measure):
+    """A measure that reads the grades of an exam: `@` gives its cutoff.
+
+    It prints as exampp writes it, `Cover@20` or `Cover(min_rating=3)@20`; that of a second exam in
+    the same process says which one it belongs to, as two columns of one name would be one.
+    """
+
+    SUPPORTED_PARAMS = {  # noqa: RUF012
+        "min_rating": ParamInfo(dtype=int, default=None),
+        "exam": ParamInfo(dtype=str, default=None),
+        "cutoff": ParamInfo(dtype=int),
+    }
+
+    def __init__(self, grades: Grades, name: str, **params: Any) -> None:
+        super().__init__(**params)
+        self.grades = grades
+        self.measure = name
+        # one that prints as a measure of ir_measures would be taken for it
+        self.NAME = self.__name__ = f"Exam{name}" if name in registry else name
+
+    def __call__(self, **params: Any) -> ExamMeasure:
+        """The same measure with other parameters."""
+        return ExamMeasure(self.grades, self.measure, **{**self.params, **params})
+
+    def column(self, run: Mapping[str, Sequence[ScoredPassage]]) -> MeasureColumn:
+        """The values of a run: query to (passage, score)."""
+        cutoff = self.params.get("cutoff")
+        wanted = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
+        book = with_runs(self.grades.gradebook, {"run": run}).gradebook
+        min_rating = self.params.get("min_rating")
+        return evaluate_gradebook(book, [wanted], min_rating).columns[0]
+
+
+def measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
+    """Any measure that exampp has, by its name without a cutoff, such as `nDCG` or `NuggetVital`.
+
+    One that ir_measures has, too, is made from EXAM-Qrels and prints as `ExamnDCG@10`. `min_rating`
+    is the lowest rating that counts as an answer, by default 4 of 0-5.
+
+    Raises:
+        InputError: There is no such measure, or the exam has no grades, or those of several.
+
+    """
+    parse_measure(f"{name}@1" if name in _WITH_CUTOFF else name)
+    grades = _grades(exam)
+    label = _label(grades)
+    params = {"min_rating": min_rating, "exam": label}
+    return ExamMeasure(grades, name, **{key: at for key, at in params.items() if at is not None})
+
+
+def Cover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
+    """EXAM-Cover: the share of the bank that the passages down to the cutoff cover."""
+    return measure(exam, "Cover", min_rating=min_rating)
+
+
+def nCover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
+    """EXAM-Cover of what the pool covers at all."""
+    return measure(exam, "nCover", min_rating=min_rating)
+
+
+def qrels(exam: Exam, *, min_rating: int | None = None) -> list[Qrel]:
+    """EXAM-Qrels, for the measures of ir_measures itself: a passage's best rating is its label.
+
+    A list that `ir_measures` takes, and a table in `pandas.DataFrame(...)`.
+    """
+    book = _grades(exam).gradebook
+    rows = labels_of(book, Labelling(), min_rating)
+    return [Qrel(row.query_id, row.passage_id, row.label) for row in rows]
+
+
+_WITH_CUTOFF = ("Cover", "nCover", "P", "IPrec", "Success")
+_SEEN: dict[tuple[str, ...], str | None] = {}
+
+
+def _grades(exam: Exam) -> Grades:
+    if isinstance(exam, Grades):
+        return exam
+    source = open_exam(exam) if isinstance(exam, str | Path) else exam
+    return source.grades()
+
+
+def _label(grades: Grades) -> str | None:
+    """What tells an exam from the first one in this process: None for that."""
+    key = (
+        str(Path(grades.source.path).resolve()),
+        grades.grader.key,
+        str(grades.gradebook.bank_label),
+    )
+    if key not in _SEEN:
+        stem, taken = Path(grades.source.path).stem, set(_SEEN.values())
+        others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
+        free = next(name for name in (stem, *others) if name not in taken)
+        _SEEN[key] = free if _SEEN else None
+    return _SEEN[key]
+
+
+class _Evaluator(providers.Evaluator):
+    def __init__(self, measures: Iterable[Measure], judged: Iterable[Qrel]) -> None:
+        self._wanted = [one for one in measures if isinstance(one, ExamMeasure)]
+        self._judged = {str(one.query_id) for one in judged}
+        # the queries of the exam are the denominator, whatever the qrels hold
+        super().__init__(self._wanted, ())
+
+    def _iter_calc(self, run: Any) -> Iterator[Metric]:
+        scored: defaultdict[str, list[ScoredPassage]] = defaultdict(list)
+        for one in RunConverter(run).as_namedtuple_iter():
+            scored[str(one.query_id)].append((str(one.doc_id), float(one.score)))
+        for wanted in self._wanted:
+            column = wanted.column(scored)
+            (values,), (counts,) = column.values.values, column.values.counts
+            of_exam = {
+                query for query, valid in zip(column.query_ids, counts, strict=True) if valid
+            }
+            _warn_of_queries(wanted, self._judged - of_exam, of_exam - self._judged)
+            for query_id, value, valid in zip(column.query_ids, values, counts, strict=True):
+                if valid:
+                    yield Metric(query_id=query_id, measure=wanted, value=float(value))
+
+
+def _warn_of_queries(wanted: ExamMeasure, left_out: set[str], added: set[str]) -> None:
+    """Say where an exam has other queries than the qrels: the means are not of the same queries."""
+    told = [
+        f"{counted(len(queries), 'query')} {what} ({', '.join(sorted(queries)[:5])}"
+        f"{' ...' if len(queries) > 5 else ''})"
+        for queries, what in (
+            (left_out, "of the qrels without a graded exam, left out"),
+            (added, "of the exam that the qrels lack, counted"),
+        )
+        if queries
+    ]
+    if told:
+        warnings.warn(
+            f"{wanted}: {'; '.join(told)}. pt.Experiment wants the same queries of all measures: "
+            "give it topics and qrels of those of the exam",
+            stacklevel=2,
+        )
+
+
+class _Provider(providers.Provider):
+    NAME = "exampp"
+
+    def supports(self, measure: Measure) -> bool:
+        return isinstance(measure, ExamMeasure)
+
+    def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> _Evaluator:
+        return _Evaluator(measures, QrelsConverter(qrels).as_namedtuple_iter())
+
+    def run_inputs(self, _: object) -> list[str]:
+        return ["query_id", "doc_id", "score"]
+
+    def qrel_inputs(self, _: object) -> list[str]:
+        return ["query_id"]
+
+
+if not any(isinstance(one, _Provider) for one in ir_measures.DefaultPipeline.providers):
+    ir_measures.DefaultPipeline.providers.insert(0, providers.register(_Provider()))

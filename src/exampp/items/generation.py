@@ -1,0 +1,412 @@
+"""Items of a bank made by a model: what is asked, what became of every reply, what is due again.
+
+One request per query or subtopic, one transaction per reply: an interrupt loses no reply that
+came, and the next run asks only for what has no items of this model by this prompt yet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from exampp.errors import InputError, Unfinished
+from exampp.graders.base import Ask, Grader, Replies, Reply, sanitize_reply
+from exampp.items.lint import NearDuplicate, near_duplicates
+from exampp.items.tables import near_table
+from exampp.prompts.generation import (
+    UNFINISHED_THOUGHT,
+    WINDOW,
+    GenerationPrompt,
+    GenerationRequest,
+    ParsedItem,
+    fill_request,
+    prompt_hash,
+    read_items,
+)
+from exampp.records import Item, item_id
+from exampp.results.result import Table
+from exampp.results.view import Value
+from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
+from exampp.store.bank import Edit, add_items, states
+from exampp.store.connection import transaction
+from exampp.store.generation import (
+    FAILED,
+    MADE,
+    GeneratedBy,
+    StoredDuplicate,
+    StoredReply,
+    Subject,
+    best_passages,
+    generated_keys,
+    put_generation,
+    subjects,
+)
+
+PER = ("query", "subtopic")
+OPERATION = "generate"
+"""What the edits of generated items are called in the log of a bank."""
+CHARACTERS_PER_TOKEN = 4
+WRITTEN_TOKENS = 250
+"""Tokens of a reply, for estimates: ten questions as JSON."""
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationOutcome:
+    """What became of one request."""
+
+    subject: Subject
+    state: str
+    reason: str
+    items: tuple[Item, ...] = ()
+    near: tuple[StoredDuplicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationPreview:
+    """What a run would take: requests, tokens of their prompts (by the model's own tokenizer
+    where `exact`), `cost` where prices are given, and two filled prompts.
+    """
+
+    requests: int
+    tokens: int
+    exact: bool
+    cost: float | None
+    prompts: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class GenerationRun:
+    """One run of one model over the queries (or subtopics) that have no items of it yet.
+
+    Iterate over `steps` to do the work; every reply is committed before it is yielded. A model
+    that fails `MAX_FAILURES` times in a row raises Unfinished. `stop` ends it in time, called from
+    a signal handler or another thread. `why_stopped` tells what else ended the run before its end,
+    such as a limit on requests or cost, and `left` how many requests remained. Items that ask the
+    same as others of their query are dropped unless `keep_near`; those that nearly do are marked.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        bank: str,
+        grader: Grader,
+        model: str,
+        prompt: GenerationPrompt,
+        edit: Edit,
+        *,
+        per: str | None = None,
+        query_id: str | None = None,
+        wish: GenerationRequest | None = None,
+        keep_near: bool = False,
+    ) -> None:
+        self.connection = connection
+        self.bank = bank
+        self.grader = grader
+        self.model = model
+        self.prompt = prompt
+        self.wish = wish or GenerationRequest()
+        if prompt.needs_passages and not self.wish.grounded:
+            self.wish = replace(self.wish, grounded=WINDOW)
+        self.keep_near = keep_near
+        self.why_stopped = ""
+        self.left = 0
+        self.notes: tuple[str, ...] = ()
+        self._edit = edit
+        self._known: dict[str, list[Item]] = {}
+        self._unasked: list[tuple[Subject, str]] = []
+        self._waiting: dict[int, Subject] = {}
+        self._replies = Replies(grader)
+        self.stopped = False
+        self._check(query_id)
+        self._hash = prompt_hash(prompt, self.wish)
+        self.per = self._checked_per(per)
+        self.due = self._plan(query_id)
+
+    def _check(self, query_id: str | None) -> None:
+        if not self.bank.strip():
+            raise InputError("the name of the bank is blank", field="bank")
+        if self.wish.more < 0 or self.wish.grounded < 0:
+            raise InputError("more and grounded are numbers of 1 or more")
+        if self.wish.keys and not self.prompt.keys_instruction:
+            what = f"the prompt {self.prompt.name!r} does not ask for answers"
+            raise InputError(what, mend="Leave --keys out, or choose another prompt")
+        if self.wish.more and query_id is None:
+            raise InputError("more items of which query?", mend="Name it with --query")
+
+    def _checked_per(self, per: str | None) -> str:
+        if per is None:
+            return "subtopic" if self.prompt.needs_subtopic else "query"
+        if per not in PER:
+            raise InputError(f"per is {per!r}", mend=f"Give one of {', '.join(PER)}")
+        if per == "query" and self.prompt.needs_subtopic:
+            raise InputError(
+                f"the prompt {self.prompt.name!r} asks about subtopics",
+                mend="Leave --per away, or choose another prompt, such as dl-questions",
+            )
+        return per
+
+    def _plan(self, query_id: str | None) -> list[Subject]:
+        found = subjects(self.connection, by_subtopic=self.per == "subtopic")
+        if query_id is not None:
+            found = [one for one in found if one.query_id == query_id]
+        if not found:
+            raise self._nothing(query_id)
+        asked = self._asked()
+        done = set() if self.wish.more else generated_keys(self.connection, self.bank, asked)
+        texts = [one for one in found if one.query_text and (one.subtopic_text or not one.subtopic)]
+        new = [one for one in texts if (one.query, one.subtopic) not in done]
+        due = new
+        if self.wish.grounded:
+            due = [one for one in new if best_passages(self.connection, one, 1)]
+        which = "subtopics" if self.per == "subtopic" else "queries"
+        counts = {
+            f"{which} have items of this model by this prompt already": len(texts) - len(new),
+            f"{which} have no passages to ask about and are left out": len(new) - len(due),
+            f"{which} have no text and are left out": len(found) - len(texts),
+        }
+        self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
+        return due
+
+    def _nothing(self, query_id: str | None) -> InputError:
+        if self.per == "subtopic":
+            place = "the collection" if query_id is None else f"query {query_id!r}"
+            mend = "Import them, or choose a prompt for whole queries, such as dl-questions"
+            return InputError(f"{place} has no subtopics", mend=mend)
+        if query_id is None:
+            return InputError("the collection has no queries", mend="Import them: exampp import")
+        return InputError(f"query {query_id!r} is not in the collection")
+
+    def preview(
+        self, price_read: float | None = None, price_written: float | None = None
+    ) -> GenerationPreview:
+        """Look ahead at the run; prices are per million tokens. Asks the model nothing."""
+        self._load()
+        measured = self.grader.limit is not None
+        tokens = 0
+        shown: list[str] = []
+        for subject in self.due:
+            system, user = self._texts(subject)
+            tokens += self._tokens(system, user, measured)
+            if len(shown) < 2:
+                shown.append(f"[system]\n{system}\n\n[user]\n{user}" if system else user)
+        cost = None
+        if price_read is not None and price_written is not None:
+            written = WRITTEN_TOKENS * len(self.due)
+            cost = (tokens * price_read + written * price_written) / 1e6
+        exact = measured and self.grader.exact_tokens
+        return GenerationPreview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
+
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Ask nothing new; `steps` ends when what came within `grace` seconds is kept."""
+        self.stopped = True
+        self._replies.stop(grace)
+
+    def steps(self) -> Iterator[GenerationOutcome]:
+        """Ask for everything that is due; yields what became of each request, once committed.
+
+        However it ends, by an interrupt too: what the model has replied is kept.
+        """
+        self._load()
+        failures = 0
+        self.left = len(self.due)
+        replies = self._replies.come(self._asks())
+        try:
+            for _ in replies:
+                yield from self._flush()
+                reply = self._replies.arrived[0][1]
+                yield self._settle_next()
+                failures = failures + 1 if reply.fault else 0
+                if failures >= MAX_FAILURES:
+                    raise Unfinished(
+                        f"{failures} failures in a row, the last: {reply.fault}. Everything made "
+                        "so far is kept; the same command continues"
+                    )
+        finally:
+            replies.close()
+            while self._replies.arrived:
+                self._settle_next()
+        yield from self._flush()
+        self.why_stopped = self.grader.stopped if self.left else ""
+
+    # ---- asking ----------------------------------------------------------------------------------
+
+    def _asked(self) -> GeneratedBy:
+        settings = json.dumps(dict(self.grader.settings), sort_keys=True, default=str)
+        return GeneratedBy(self.model, self.prompt.name, self._hash, settings)
+
+    def _load(self) -> None:
+        self._known = {}
+        for state in states(self.connection, self.bank):
+            if state.text and _WORD.search(state.text):
+                item = Item(
+                    state.item_id, state.query_id, state.text, state.kind, state.subtopic_id
+                )
+                self._known.setdefault(state.query_id, []).append(item)
+
+    def _texts(self, subject: Subject) -> tuple[str, str]:
+        query = subject.query_text
+        if subject.subtopic and not self.prompt.needs_subtopic:
+            query = f"{query} / {subject.subtopic_text}"
+        passages: list[str] = []
+        if self.wish.grounded:
+            passages = best_passages(self.connection, subject, self.wish.grounded)
+        known = [i.text for i in self._of(subject) if i.subtopic_id == subject.subtopic_id]
+        return fill_request(
+            self.prompt,
+            self.wish,
+            query,
+            subject.subtopic_text,
+            known=known if self.wish.more else (),
+            passages=passages,
+        )
+
+    def _of(self, subject: Subject) -> list[Item]:
+        known = self._known.get(subject.query_id, ())
+        return [item for item in known if item.kind == self.prompt.makes]
+
+    def _tokens(self, system: str, user: str, measured: bool) -> int:
+        if measured:
+            return self.grader.length(user, system)
+        return -(-len(system + user) // CHARACTERS_PER_TOKEN)
+
+    def _asks(self) -> Iterator[Ask]:
+        limit = self.grader.limit
+        for number, subject in enumerate(self.due):
+            if self.stopped:
+                return
+            system, user = self._texts(subject)
+            if limit is not None and (count := self._tokens(system, user, True)) > limit:
+                reason = f"the prompt has {count} tokens, the model takes {limit}"
+                self._unasked.append((subject, reason))
+                continue
+            self._waiting[number] = subject
+            yield Ask(number, subject.query_text, "", user, system)
+
+    # ---- keeping ---------------------------------------------------------------------------------
+
+    def _flush(self) -> Iterator[GenerationOutcome]:
+        """What could not be asked at all."""
+        while self._unasked:
+            subject, reason = self._unasked.pop(0)
+            yield self._settle(subject, Reply("", fault=reason))
+
+    def _settle_next(self) -> GenerationOutcome:
+        ask, reply = self._replies.arrived[0]
+        settled = self._settle(self._waiting[ask.key], reply)
+        self._replies.arrived.popleft()
+        return settled
+
+    def _settle(self, subject: Subject, reply: Reply) -> GenerationOutcome:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        reply = sanitize_reply(reply)
+        settled = self._read(subject, reply, at)
+        raw = None if reply.fault else reply.text
+        edit = self._edit._replace(at=at)
+        with self.connection, transaction(self.connection):
+            items = add_items(self.connection, self.bank, settled.items, OPERATION, edit)
+            replied = StoredReply(settled.state, settled.reason, raw, len(items), at)
+            put_generation(
+                self.connection, self.bank, subject, self._asked(), replied, settled.near
+            )
+        settled = replace(settled, items=tuple(items))
+        self._known.setdefault(subject.query_id, []).extend(settled.items)
+        self.left -= 1
+        return settled
+
+    def _read(self, subject: Subject, reply: Reply, at: str) -> GenerationOutcome:
+        if reply.fault:
+            return GenerationOutcome(subject, FAILED, reply.fault)
+        if reply.detail.get("refusal"):
+            return GenerationOutcome(subject, FAILED, "the model refused")
+        if reply.detail.get("thoughts") and not reply.text.strip():
+            return GenerationOutcome(subject, FAILED, UNFINISHED_THOUGHT)
+        found = read_items(reply.text, self.prompt.makes, truncated=reply.truncated)
+        if not found.made:
+            return GenerationOutcome(subject, FAILED, found.rule)
+        items, near = self._select(subject, found.made, at)
+        return GenerationOutcome(subject, MADE, found.rule, items, near)
+
+    def _select(
+        self, subject: Subject, made: Sequence[ParsedItem], at: str
+    ) -> tuple[tuple[Item, ...], tuple[StoredDuplicate, ...]]:
+        """The new items, and those that are the same as one of the query's bank, or nearly so."""
+        earlier = self._of(subject)
+        known = {item.item_id: item for item in earlier}
+        fresh = [self._item(subject, one, at) for one in made]
+        near = [
+            StoredDuplicate(i.text, True, "", i.item_id, i.text)
+            for i in fresh
+            if i.item_id in known
+        ]
+        new = {item.item_id: item for item in fresh if item.item_id not in known}
+        for one in (
+            near_duplicates([*earlier, *new.values()], keep_same=self.keep_near) if new else ()
+        ):
+            if (item := new.get(one.item.item_id)) is None:
+                continue
+            dropped = not one.differs and not self.keep_near
+            near.append(
+                StoredDuplicate(item.text, dropped, one.differs, one.like.item_id, one.like.text)
+            )
+            if dropped:
+                del new[item.item_id]
+            else:
+                new[item.item_id] = _marked(item, one)
+        return tuple(new.values()), tuple(near)
+
+    def _item(self, subject: Subject, made: ParsedItem, at: str) -> Item:
+        answers = made.answers if self.wish.keys else ()
+        origin = {
+            "machine_made": True,
+            "model": self.model,
+            "prompt": self.prompt.name,
+            "prompt_hash": self._hash,
+            "at": at,
+            **({"answers_machine_made": True} if answers else {}),
+        }
+        identifier = item_id(subject.query_id, made.text, subject.subtopic_id)
+        return Item(
+            identifier,
+            subject.query_id,
+            made.text,
+            self.prompt.makes,
+            subject.subtopic_id,
+            answers,
+            extra={"generated": origin},
+        )
+
+
+def _marked(item: Item, one: NearDuplicate) -> Item:
+    """The item with a mark in its origin that says which other one it is like."""
+    mark = {"item": one.like.item_id, "text": one.like.text, "differs": one.differs}
+    return replace(item, extra={"generated": {**item.extra["generated"], "near": mark}})
+
+
+def generation_tables(
+    run: GenerationRun, settled: Sequence[GenerationOutcome]
+) -> tuple[Table, Table]:
+    """One row per request, and one per item that was dropped or marked as like another."""
+    rows: list[tuple[Value, ...]] = []
+    near: list[tuple[str, str, StoredDuplicate]] = []
+    for one in settled:
+        place = (one.subject.query_id, one.subject.subtopic_id or "")
+        dropped = sum(item.dropped for item in one.near)
+        rows.append((*place, one.state, len(one.items), dropped, one.reason))
+        near += [(*place, item) for item in one.near]
+    made = sum(len(one.items) for one in settled)
+    failed = sum(one.state == FAILED for one in settled)
+    notes = [f"{len(settled)} replies, {made} new {run.prompt.makes}s in the bank {run.bank!r}"]
+    if failed:
+        notes.append(f"{failed} failed; the same command asks for them again")
+    if run.left:
+        why = f" ({run.why_stopped})" if run.why_stopped else ""
+        notes.append(f"{run.left} not asked yet{why}; the same command continues")
+    heads = ["query", "subtopic", "state", "items", "dropped", "how"]
+    if note := run.grader.note:
+        notes.append(note)
+    return Table.of(heads, rows, notes=[*notes, *run.notes]), near_table(near)

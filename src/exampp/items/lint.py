@@ -1,0 +1,564 @@
+"""What is likely wrong with a bank: heuristics for people to look at, never a verdict.
+
+The rules know English. Their thresholds were chosen by looking at what they find in the published
+banks of TREC CAR Y3 and TREC DL (see the tests).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from exampp.prompts.words import (
+    describe_invisible,
+    drop_punctuation,
+    language_of,
+    stem,
+    stopwords,
+    visible_form,
+)
+from exampp.records import BankEntry, Item, item_id
+from exampp.records.readings import describe_items_without_text
+
+Key = TypeVar("Key")
+
+SIMILAR = 85.0
+"""Token ratio (0 to 100) from which two texts of one query say nearly the same."""
+NUGGET_WORDS = 4
+"""A nugget's words at most. Source: EXAM++, Table 1 (the nugget prompts)."""
+KEYED_SHARE = 0.5
+"""The share of a bank with an answer key from which an item without one stands out."""
+
+RULES: Mapping[str, str] = {
+    "empty": "nothing can answer it",
+    "list-mark": "the number of a list is no part of it",
+    "twin": "they look alike, and are two to every program: scores, files and runs tell them apart",
+    "duplicate": "one fact counts twice in cover",
+    "near-duplicate": "one fact may count twice in cover",
+    "double-barrelled": "a passage can answer half of it",
+    "yes-no": "any passage on the topic seems to answer it",
+    "time-dependent": "its answer changes with time",
+    "repeats-query": "every relevant passage answers it",
+    "long-nugget": f"the papers' nuggets have at most {NUGGET_WORDS} words",
+    "no-key": "its answers cannot be verified, those of others can",
+    "other-language": "what is asked in one language is seldom found answered in another",
+    "no-items": "the query counts for nobody",
+    "unknown-query": "the collection has nothing to grade for it",
+}
+"""Why a rule's findings matter, by rule, in the order in which they are reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One item that a rule found; `item_id` is empty where a query is what is wrong.
+
+    `detail` says what the rule saw (a word, another item), and how to mend what cannot be seen.
+    """
+
+    rule: str
+    query_id: str
+    item_id: str
+    text: str
+    detail: str = ""
+
+
+def lint(
+    entries: Sequence[BankEntry], queries: Mapping[str, str], passages: Sequence[str] = ()
+) -> list[Finding]:
+    """Everything the rules find in the active items of a bank, rule by rule.
+
+    No rule about texts applies to an item whose text was never imported: that is no empty item.
+    `passages` are some texts of those that are graded, by which their language is known.
+
+    `queries` are the texts of the queries that are known from elsewhere than the bank, by id; with
+    none at all, nothing is said of unknown queries and of queries without items.
+    """
+    # of two items that say the same, the second by id is the duplicate, or a marked one
+    entries = [
+        replace(
+            entry,
+            items=tuple(sorted(entry.items, key=lambda one: (_mark(one) is not None, one.item_id))),
+        )
+        for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
+    ]
+    found: dict[str, list[Finding]] = {rule: [] for rule in RULES}
+    for finding in (
+        *_alone(entries, queries),
+        *(pairs := list(_pairs(entries))),
+        *_marked(entries, pairs),
+        *_twin_ids(entries, queries),
+        *_without_key(entries),
+        *_other_language(entries, passages),
+        *_queries(entries, queries),
+    ):
+        found[finding.rule].append(finding)
+    return [finding for findings in found.values() for finding in findings]
+
+
+def items_without_text(entries: Iterable[BankEntry]) -> str:
+    """Say how many items have no imported text; empty if all have one."""
+    items = [item for entry in entries for item in entry.items]
+    return describe_items_without_text(sum(not item.text for item in items), len(items), "item")
+
+
+# ---- one item at a time --------------------------------------------------------------------------
+
+_AUXILIARY = (
+    r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|"
+    r"must)(?:n't| not)?"
+)
+_YES_NO = re.compile(rf"(?:[^,?.;:]{{1,60}}, |(?:and|so|or|but) )?{_AUXILIARY}\s", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"\b(?:can|could|would|will) you (?:please )?\w+|\bdo you know (?:what|how|why)", re.IGNORECASE
+)
+_ALTERNATIVE = re.compile(r"^\s*(?:is|are|was|were|do|does|did)\b[^,]*,? or\b", re.IGNORECASE)
+_ASKING = r"(?:what|why|how|when|where|which|who|whom|whose)"
+_DOUBLE = re.compile(
+    rf",? (?:and|or|as well as) (?:also )?(?:(?:in|on|at|to|for|by|from|of) )?{_ASKING}\b",
+    re.IGNORECASE,
+)
+_TWO_MARKS = re.compile(r"\?\W+\w.*\?\s*$", re.DOTALL)
+_SECOND = re.compile(
+    rf",? and {_AUXILIARY} (?:it|they|this|these|that|those|he|she|there|its|their)\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"\b(?:currently|nowadays|presently|recently|lately|today'?s?|these days|so far|"
+    r"until now|up to now|as of now|to date(?=\W*$)|at (?:the moment|present)|right now|latest|"
+    r"newest|"
+    r"most recent|in recent|recent (?:years|months|decades|times|developments?|advance(?:ment)?s|"
+    r"research|studies|discover(?:y|ies)|trends?|changes|news|events|findings)|"
+    r"(?:this|last|next|past|previous|coming) (?:year|month|week|decade|century)|upcoming|"
+    r"(?:our|the|its|their) current (?:state|status|understanding|knowledge|situation|trends?|"
+    r"research|theor(?:y|ies)|president|population|price|rate of|version|record|efforts|views?|"
+    r"estimates?|models?|challenges)|current (?:research|events|trends|understanding|knowledge|"
+    r"state of))\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w")
+_ARTICLES = frozenset({"a", "an", "the"})
+_LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
+
+
+def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+    for entry in entries:
+        asked = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
+        topics = [_stems(text) for text in asked if text.strip()]
+        for item in entry.items:
+            if not item.text:
+                continue  # only the id is known, as from a graded file
+            if not _WORD.search(item.text):
+                yield _finding("empty", item)
+                continue
+            rules = _QUESTION_RULES if item.kind == "question" else _NUGGET_RULES
+            for rule, sees in rules.items():
+                detail = sees(item.text)
+                if detail is not None:
+                    yield _finding(rule, item, detail)
+            words = _stems(item.text)
+            if words and any(words <= topic for topic in topics):
+                yield _finding("repeats-query", item)
+
+
+def _finding(rule: str, item: Item, detail: str = "") -> Finding:
+    return Finding(rule, item.query_id, item.item_id, item.text, detail)
+
+
+def _list_mark(text: str) -> str | None:
+    found = _LIST_MARK.match(text)
+    return None if found is None else found[0].split()[0]
+
+
+def _double_barrelled(text: str) -> str | None:
+    for pattern in (_DOUBLE, _SECOND):
+        # the first words of a question may well be "how and why", which is one question
+        if found := pattern.search(text, 12):
+            return found[0].strip(" ,")
+    return "?" if _TWO_MARKS.search(text) else None
+
+
+def _yes_no(text: str) -> str | None:
+    start = text.strip()
+    found = _YES_NO.match(start)
+    if not found or _REQUEST.search(start) or _ALTERNATIVE.match(start) or _asks(found[0]):
+        return None
+    return found[0].split()[-1].lower()
+
+
+def _asks(start: str) -> bool:
+    return re.search(rf"\b{_ASKING}\b", start, re.IGNORECASE) is not None
+
+
+def _time_dependent(text: str) -> str | None:
+    found = _TIME.search(text)
+    return None if found is None else found[0].lower()
+
+
+def _long_nugget(text: str) -> str | None:
+    words = len(text.split())
+    return f"{words} words" if words > NUGGET_WORDS else None
+
+
+_Rule = Callable[[str], str | None]
+_QUESTION_RULES: Mapping[str, _Rule] = {
+    "list-mark": _list_mark,
+    "double-barrelled": _double_barrelled,
+    "yes-no": _yes_no,
+    "time-dependent": _time_dependent,
+}
+_NUGGET_RULES: Mapping[str, _Rule] = {
+    "list-mark": _list_mark,
+    "time-dependent": _time_dependent,
+    "long-nugget": _long_nugget,
+}
+
+
+# ---- items against each other --------------------------------------------------------------------
+
+
+def _stems(text: str) -> frozenset[str]:
+    """What the text is about: the stems of its words that are no stopwords."""
+    words = drop_punctuation(text.lower().replace("-", " ").replace("/", " ")).split()
+    stops = stopwords()
+    return frozenset(stem(word) for word in words if word not in stops)
+
+
+def _normal(text: str) -> str:
+    """The text by its words in lower case, each as its stem; only articles are left out."""
+    words = drop_punctuation(visible_form(text).lower()).split()
+    return " ".join(stem(word) for word in words if word not in _ARTICLES)
+
+
+def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
+    groups: dict[tuple[str, str], list[Item]] = {}
+    for entry in entries:
+        for item in entry.items:
+            if _WORD.search(item.text):
+                groups.setdefault((item.query_id, item.kind), []).append(item)
+    for items in groups.values():
+        yield from similar_items(items)
+
+
+def _mark(item: Item) -> Mapping[str, Any] | None:
+    """The mark that a generated item got because it is near another one."""
+    made = item.extra.get("generated")
+    mark = made.get("near") if isinstance(made, Mapping) else None
+    return mark if isinstance(mark, Mapping) else None
+
+
+def similar_items(items: Sequence[Item]) -> Iterator[Finding]:
+    """Each item that says what an earlier one of its query says, with the most alike of these."""
+    from rapidfuzz import fuzz, process
+
+    texts = [_normal(item.text) for item in items]
+    topics = [_stems(item.text) for item in items]
+    first: dict[str, int] = {}
+    ratios = process.cdist(texts, texts, scorer=fuzz.token_sort_ratio, score_cutoff=SIMILAR)
+    for index, item in enumerate(items):
+        earlier = first.setdefault(texts[index], index)
+        if look_alike(item.text, items[earlier].text):
+            how = "retire one, or reword it"
+            like = items[earlier]
+            yield _finding("twin", item, _twin(item.text, like.text, like.item_id, how))
+            continue
+        if earlier != index:
+            yield _finding("duplicate", item, f"as {items[earlier].item_id}")
+            continue
+        row = ratios[index, :index].copy()
+        for other in np.flatnonzero(row):
+            if not _only_by_form(topics[index], topics[int(other)]):
+                row[other] = 0
+        if row.size and row.max() >= SIMILAR:
+            like = items[int(row.argmax())]
+            yield _finding("near-duplicate", item, f"as {like.item_id}: {like.text}")
+
+
+def look_alike(one: str, other: str) -> bool:
+    """Whether two texts are not the same, but look the same to whoever reads them."""
+    return one != other and visible_form(one) == visible_form(other)
+
+
+def _twin(text: str, other: str, name: str, mend: str) -> str:
+    """What a twin is like, what in one of the two texts is not seen, and what to do."""
+    return f"as {name}: {describe_invisible(text) or f'there {describe_invisible(other)}'}; {mend}"
+
+
+def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator[Finding]:
+    """Items that were marked when a model made them, while they and their like are as they were.
+
+    Those that were found to be `near` others stay what they were found to be.
+    """
+    items = [item for entry in entries for item in entry.items]
+    texts = {(item.query_id, item.item_id): item.text for item in items}
+    found = {(finding.query_id, finding.item_id) for finding in near}
+    for item in items:
+        mark = _mark(item)
+        if mark is None or (item.query_id, item.item_id) in found:
+            continue
+        like, text = str(mark.get("item")), mark.get("text")
+        # an id is made from the text that the model wrote
+        as_made = item_id(item.query_id, item.text, item.subtopic_id) == item.item_id
+        if as_made and text is not None and texts.get((item.query_id, like)) == text:
+            differs = mark.get("differs") or "nothing"
+            yield _finding("near-duplicate", item, f"as {like}: {text} (differs in {differs})")
+
+
+def _twin_ids(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+    """Ids of queries, subtopics and items, and texts of queries, that look like another one."""
+    named = dict(queries)
+    for entry in entries:
+        named.setdefault(entry.query_id, entry.query_text)
+    file = "mend it in the file that it came from, and import that into a new collection"
+    for query, like in _look_alikes((name, name) for name in named):
+        yield Finding("twin", query, "", named[query], f"its id {_twin(query, like, like, file)}")
+    for query, like in _look_alikes((name, text) for name, text in named.items() if text.strip()):
+        if named[query] != named[like]:
+            how = "mend one of them and import it with --update, or leave one out"
+            yield Finding(
+                "twin", query, "", named[query], _twin(named[query], named[like], like, how)
+            )
+    subtopics = dict.fromkeys((e.query_id, e.subtopic_id) for e in entries if e.subtopic_id)
+    of_subtopics = ((key, f"{key[0]}/{key[1]}") for key in subtopics)
+    for (query, subtopic), (of, other) in _look_alikes(of_subtopics):
+        if query == of:
+            detail = f"its subtopic {_twin(subtopic, other, other, file)}"
+            yield Finding("twin", query, "", named[query], detail)
+    items = {(i.query_id, i.kind, i.item_id): i for entry in entries for i in entry.items}
+    of_items = ((key, f"{visible_form(key[0])}/{key[1]}/{key[2]}") for key in items)
+    for key, earlier in _look_alikes(of_items):
+        if key[2] != earlier[2]:
+            how = "retire one, or give it another id in its file"
+            detail = f"its id {_twin(key[2], earlier[2], earlier[2], how)}"
+            yield _finding("twin", items[key], detail)
+
+
+def _look_alikes(named: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Key]]:
+    """(thing, an earlier thing) where the texts of two things look the same."""
+    first: dict[str, Key] = {}
+    for key, text in named:
+        earlier = first.setdefault(visible_form(text), key)
+        if earlier != key:
+            yield key, earlier
+
+
+def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether neither text has a word of content that the other lacks while it lacks one, too.
+
+    "The northern coast" and "the southern coast" are spelled alike, but are not the same.
+    """
+    return not (one - other and other - one)
+
+
+def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:
+    by_kind: dict[str, list[Item]] = {}
+    for entry in entries:
+        for item in entry.items:
+            by_kind.setdefault(item.kind, []).append(item)
+    for items in by_kind.values():
+        keyed = {item.query_id for item in items if item.answers}
+        most = sum(bool(item.answers) for item in items) >= KEYED_SHARE * len(items)
+        for item in items:
+            if not item.answers and (most or item.query_id in keyed):
+                yield _finding("no-key", item)
+
+
+def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> Iterator[Finding]:
+    """Queries whose items are in another language than the passages, as far as that is clear."""
+    theirs = language_of(passages)
+    if theirs is None:
+        return
+    texts: dict[str, list[str]] = {}
+    for entry in entries:
+        texts.setdefault(entry.query_id, []).extend(item.text for item in entry.items)
+    whole = language_of(text for one in texts.values() for text in one)
+    for query_id, of_query in texts.items():
+        # a few items alone may not tell
+        own = language_of(of_query) or whole
+        if own not in (None, theirs):
+            detail = f"its items are in {own}, the passages in {theirs}"
+            yield Finding("other-language", query_id, "", of_query[0], detail)
+
+
+def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+    if not queries:
+        return
+    having: dict[str, set[str]] = {}
+    for entry in entries:
+        for item in entry.items:
+            having.setdefault(item.kind, set()).add(item.query_id)
+            if item.query_id not in queries:
+                yield _finding("unknown-query", item)
+    for kind, known in having.items():
+        for query_id, text in queries.items():
+            if query_id not in known:
+                yield Finding("no-items", query_id, "", text, f"no {kind}s")
+
+
+# When two items of a query ask the same, and what tells apart two that are nearly the same.
+#
+# Two items are the same where they differ in form alone: case, punctuation, articles and other
+# words that narrow nothing, the number of a noun, the agreement of a verb. A name, a number, a
+# negation, the order of words or any other word makes them two. Which of two words mean the same
+# is not known here, so that items in other words are never taken for the same.
+
+
+NEAR = 85.0
+"""Token ratio (0 to 100), words in any order, from which two items are nearly the same."""
+
+_NARROW_NOTHING = frozenset(
+    ["a", "an", "the", "some", "any", "various", "several", "different", "main", "major", "key"]
+)
+_SHORTEST = 3
+"""Letters of a word that is taken as it is: "is", "gas"."""
+_AGREEMENT = {"does": "do", "are": "is", "were": "was", "has": "have"}
+_NEGATION = re.compile(
+    "not|no|non|never|none|nobody|nothing|neither|nor|without|lacks?|except|hardly|rarely"
+)
+_DENYING = ("un", "in", "im", "il", "ir", "dis", "non", "a")
+_NUMBER = re.compile(
+    r".*\d.*|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|[mb]illion|first"
+    "|second|third|fourth|fifth|last|both|half|once|twice"
+)
+_SPELLED_OUT = (
+    (re.compile(r"[\u2018\u2019\u02bc]"), "'"),
+    (re.compile(r"[\u2010-\u2015\u2212]"), "-"),
+    (re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE), "can not"),
+    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
+    (re.compile(r"n't\b", re.IGNORECASE), " not"),
+    (re.compile(r"(?i)\b(what|who|where|when|why|how|that|it|there)'s\b"), r"\1 is"),
+    (re.compile(r"(?i)\b(what|who|where|when|why|how|they|we|you)'re\b"), r"\1 are"),
+    (re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])"), " "),
+)
+_EDGES = re.compile(
+    r"^[\"'\u201c\u201d\xab\xbb(\[{*_`\xbf\xa1]+|[.,;:!?\u2026\"'\u201c\u201d\xab\xbb)\]}*_`]+$"
+)
+
+
+class NearDuplicate(NamedTuple):
+    """An item that is the same as an earlier one (`differs` is empty), or nearly the same."""
+
+    item: Item
+    like: Item
+    differs: str
+
+
+class _Word(NamedTuple):
+    """A word in lower case, as its stem, and whether it is written as a name is."""
+
+    lower: str
+    stem: str
+    name: bool
+
+
+def text_difference(one: str, other: str) -> str:
+    """What tells the texts apart, the gravest first; an empty string where they ask the same."""
+    words, others = _words(one), _words(other)
+    # where all words of a text have one case, its case does not say what is a name
+    telling = _tells_names(one) and _tells_names(other)
+    first, second = _compared_words(words, telling), _compared_words(others, telling)
+    if first == second:
+        return ""
+    if sorted(first) == sorted(second):
+        return "the order"
+    alone = _left(first, second) + _left(second, first)
+    lower = [word.lower() for word in alone]
+    if any(map(_NUMBER.fullmatch, lower)):
+        return "a number"
+    denied = {denying + word for word in lower for denying in _DENYING}
+    if any(map(_NEGATION.fullmatch, lower)) or denied & set(lower):
+        return "a negation"
+    if any(word != word.lower() for word in alone):
+        return "a name"
+    return "a word"
+
+
+def near_duplicates(items: Sequence[Item], *, keep_same: bool = False) -> Iterator[NearDuplicate]:
+    """Each item that is the same or nearly the same as an earlier one, with the most alike.
+
+    An item that is the same as another counts no further, unless `keep_same`: none is like it.
+    """
+    import numpy as np
+    from rapidfuzz import fuzz, process
+
+    forms = [" ".join(word.stem for word in _words(item.text)) for item in items]
+    ratios = process.cdist(forms, forms, scorer=fuzz.token_sort_ratio, score_cutoff=NEAR)
+    gone: set[int] = set()
+    for index, item in enumerate(items):
+        row = ratios[index, :index]
+        (alike,) = row.nonzero()
+        likest = alike[np.argsort(-row[alike], kind="stable")]
+        near = [n for n in likest.tolist() if n not in gone]
+        found = [
+            NearDuplicate(item, items[n], text_difference(item.text, items[n].text)) for n in near
+        ]
+        same = next((one for one in found if not one.differs), None)
+        if same is not None and not keep_same:
+            gone.add(index)
+        if best := same or next(iter(found), None):
+            yield best
+
+
+# the items of a query are compared anew whenever some are made
+@functools.lru_cache(maxsize=1 << 12)
+def _words(text: str) -> tuple[_Word, ...]:
+    text = visible_form(text)
+    for pattern, plain in _SPELLED_OUT:
+        text = pattern.sub(plain, text)
+    written = [bare for word in text.split() if (bare := _EDGES.sub("", word))]
+    last = len(written) - 1
+    return tuple(
+        _word(word, index == 0)
+        for index, word in enumerate(written)
+        # what comes last is no article: "hepatitis a"
+        if (word not in _NARROW_NOTHING and (index or word.lower() not in _NARROW_NOTHING))
+        or index == last
+    )
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _word(written: str, first: bool) -> _Word:
+    lower = written.lower()
+    name = written != lower and (not first or (len(written) > 1 and written.isupper()))
+    return _Word(lower, _AGREEMENT.get(lower) or _singular(lower), name)
+
+
+def _singular(word: str) -> str:
+    """The word without the s of a plural or of a verb. Source: Harman 1991, the S stemmer."""
+    if len(word) <= _SHORTEST:
+        return word
+    if word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    if word.endswith("es") and not word.endswith(("aes", "ees", "oes")):
+        return word[:-1]
+    if word.endswith("oes"):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("us", "ss")) else word
+
+
+def _tells_names(text: str) -> bool:
+    """Whether the case of the text's words tells names: not in titles, not in one case."""
+    words = [word for word in visible_form(text).split() if word[0].isalpha()]
+    return bool(words) and words[0][0].isupper() and any(word[0].islower() for word in words[1:])
+
+
+def _compared_words(words: Sequence[_Word], telling: bool) -> list[str]:
+    """What is compared: a name as it is written (in capitals to tell it), others by their stems."""
+    if not telling:
+        return [_AGREEMENT.get(word.lower, word.lower) for word in words]
+    return [word.lower.title() if word.name else word.stem for word in words]
+
+
+def _left(words: Sequence[str], others: Sequence[str]) -> list[str]:
+    rest = list(others)
+    alone = []
+    for word in words:
+        if word in rest:
+            rest.remove(word)
+        else:
+            alone.append(word)
+    return alone

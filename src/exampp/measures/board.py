@@ -1,0 +1,602 @@
+"""A leaderboard, and its tables: wide ones for people, tidy ones (a row a value) for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import exampp
+from exampp.errors import InputError
+from exampp.measures.cover import OVERALL
+from exampp.measures.exams import Subtopics
+from exampp.measures.names import Measure, heading, parse_measure
+from exampp.measures.nuggets import NUGGET_SCORES, describe_support
+from exampp.measures.values import Mean, Values
+from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
+from exampp.records.graders import GraderIdentity
+from exampp.results.notes import About, grouped
+from exampp.results.result import Result, Table
+from exampp.results.tracking import Tracked
+from exampp.results.view import ERROR, Bounded, Column, Value
+from exampp.stats.rank_correlation import correlate
+
+_DECIMALS = 10
+"""Means that are equal in these break no tie: the last digit of a sum orders no systems."""
+
+
+class ScoredColumn(Protocol):
+    """A column of a leaderboard, as far as it is looked at here."""
+
+    @property
+    def measure(self) -> Measure:
+        """What was measured."""
+
+    @property
+    def min_rating(self) -> int | None:
+        """At which threshold, where that makes a difference."""
+
+    @property
+    def values(self) -> Values:
+        """Per system and query."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """What people's decisions did to one column.
+
+    `largest` is the largest change of a mean, of `system`; `swaps` counts the pairs of systems, of
+    `pairs`, that changed their order; `gained` the systems defined only with, or only without.
+    """
+
+    name: str
+    largest: float
+    system: str
+    swaps: int
+    pairs: int
+    gained: int = 0
+
+
+def describe_oversight(oversight: Oversight) -> str:
+    """1 cell decided by 2 people, disputed; 12 cells decided by 3 people, 2 of them disputed."""
+    cells = f"{oversight.cells:,} {'cell' if oversight.cells == 1 else 'cells'}"
+    people = f"{oversight.people:,} {'person' if oversight.people == 1 else 'people'}"
+    some = "" if oversight.cells == 1 else f"{oversight.disputed:,} of them "
+    return f"{cells} decided by {people}" + (f", {some}disputed" if oversight.disputed else "")
+
+
+def decision_changes(
+    systems: Sequence[str], before: Sequence[ScoredColumn], after: Sequence[ScoredColumn]
+) -> tuple[ColumnChange, ...]:
+    """What changes from each column to the one of the same measure and threshold."""
+    found: Mapping[tuple[Measure, int | None], ScoredColumn] = {
+        (column.measure, column.min_rating): column for column in after
+    }
+    return tuple(
+        _change(systems, column, found[column.measure, column.min_rating]) for column in before
+    )
+
+
+def _change(systems: Sequence[str], before: ScoredColumn, after: ScoredColumn) -> ColumnChange:
+    pairs = [
+        (system, one.mean, other.mean)
+        for system, one, other in zip(
+            systems, before.values.means(), after.values.means(), strict=True
+        )
+    ]
+    known = [(s, a, b) for s, a, b in pairs if a is not None and b is not None]
+    largest, system = max(
+        ((round(abs(a - b), _DECIMALS), s) for s, a, b in known),
+        key=lambda pair: pair[0],
+        default=(0.0, ""),
+    )
+    swaps = sum(
+        _order(a, other_a) * _order(b, other_b) < 0
+        for index, (_, a, b) in enumerate(known)
+        for _, other_a, other_b in known[:index]
+    )
+    return ColumnChange(
+        heading(str(before.measure), before.min_rating),
+        largest,
+        system,
+        swaps,
+        len(known) * (len(known) - 1) // 2,
+        sum((a is None) != (b is None) for _, a, b in pairs),
+    )
+
+
+def _order(one: float, other: float) -> float:
+    return round(one - other, _DECIMALS)
+
+
+def decision_notes(book: Gradebook, changed: Sequence[ColumnChange]) -> Iterator[str]:
+    """What people decided, and what their decisions change; or that they were left out."""
+    if book.left_out.cells:
+        yield f"Left out, as asked for: {describe_oversight(book.left_out)}."
+    if not book.oversight.cells:
+        return
+    yield f"People's decisions stand over the grader's: {describe_oversight(book.oversight)}."
+    moved = [one for one in changed if one.largest or one.swaps or one.gained]
+    if not moved:
+        yield "Without people's decisions no mean is another (--decisions without)."
+        return
+    largest = max(moved, key=lambda one: one.largest)
+    swapping = max(moved, key=lambda one: one.swaps)
+    said = f"means change by up to {largest.largest:.3f} ({largest.system}, {largest.name})"
+    swaps = "no two systems change places"
+    if swapping.swaps:
+        swaps = f"{swapping.swaps} of {swapping.pairs} pairs of systems change places"
+        if len(changed) > 1:
+            swaps = f"up to {swaps} ({swapping.name})"
+    yield f"Without people's decisions {said}, and {swaps} (--decisions without)."
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One system under one measure. What is undefined is None, and the notes say why.
+
+    `min_rating` is None where the measure does not depend on it. `queries` counts those in the
+    mean; `low` and `high` are the means of the bounds, where asked for; `ungraded` is the share
+    without a grade of the passages that the measure reads, `missing_cells` (Cover only) that of
+    their cells. `chance` is what as many random passages cover that people judged 0.
+    """
+
+    system: str
+    measure: str
+    min_rating: int | None
+    mean: float | None
+    stderr: float | None
+    queries: int
+    low: float | None
+    high: float | None
+    ungraded: float | None
+    missing_cells: float | None
+    chance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """One system under one measure on one query; None where that query does not count.
+
+    `ranking` is the hash of the passages that the measure reads (see `Gradebook.fingerprints`).
+    """
+
+    system: str
+    measure: str
+    min_rating: int | None
+    query_id: str
+    value: float | None
+    ranking: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureColumn:
+    """One measure at one threshold: values per system (in the gradebook's order) and query.
+
+    `chance` is the floor of Cover where people judged passages 0 (see `evaluate.chance`).
+    """
+
+    measure: Measure
+    min_rating: int | None
+    query_ids: tuple[str, ...]
+    values: Values
+    ungraded: tuple[float | None, ...]
+    missing_cells: tuple[float | None, ...]
+    low: Values | None = None
+    high: Values | None = None
+    overall: Values | None = None
+    overall_shares: tuple[float | None, float | None] = (None, None)
+    chance: float | None = None
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The smallest and largest possible value of a query; None where these are not known."""
+        return (0.0, 1.0) if self.measure.share else None
+
+    @property
+    def difference_range(self) -> tuple[float, float] | None:
+        """The smallest and largest possible difference of two systems on a query."""
+        return (-1.0, 1.0) if self.measure.share else None
+
+
+Fingerprints = Callable[[int | None], Mapping[tuple[str, str], str]]
+"""The hashes of what (system, query) returned down to a depth."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaderboard(Result):
+    """What `evaluate` found.
+
+    `systems` go from best to worst by the first column (undefined ones last, ties by name);
+    `columns` hold the values per query, in the order of `column_systems`. `oversight` counts what
+    people decided; `without_decisions` is the leaderboard without that (None: nothing was
+    decided, or it was left out already). `passages` are how many each system returned for a query,
+    on average. `fingerprints` are those of the gradebook.
+    """
+
+    grader: GraderIdentity
+    bank: str
+    subtopics: Subtopics
+    systems: tuple[str, ...]
+    column_systems: tuple[str, ...]
+    columns: tuple[MeasureColumn, ...]
+    notes: tuple[str, ...]
+    oversight: Oversight = NO_OVERSIGHT
+    without_decisions: Leaderboard | None = None
+    passages: Mapping[str, float] = field(default_factory=dict)
+    fingerprints: Fingerprints = field(default=lambda _: {}, repr=False, compare=False)
+
+    @property
+    def rows(self) -> tuple[BoardRow, ...]:
+        """Tidy rows of the systems: column by column, each from best to worst of the first."""
+        return tuple(row for column in self.columns for row in self._rows(column))
+
+    @property
+    def overall(self) -> tuple[BoardRow, ...]:
+        """Rows of `_overall_`, the whole pool taken as a system; Cover and nCover only."""
+        return tuple(
+            _row(OVERALL, column, column.overall.means()[0], *column.overall_shares)
+            for column in self.columns
+            if column.overall is not None
+        )
+
+    def per_query(self) -> Iterator[QueryRow]:
+        """The values behind the means, `_overall_` last in its columns."""
+        for column in self.columns:
+            tables = [(self.column_systems, column.values), ((OVERALL,), column.overall)]
+            rankings = self.fingerprints(column.measure.cutoff)
+            for systems, table in tables:
+                if table is not None:
+                    yield from _query_rows(column, systems, table, rankings)
+
+    def scores(self, measure: Measure | str, min_rating: int | None = None) -> dict[str, float]:
+        """System -> mean under one measure, undefined ones left out, to be correlated.
+
+        Raises:
+            InputError: That measure is not in the leaderboard at that threshold.
+        """
+        means = self.column(measure, min_rating).values.means()
+        pairs = zip(self.column_systems, means, strict=True)
+        return {system: mean.mean for system, mean in pairs if mean.mean is not None}
+
+    def means_without_decisions(self) -> dict[tuple[str, str, int | None], float | None]:
+        """(system, measure, threshold) -> the mean without what people decided."""
+        other = self.without_decisions or self
+        return {
+            (row.system, row.measure, row.min_rating): row.mean
+            for row in (*other.rows, *other.overall)
+        }
+
+    def changes(self) -> tuple[ColumnChange, ...]:
+        """What people's decisions change in each column; nothing where they are in none."""
+        if self.without_decisions is None:
+            return ()
+        return decision_changes(self.column_systems, self.without_decisions.columns, self.columns)
+
+    def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
+        """The column of a measure; the threshold may be left out where there is only one.
+
+        A measure that does not depend on the threshold is found at any.
+
+        Raises:
+            InputError: There is none, or several fit.
+        """
+        wanted = measure if isinstance(measure, Measure) else parse_measure(measure)
+        fitting = [
+            column
+            for column in self.columns
+            if column.measure == wanted
+            and (min_rating is None or column.min_rating in (None, min_rating))
+        ]
+        if len(fitting) != 1:
+            known = ", ".join(dict.fromkeys(str(column.measure) for column in self.columns))
+            raise InputError(
+                f"{len(fitting)} columns fit {wanted} at minimum rating {min_rating}",
+                mend=f"Name one threshold and one of {known}",
+            )
+        return fitting[0]
+
+    def tables(self) -> Mapping[str, Table]:
+        """A row a system, a column a measure and threshold."""
+        return {"leaderboard": wide(self)}
+
+    def records(self) -> Mapping[str, Table]:
+        """A row a system, measure and threshold, with who graded, and a row a query."""
+        return {"leaderboard": tidy(self), "per_query": per_query(self)}
+
+    def log_to(self, tracker: str, name: str = "") -> str:
+        """Log the leaderboard to `mlflow` or `wandb`: to the open run, or to one of that name.
+
+        Every mean is a metric `MEASURE/SYSTEM`; the tables are artifacts, with their notes. Returns
+        the id of the run. Raises InputError where the tracker is not installed or refuses.
+        """
+        from exampp.results.tracking import track
+
+        return track(tracker, tracked(self, name))
+
+    def _rows(self, column: MeasureColumn) -> Iterator[BoardRow]:
+        place = {system: index for index, system in enumerate(self.column_systems)}
+        means = column.values.means()
+        low = column.low.means() if column.low else None
+        high = column.high.means() if column.high else None
+        for system in self.systems:
+            index = place[system]
+            yield _row(
+                system,
+                column,
+                means[index],
+                column.ungraded[index],
+                column.missing_cells[index],
+                low=low[index].mean if low else None,
+                high=high[index].mean if high else None,
+            )
+
+
+def _row(
+    system: str,
+    column: MeasureColumn,
+    mean: Mean,
+    ungraded: float | None,
+    missing_cells: float | None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+) -> BoardRow:
+    return BoardRow(
+        system=system,
+        measure=str(column.measure),
+        min_rating=column.min_rating,
+        mean=mean.mean,
+        stderr=mean.stderr,
+        queries=mean.queries,
+        low=low,
+        high=high,
+        ungraded=ungraded,
+        missing_cells=missing_cells,
+        chance=column.chance,
+    )
+
+
+def _query_rows(
+    column: MeasureColumn,
+    systems: Sequence[str],
+    table: Values,
+    rankings: Mapping[tuple[str, str], str],
+) -> Iterator[QueryRow]:
+    rows = zip(systems, table.values.tolist(), table.counts.tolist(), strict=True)
+    for system, values, counts in rows:
+        for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
+            yield QueryRow(
+                system=system,
+                measure=str(column.measure),
+                min_rating=column.min_rating,
+                query_id=query_id,
+                value=value if count else None,
+                ranking=rankings.get((system, query_id))
+                or rankings.get((system, query_id.rpartition("/")[0])),
+            )
+
+
+TIDY = (
+    "system",
+    "measure",
+    "min_rating",
+    "mean",
+    "stderr",
+    "queries",
+    "low",
+    "high",
+    "ungraded",
+    "missing_cells",
+    "chance",
+)
+Ranks = Mapping[str, float]
+"""An official leaderboard: the rank of every system, 1 for the best."""
+PROVENANCE = (
+    "grader",
+    "grader_key",
+    "bank",
+    "draft",
+    "decided_cells",
+    "deciders",
+    "disputed_cells",
+)
+"""Whose numbers these are: who graded what, and how many cells people decided."""
+
+
+def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
+    """The values of `PROVENANCE`; decisions that were left out are in no number."""
+    people = board.oversight
+    return (
+        board.grader.name,
+        board.grader.key,
+        board.bank,
+        board.grader.is_draft,
+        people.cells,
+        people.people,
+        people.disputed,
+    )
+
+
+def caption(board: Leaderboard) -> str:
+    """Whose grades these are, on which bank, and how many cells people decided.
+
+    Draft grades are called so, and of nugget scores it says which ratings are support.
+    """
+    scores = [one for one in board.columns if one.measure.name in NUGGET_SCORES]
+    thresholds = dict.fromkeys(one.min_rating for one in scores if one.min_rating is not None)
+    support = describe_support([one.measure for one in scores], thresholds, board.grader.lowest)
+    return describe_source(board.grader, board.bank, board.oversight) + (support and f"; {support}")
+
+
+def describe_source(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
+    """Who graded on which bank, and how many cells people decided."""
+    draft = "DRAFT GRADES: " if grader.is_draft else ""
+    of_bank = f", bank {bank}" if bank else ""
+    people = f"; {describe_oversight(oversight)}" if oversight.cells else ""
+    return f"{draft}graded by {grader.name}{of_bank}{people}"
+
+
+def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
+    """What the columns of official ranks are called: by their leaderboard if they are several."""
+    if len(officials) == 1:
+        return ["official rank"]
+    return [f"rank in {name}" for name in officials]
+
+
+def official_rank(system: str, ranks: Ranks) -> Value:
+    """The rank of a system, a whole number where it is one; None where it has none."""
+    rank = ranks.get(system)
+    return int(rank) if rank is not None and float(rank).is_integer() else rank
+
+
+def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
+    """A row a system, a column a measure and threshold: mean and standard error.
+
+    The share of ungraded passages stands beside a column where any system has some. `passages` is
+    how many a system returned for a query, on average, where they differ in that; official ranks
+    are last, by the name of their leaderboard.
+    """
+    officials = officials or {}
+    columns: list[str | Column] = ["system"]
+    cells: dict[str, list[Value]] = {system: [] for system in board.systems}
+    overall: list[Value] = []
+    by_column = _rows_by_column(board)
+    for column in board.columns:
+        name = heading(str(column.measure), column.min_rating)
+        rows = by_column.get((str(column.measure), column.min_rating), {})
+        columns += [name, ERROR]
+        shares = any(rows[system].ungraded for system in board.systems)
+        if shares:
+            columns.append("ungraded")
+        for system in board.systems:
+            row = rows[system]
+            cells[system] += [_mean(row), row.stderr, *([row.ungraded] if shares else [])]
+        pool = rows.get(OVERALL)
+        overall += [None, None] if pool is None else [pool.mean, pool.stderr]
+        overall += [None] * shares
+    # an answer of one passage and a ranking of twenty do not compare
+    if len(set(board.passages.values())) > 1:
+        columns.append(Column("passages", 1))
+        for system in board.systems:
+            cells[system].append(board.passages[system])
+        overall.append(None)
+    columns += official_columns(officials)
+    for system in board.systems:
+        cells[system] += [official_rank(system, ranks) for ranks in officials.values()]
+    overall += [None] * len(officials)
+    body: list[list[Value]] = [[system, *values] for system, values in cells.items()]
+    if board.overall:
+        body.append([OVERALL, *overall])
+    return Table.of(columns, body, caption(board), board.notes)
+
+
+def _mean(row: BoardRow) -> Value:
+    if row.low is None or row.high is None or row.low == row.high:
+        return row.mean
+    return Bounded(row.mean, (row.low, row.high))
+
+
+def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, BoardRow]]:
+    found: dict[tuple[str, int | None], dict[str, BoardRow]] = {}
+    for row in (*board.rows, *board.overall):
+        found.setdefault((row.measure, row.min_rating), {})[row.system] = row
+    return found
+
+
+def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
+    """A row a system, measure and threshold, full precision, with who graded on which bank.
+
+    `mean_without_decisions` is the mean that it is without what people decided; official ranks
+    follow, and last how many passages the system returned for a query, on average.
+    """
+    officials = officials or {}
+    without = board.means_without_decisions()
+    rows = [
+        [
+            *(getattr(row, name) for name in TIDY),
+            without[row.system, row.measure, row.min_rating],
+            *provenance_values(board),
+            *(official_rank(row.system, ranks) for ranks in officials.values()),
+            board.passages.get(row.system),
+        ]
+        for row in (*board.rows, *board.overall)
+    ]
+    ranked = [name.replace(" ", "_") for name in official_columns(officials)]
+    columns = [*TIDY, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
+    return Table.of(columns, rows, caption(board), board.notes)
+
+
+def per_query(board: Leaderboard) -> Table:
+    """A row a system, measure, threshold and query."""
+    names = ("system", "measure", "min_rating", "query_id", "value")
+    rows = [
+        [*(getattr(row, name) for name in names), *provenance_values(board), row.ranking]
+        for row in board.per_query()
+    ]
+    columns: list[str | Column] = [*names]
+    columns += (Column(name, for_machines=True) for name in (*PROVENANCE, "ranking"))
+    return Table.of(columns, rows, caption(board), board.notes)
+
+
+def tracked(board: Leaderboard, name: str = "") -> Tracked:
+    """The leaderboard for a tracker of experiments: a metric a mean, `MEASURE/SYSTEM`.
+
+    What is undefined is no metric; its reason is in the notes of the tables. A threshold stands in
+    the name where there is one. Draft grades are called so in the name of the run.
+    """
+    metrics = {
+        f"{row.measure}{'' if row.min_rating is None else f' min {row.min_rating}'}/{row.system}": (
+            row.mean
+        )
+        for row in (*board.rows, *board.overall)
+        if row.mean is not None
+    }
+    draft = "DRAFT GRADES " if board.grader.is_draft else ""
+    settings = {
+        "grader": board.grader.name,
+        "grader_key": board.grader.key,
+        "bank": board.bank,
+        "draft": str(board.grader.is_draft).lower(),
+        "exampp": exampp.__version__,
+    }
+    return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})
+
+
+def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
+    """One row per system, best by the sealed part first: its score on either part, and by how much
+    the public one is higher. Both boards have one column, of the same measure.
+
+    A system that was tuned to the public items is higher there than on the sealed ones, by more
+    than others are. The notes give the rank correlation of the two.
+    """
+    (one,), (other,) = public.columns, sealed.columns
+    means = dict(zip(public.column_systems, one.values.means(), strict=True))
+    hidden = dict(zip(sealed.column_systems, other.values.means(), strict=True))
+    rows: list[tuple[Value, ...]] = []
+    for system in sealed.systems:
+        a, b = means[system], hidden[system]
+        gap = None if a.mean is None or b.mean is None else a.mean - b.mean
+        rows.append((system, a.mean, a.stderr, b.mean, b.stderr, gap))
+    name = heading(str(one.measure), one.min_rating)
+    columns = [
+        "system",
+        f"{name} public",
+        "\u00b1",
+        f"{name} sealed",
+        "\u00b1 sealed",
+        "difference",
+    ]
+    ranks = {system: -score for system, score in sealed.scores(other.measure).items()}
+    agreement = correlate(public.scores(one.measure), ranks)
+    tau = agreement.kendall
+    value = tau.reason if tau.value is None else f"{tau.value:.3f}"
+    notes = [
+        f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
+        *grouped(
+            About("", part, f": {note}")
+            for part, board in (("public", public), ("sealed", sealed))
+            for note in board.notes
+        ),
+    ]
+    return Table.of(columns, rows, caption(public).replace(", public part", "", 1), notes)

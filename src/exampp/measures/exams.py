@@ -1,0 +1,198 @@
+"""Which passages of which system are graded on which items: the subtopic modes.
+
+An exam is a set of items that a ranking sits. In the mode
+
+- `query` it is the whole bank of a query, and a system sits it with its ranking for the query;
+- `subtopic` there is one exam per subtopic that has items, sat with the system's ranking for that
+  subtopic or, where it has none, with its ranking for the query. Items that belong to no subtopic
+  make an exam of their own, sat with the ranking for the query or else the pooled ones;
+- `pool` it is the whole bank, and a system's subtopic rankings are interleaved: all their first
+  passages in the order of the subtopics, then all their second ones, each passage once.
+
+Without being told, the mode is `query` if no system has a ranking for a subtopic; otherwise
+`subtopic` if items belong to subtopics, and `pool` if they do not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
+
+Subtopics = Literal["query", "subtopic", "pool"]
+SubtopicChoice = Literal["auto", "query", "subtopic", "pool"]
+
+Indices = NDArray[np.int32]
+Order = Callable[[QueryGrades, Ranking], Indices]
+"""Gives the passages of a ranking in the order in which they are read."""
+
+_NO_PASSAGES: Indices = np.empty(0, np.int32)
+
+PassageSelector = Callable[[Mapping[int, Indices], int], Indices | None]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryExam:
+    """Some items of a query and, per system of the gradebook, the passages that sit for them.
+
+    `exam_id` is `query` or `query/subtopic`, `items` are columns of `query.ratings`; a system
+    without such a ranking has None.
+    """
+
+    query: QueryGrades
+    exam_id: str
+    items: NDArray[np.intp]
+    passages: tuple[Indices | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLayout:
+    """The passages of all systems laid end to end.
+
+    `passages`, `system` (its number) and `position` (from 0 within the system's ranking) are
+    aligned; `answered` tells per system whether it returned anything.
+    """
+
+    passages: NDArray[np.intp]
+    system: NDArray[np.intp]
+    position: NDArray[np.intp]
+    answered: NDArray[np.bool_]
+
+
+def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtopics:
+    """The subtopic mode asked for, or the one that fits the data.
+
+    Raises:
+        InputError: No such mode.
+    """
+    if subtopics not in get_args(SubtopicChoice):
+        raise InputError(
+            f"there is no subtopic mode {subtopics!r}",
+            mend=f"Modes: {', '.join(get_args(SubtopicChoice))}",
+        )
+    if subtopics != "auto":
+        return subtopics
+    if not any(ranking.subtopic for query in gradebook.queries for ranking in query.rankings):
+        return "query"
+    has_subtopics = any(query.item_subtopics.any() for query in gradebook.queries)
+    return "subtopic" if has_subtopics else "pool"
+
+
+def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
+    """The order of the ranks."""
+    return ranking.passages
+
+
+def exams(
+    gradebook: Gradebook,
+    subtopics: Subtopics,
+    order: Order = by_rank,
+    sitting: PassageSelector | None = None,
+) -> Iterator[QueryExam]:
+    """The exams of a gradebook, query by query; those without items are left out.
+
+    `sitting` chooses among a system's rankings for a subtopic, in place of the mode's own way.
+    """
+    number = {system: index for index, system in enumerate(gradebook.systems)}
+    for query in gradebook.queries:
+        sat: list[dict[int, Indices]] = [{} for _ in gradebook.systems]
+        for ranking in query.rankings:
+            if len(ranking.passages):
+                sat[number[ranking.system]][ranking.subtopic] = order(query, ranking)
+        for subtopic, items in _groups(query, subtopics):
+            choose = sitting or _passage_selector(subtopics, subtopic)
+            yield QueryExam(
+                query=query,
+                exam_id=_exam_id(query, subtopic),
+                items=items,
+                passages=tuple(choose(rankings, subtopic) for rankings in sat),
+            )
+
+
+def lay_out(passages: Sequence[Indices | None], depth: int | None = None) -> PoolLayout:
+    """The first `depth` passages of every system, laid end to end."""
+    cut = [p[:depth] if p is not None else _NO_PASSAGES for p in passages]
+    sizes = [len(p) for p in cut]
+    lengths, total = np.array(sizes, np.intp), sum(sizes)
+    starts = (lengths.cumsum() - lengths).repeat(lengths)
+    return PoolLayout(
+        passages=np.concatenate(cut, dtype=np.intp) if cut else np.empty(0, np.intp),
+        system=np.arange(len(cut)).repeat(lengths),
+        position=np.arange(total) - starts,
+        answered=lengths > 0,
+    )
+
+
+def interleave(rankings: Sequence[Indices]) -> Indices:
+    """All first passages, then all second ones, and so on; each passage once."""
+    passages = np.concatenate(rankings)
+    position = np.concatenate([np.arange(len(ranking)) for ranking in rankings])
+    # A stable sort by position keeps the order of the rankings within a round.
+    passages = passages[np.argsort(position, kind="stable")]
+    _, first = np.unique(passages, return_index=True)
+    kept: Indices = passages[np.sort(first)]
+    return kept
+
+
+def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """(subtopic, its items); the whole bank goes as subtopic 0."""
+    if not len(query.item_ids):
+        return
+    if subtopics != "subtopic":
+        yield 0, np.arange(len(query.item_ids))
+        return
+    yield from _by_subtopic(query.item_subtopics.astype(np.int32).tobytes())
+
+
+@functools.lru_cache(maxsize=1024)
+def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], ...]:
+    """(subtopic, its items): asked for anew by every measure, threshold and cutoff."""
+    numbers = np.frombuffer(item_subtopics, np.int32)
+    found = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
+    for _, items in found:
+        items.flags.writeable = False
+    return found
+
+
+def _exam_id(query: QueryGrades, subtopic: int) -> str:
+    return f"{query.query_id}/{query.subtopic_ids[subtopic - 1]}" if subtopic else query.query_id
+
+
+def _of_query(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
+    return rankings.get(0)
+
+
+def _of_subtopic(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:
+    return rankings.get(subtopic, rankings.get(0))
+
+
+def _pooled(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
+    subtopics = [rankings[subtopic] for subtopic in sorted(rankings) if subtopic]
+    return interleave(subtopics) if subtopics else rankings.get(0)
+
+
+def _of_no_subtopic(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:
+    return rankings[0] if 0 in rankings else _pooled(rankings, subtopic)
+
+
+def _passage_selector(subtopics: Subtopics, subtopic: int) -> PassageSelector:
+    if subtopics == "query":
+        return _of_query
+    if subtopics == "pool":
+        return _pooled
+    return _of_subtopic if subtopic else _of_no_subtopic
+
+
+def all_together(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
+    """Whatever a system returned for a query and its subtopics, each passage once."""
+    if not rankings:
+        return None
+    together: Indices = np.unique(np.concatenate(list(rankings.values())))
+    return together

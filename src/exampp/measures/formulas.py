@@ -1,0 +1,501 @@
+"""Measures of one's own: a function of what a system returned for a query, under a name.
+
+@exampp.measure("Reach", threshold=True, share=True)
+def reach(query: exampp.RankedQuery) -> float:
+    answered = (query.ratings >= query.min_rating).any(axis=1)
+    return float(answered.mean()) if len(answered) else 0.0
+
+grades.evaluate(["Reach@10", "Cover@20"])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from numbers import Real
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.installed import install_command
+from exampp.measures.names import ALIASES, MEASURES, TREC_NAMES, Measure, MeasureKind
+from exampp.measures.qrels import Labels
+from exampp.measures.rankings import RankedExam, RankedExams, Run
+from exampp.plugins import describe_error
+from exampp.records.gradebook import MISSING
+from exampp.records.graders import GraderIdentity
+
+# Measures that trec_eval computes, all of them over all systems in few passes.
+#
+# pytrec_eval is called as ir_measures calls it, one evaluator per relevance level, but without
+# the bookkeeping per value, which would take most of the time.
+
+
+Qrels = dict[str, dict[str, int]]
+
+_PLAIN: Mapping[str, str] = {
+    "AP": "map",
+    "RR": "recip_rank",
+    "nDCG": "ndcg",
+    "Rprec": "Rprec",
+    "Bpref": "bpref",
+    "SetP": "set_P",
+    "SetR": "set_recall",
+    "SetAP": "set_map",
+    "infAP": "infAP",
+    "NumQ": "num_q",
+    "NumRet": "num_ret",
+    "NumRel": "num_rel",
+    "NumRelRet": "num_rel_ret",
+}
+_CUT: Mapping[str, str] = {
+    "P": "P",
+    "R": "recall",
+    "AP": "map_cut",
+    "nDCG": "ndcg_cut",
+    "Success": "success",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureTask:
+    """One measure at one relevance level: `level` None if it has none.
+
+    `labels` names the labels that it reads: the threshold that they were made with.
+    """
+
+    measure: Measure
+    labels: int | None
+    level: int | None
+
+
+def trec_name(measure: Measure) -> str | None:
+    """What trec_eval calls a measure, None where it does not compute it."""
+    if measure.param("dcg") not in (None, "log2"):
+        return None
+    if measure.name == "IPrec":
+        return f"iprec_at_recall_{measure.at:.2f}"
+    if measure.name == "SetP" and measure.param("relative"):
+        return "set_relative_P"
+    if measure.name == "NumRet" and measure.param("rel") is not None:
+        return "num_rel_ret"
+    # The reciprocal rank is cut by ourselves, in _cut_rank.
+    if measure.cutoff is not None and measure.name != "RR":
+        cut = _CUT.get(measure.name)
+        return None if cut is None else f"{cut}_{measure.cutoff}"
+    return _PLAIN.get(measure.name)
+
+
+def trec_scores(
+    tasks: Sequence[MeasureTask], sheets: RankedExams, qrels: Mapping[int | None, Qrels]
+) -> list[NDArray[np.float64]]:
+    """Values of all tasks, each systems x queries; 0 where a system returned nothing.
+
+    `qrels` are the labels by their name.
+    """
+    import pytrec_eval
+
+    query_ids = sheets.ids
+    values = [np.zeros((len(sheets.systems), len(query_ids))) for _ in tasks]
+    for key, members in _invocations(tasks).items():
+        labels = qrels[key.labels]
+        if key.gains is not None:
+            labels = _with_gains(labels, dict(key.gains))
+        names = {index: trec_name(tasks[index].measure) or "" for index in members}
+        evaluator = pytrec_eval.RelevanceEvaluator(
+            labels, set(names.values()), key.level, key.judged_only
+        )
+        for system, run in enumerate(sheets.runs()):
+            found = evaluator.evaluate(run)
+            for column, query_id in enumerate(query_ids):
+                if query_id in found:
+                    of_query = found[query_id]
+                    for index, name in names.items():
+                        values[index][system, column] = of_query[name]
+    return [_cut_rank(task.measure, table) for task, table in zip(tasks, values, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    labels: int | None
+    level: int
+    judged_only: bool
+    gains: tuple[tuple[int, int], ...] | None
+
+
+def _invocations(tasks: Sequence[MeasureTask]) -> dict[_Invocation, list[int]]:
+    """Tasks by the evaluator that computes them; those without a level join any that fits."""
+    members: dict[_Invocation, list[int]] = defaultdict(list)
+    levels: dict[tuple[object, ...], int] = {}
+    for index in sorted(range(len(tasks)), key=lambda index: tasks[index].level is None):
+        task = tasks[index]
+        judged_only = bool(task.measure.param("judged_only"))
+        gains = cast("tuple[tuple[int, int], ...] | None", task.measure.param("gains"))
+        family = (task.labels, judged_only, gains)
+        level = levels.get(family, 1) if task.level is None else task.level
+        levels.setdefault(family, level)
+        members[_Invocation(task.labels, level, judged_only, gains)].append(index)
+    return members
+
+
+def _with_gains(qrels: Qrels, gains: Mapping[int, int]) -> Qrels:
+    return {
+        query_id: {passage: gains.get(label, label) for passage, label in labels.items()}
+        for query_id, labels in qrels.items()
+    }
+
+
+def _cut_rank(measure: Measure, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if measure.name != "RR" or measure.cutoff is None:
+        return values
+    return np.where(values >= 1 / measure.cutoff, values, 0.0)
+
+
+def ir_measure(measure: Measure) -> Any:
+    """The same measure as an object of ir_measures.
+
+    Built here, because its parser of strings needs parts of `ast` that newer Pythons lack.
+    """
+    import ir_measures
+
+    name = "NumRet" if measure.name == "NumRelRet" else measure.name
+    kind = getattr(ir_measures, name)
+    params: dict[str, Any] = {
+        key: dict(value) if isinstance(value, tuple) else value for key, value in measure.params
+    }
+    if measure.at is not None:
+        params[kind.AT_PARAM] = measure.at
+    return kind(**params)
+
+
+def provider_scores(
+    measure: Measure,
+    qrels: Iterable[tuple[str, str, int, str]],
+    runs: Iterable[Run],
+    query_ids: Sequence[str],
+) -> NDArray[np.float64]:
+    """Values, systems x queries; `qrels` are (query, passage, label, subtopic).
+
+    Raises:
+        InputError: ir_measures cannot compute it, or not without a package that is not there.
+    """
+    import ir_measures
+
+    if measure.kind.subtopics and find_spec("pyndeval") is None:
+        raise InputError(
+            f"the diversity measure {measure} needs pyndeval",
+            mend=f"Install it: {install_command('diversity')}",
+        )
+    column = {query_id: index for index, query_id in enumerate(query_ids)}
+    values: list[NDArray[np.float64]] = []
+    try:
+        # A bank of one item is no mistake, of which ir_measures would warn on standard error.
+        with contextlib.redirect_stderr(io.StringIO()):
+            evaluator = ir_measures.evaluator(
+                [ir_measure(measure)], [ir_measures.Qrel(*qrel) for qrel in qrels]
+            )
+        for run in runs:
+            values.append(np.zeros(len(query_ids)))
+            for result in evaluator.iter_calc(run) if run else ():
+                values[-1][column[result.query_id]] = result.value
+    except (ValueError, RuntimeError, AssertionError, ArithmeticError, OSError) as error:
+        raise InputError(f"ir_measures cannot compute {measure}", mend=str(error)) from error
+    return np.array(values).reshape(len(values), len(query_ids))
+
+
+# Measures computed here.
+#
+# Their provider is no part of an installation, or assumes a scale, or takes much longer (P).
+#
+# P        relevant among the first k passages, over k, as trec_eval does
+# Judged   share of the first k passages that have a label
+# RBP      (1 - p) * sum of p^(i-1) over the ranks i of relevant passages; p = 0.8
+# ERR      expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest, the
+#          highest label of the scale (gdeval takes it to be 4 and refuses higher labels)
+# nDCG(dcg='exp-log2')   gains 2^g - 1 over log2(rank + 1)
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Labels along the rankings, systems x ranks (0 beyond the end of one).
+
+    `judged` tells which passages have a label, `lengths` how many each system returned,
+    `labels` are those of all passages that have one.
+    """
+
+    along: NDArray[np.float64]
+    judged: NDArray[np.bool_]
+    lengths: NDArray[np.intp]
+    labels: NDArray[np.float64]
+
+
+LabelFormula = Callable[[Measure, _Ranked, int, int], Floats]
+
+
+def own_formula(measure: Measure) -> LabelFormula | None:
+    """How it is computed here, None where it is not."""
+    if measure.name == "nDCG":
+        own = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
+        return _exponential_ndcg if own else None
+    if measure.name == "P" and measure.param("judged_only"):
+        return None
+    return _FORMULAS.get(measure.name)
+
+
+def own_scores(
+    formula: LabelFormula,
+    measure: Measure,
+    sheet: RankedExam,
+    labels: Labels,
+    level: int,
+    highest: int,
+) -> Floats:
+    """The values of all systems on one query; 0 where a system returned nothing."""
+    depth = measure.cutoff
+    sat = sheet.sat
+    read = slice(None) if depth is None else sat.position < depth
+    system, position, passages = sat.system[read], sat.position[read], sat.passages[read]
+    shape = (len(sat.answered), int(position.max(initial=-1)) + 1)
+    along = np.zeros(shape)
+    along[system, position] = labels[passages]
+    judged = np.zeros(shape, np.bool_)
+    judged[system, position] = sheet.graded[passages]
+    lengths = np.bincount(system, minlength=shape[0])
+    ranked = _Ranked(along, judged, lengths, labels[sheet.graded].astype(np.float64))
+    return formula(measure, ranked, level, highest)
+
+
+def _judged(_measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
+    share: Floats = ranked.judged.sum(axis=1) / np.maximum(ranked.lengths, 1)
+    return share
+
+
+def _precision(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
+    share: Floats = (ranked.judged & (ranked.along >= level)).sum(axis=1) / (measure.cutoff or 1)
+    return share
+
+
+def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
+    p = measure.param("p")
+    p = p if isinstance(p, float) else 0.8
+    relevant = ranked.judged & (ranked.along >= level)
+    value: Floats = relevant @ ((1 - p) * p ** np.arange(relevant.shape[1]))
+    return value
+
+
+def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
+    stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
+    reached = np.ones_like(stops)
+    reached[:, 1:] = np.cumprod(1 - stops, axis=1)[:, :-1]
+    value: Floats = (stops * reached) @ (1 / np.arange(1, stops.shape[1] + 1))
+    return value
+
+
+def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
+    ideal = np.sort(ranked.labels)[::-1][: measure.cutoff]
+    best = _dcg(ideal[None, :])[0]
+    return _dcg(ranked.along) / best if best > 0 else np.zeros(len(ranked.along))
+
+
+def _dcg(labels: Floats) -> Floats:
+    gains = 2 ** np.maximum(labels, 0) - 1
+    total: Floats = gains @ (1 / np.log2(np.arange(2, labels.shape[1] + 2)))
+    return total
+
+
+_FORMULAS: Mapping[str, LabelFormula] = {
+    "Judged": _judged,
+    "P": _precision,
+    "RBP": _rbp,
+    "ERR": _err,
+}
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedQuery:
+    """One system's ranking for one query, or for one `subtopic` of it ("": the whole query).
+
+    `passage_ids` are the passages that the system returned, best first, as far as the cutoff: none
+    where it returned nothing. `ratings` is passages x items, `judgments` has a number per passage;
+    NaN stands for a cell without a grade and a passage that nobody judged. `item_ids` and `weights`
+    are those of the items. `pool_ids`, `pool_ratings` and `pool_judgments` are the same of all
+    passages of the query, whoever returned them, in no order. Ratings go from `lowest` to
+    `highest`; `threshold` is the least that counts (see `min_rating`), None where the measure
+    declares none; `cutoff` is what follows the @, or None. Arrays cannot be written to.
+    """
+
+    query_id: str
+    subtopic: str
+    system: str
+    passage_ids: tuple[str, ...]
+    ratings: NDArray[np.float64]
+    judgments: NDArray[np.float64]
+    item_ids: tuple[str, ...]
+    weights: NDArray[np.float64]
+    pool_ids: tuple[str, ...]
+    pool_ratings: NDArray[np.float64]
+    pool_judgments: NDArray[np.float64]
+    lowest: int
+    highest: int
+    threshold: int | None
+    cutoff: int | None
+
+    @property
+    def min_rating(self) -> int:
+        """The least rating that counts; InputError where the measure declares no threshold."""
+        if self.threshold is None:
+            raise InputError(
+                "it reads min_rating and declares no threshold",
+                mend="Declare it with threshold=True",
+            )
+        return self.threshold
+
+
+QueryFunction = Callable[[RankedQuery], float | None]
+
+
+def measure(
+    name: str, *, cutoff: bool = True, threshold: bool = False, share: bool = False
+) -> Callable[[QueryFunction], Measure]:
+    """Declare a function as the measure `name`, which every analysis, plot and command then knows.
+
+    The function gets a `RankedQuery` and returns a number, or None where the query does not count
+    for this system. With `cutoff` it may be asked for as `NAME@k`; a `threshold` says that it reads
+    `min_rating`, and a `share` that its values are from 0 to 1. Gives the measure, which may stand
+    in a list of measures itself; `.cut(10)` is the same at 10 passages.
+
+    Raises:
+        InputError: The name is no name, or is taken.
+    """
+    if callable(name):
+        raise InputError("a measure needs a name", mend='Declare it: exampp.measure("Name")')
+    is_name = isinstance(name, str) and _NAME.fullmatch(name)
+    if not is_name or name in ALIASES or name in TREC_NAMES:
+        raise InputError(
+            f"{name!r} cannot be the name of a measure",
+            mend="Give one of letters, digits and _ that no measure has",
+        )
+
+    def declare(formula: QueryFunction) -> Measure:
+        at = "cutoff" if cutoff else ""
+        kind = MeasureKind(at=at, threshold=threshold, share=share, formula=formula)
+        MEASURES.add(name, kind, str(vars(formula).get("__module__", formula.__module__)))
+        return Measure(name)
+
+    return declare
+
+
+def declared_scores(
+    formula: QueryFunction, task: MeasureTask, sheets: RankedExams, grader: GraderIdentity
+) -> NDArray[np.float64]:
+    """The values of a declared measure, systems x queries; NaN where a query does not count.
+
+    Raises:
+        InputError: It gives what is no number, or fails.
+    """
+    table = np.zeros((len(sheets.systems), len(sheets.sheets)))
+    for column, sheet in enumerate(sheets.sheets):
+        for row, query in enumerate(_queries(task, sheet, sheets.systems, grader)):
+            table[row, column] = _value(formula, task.measure, query)
+    return table
+
+
+def _queries(
+    task: MeasureTask, sheet: RankedExam, systems: tuple[str, ...], grader: GraderIdentity
+) -> Iterator[RankedQuery]:
+    exam, query = sheet.exam, sheet.exam.query
+    subtopic = exam.exam_id[len(query.query_id) + 1 :]
+    place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
+    pool = RankedQuery(
+        query.query_id,
+        subtopic,
+        system="",
+        passage_ids=(),
+        ratings=_none(0, len(exam.items)),
+        judgments=_none(0),
+        item_ids=tuple(query.item_ids[item] for item in exam.items),
+        weights=_fixed(query.weights[exam.items]),
+        pool_ids=query.passage_ids,
+        pool_ratings=_with_gaps(query.ratings[:, exam.items]),
+        pool_judgments=_with_gaps(query.judgments[place]),
+        lowest=grader.lowest,
+        highest=grader.highest,
+        threshold=task.level,
+        cutoff=task.measure.cutoff,
+    )
+    for system, ranking in zip(systems, exam.passages, strict=True):
+        rows = () if ranking is None else ranking[: task.measure.cutoff]
+        some = np.array(rows, np.intp)
+        yield replace(
+            pool,
+            system=system,
+            passage_ids=tuple(query.passage_ids[index] for index in some),
+            ratings=_fixed(pool.pool_ratings[some]),
+            judgments=_fixed(pool.pool_judgments[some]),
+        )
+
+
+def _none(*shape: int) -> NDArray[np.float64]:
+    return np.zeros(shape)
+
+
+def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:
+    return _fixed(np.where(values == MISSING, np.nan, values.astype(np.float64)))
+
+
+def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same values, for a function of others, which must not change them for the next."""
+    own = values.copy()
+    own.flags.writeable = False
+    return own
+
+
+def _value(formula: QueryFunction, asked: Measure, query: RankedQuery) -> float:
+    try:
+        found: Any = formula(query)
+    except InputError as error:
+        raise _invalid_value_error(asked, query, f"fails: {error}") from error
+    except (Exception, SystemExit) as error:
+        # what others write may fail in any way; it is told in a sentence
+        raise _invalid_value_error(asked, query, f"fails: {describe_error(error)}") from error
+    if found is None:
+        return np.nan
+    number = found.item() if isinstance(found, np.ndarray) and found.ndim == 0 else found
+    if isinstance(number, bool | np.bool_) or not isinstance(number, Real):
+        raise _invalid_value_error(asked, query, f"gives {found!r}, which is no number")
+    try:
+        value = float(number)
+    except OverflowError:
+        value = np.inf
+    if not np.isfinite(value):
+        raise _invalid_value_error(asked, query, f"gives {value}")
+    if asked.kind.share and not -_ROUNDING <= value <= 1 + _ROUNDING:
+        raise _invalid_value_error(
+            asked, query, f"gives {value:g}, and is declared to be a share of 0 to 1"
+        )
+    return min(max(value, 0.0), 1.0) if asked.kind.share else value
+
+
+_ROUNDING = 1e-9
+"""By so much the sums of a share may miss 0 and 1."""
+
+
+def _invalid_value_error(asked: Measure, query: RankedQuery, what: str) -> InputError:
+    where = f"{query.query_id}/{query.subtopic}" if query.subtopic else query.query_id
+    return InputError(
+        f"the measure {asked} {what} (query {where!r}, system {query.system!r}, "
+        f"{len(query.passage_ids)} passages)",
+        mend="Give a number, or None where the query does not count",
+    )

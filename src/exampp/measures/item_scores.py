@@ -1,0 +1,263 @@
+"""What every system makes of every item: the matrix behind Cover, for whoever looks at items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.measures.cover import EXAM, CoverPolicy, Covers, Missing, cover_exams, per_system
+from exampp.measures.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
+from exampp.measures.names import Measure
+from exampp.measures.values import masked
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.sanitize import check_integer
+from exampp.stats import item_response
+from exampp.stats.item_analysis import CUT, is_constant, select_items
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Credit = Literal["covered", "graded"]
+"""1 for an item that is covered and 0 for others, or its best rating from 0 (lowest) to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScores:
+    """Systems x items of one exam: `credit` from 0 to 1, systems and items in the order of ids.
+
+    Per item, `query` is its number among the `queries`, `exam` that of the query or subtopic whose
+    exam it belongs to, `weights` its weight in the bank. A cell without a grade counts as below
+    the minimum; `missing` is the share of such cells among what was read, `unanswered` how many
+    queries each system did not answer, which count 0.
+    """
+
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    item_ids: tuple[str, ...]
+    query: NDArray[np.intp]
+    exam: NDArray[np.intp]
+    weights: Floats
+    credit: Floats
+    kind: Credit
+    min_rating: int
+    k: int
+    subtopics: Subtopics
+    missing: float
+    unanswered: tuple[int, ...]
+
+    @property
+    def columns(self) -> Floats:
+        """The credit times the share of each item in Cover, so that a row adds up to Cover."""
+        found: Floats = self.credit * self.shares()
+        return found
+
+    @property
+    def groups(self) -> tuple[NDArray[np.intp], ...]:
+        """The items of each query, by number."""
+        return tuple(np.flatnonzero(self.query == one) for one in range(len(self.queries)))
+
+    @property
+    def equal(self) -> bool:
+        """Whether all items count alike."""
+        return bool(np.ptp(self.shares()) < _EQUAL) if len(self.item_ids) else True
+
+    def shares(self, kept: Bools | None = None) -> Floats:
+        """How much each item counts in Cover, 1 in all; of the `kept` ones alone, where given.
+
+        Cover is the mean over the exams of a query, then over the queries that have items.
+        """
+        weights = self.weights if kept is None else self.weights * kept
+        in_exam = np.bincount(self.exam, weights)
+        query_of_exam = np.zeros(len(in_exam), np.intp)
+        query_of_exam[self.exam] = self.query
+        exams = np.bincount(query_of_exam, in_exam > 0)
+        count = in_exam[self.exam] * exams[self.query] * (exams > 0).sum()
+        found: Floats = np.divide(weights, count, out=np.zeros(len(weights)), where=count > 0)
+        return found
+
+    def cover(self, kept: Bools | None = None) -> Floats:
+        """Cover of every system on the `kept` items, the mean over the queries that have some."""
+        found: Floats = self.credit @ self.shares(kept)
+        return found
+
+    def only(self, kept: Bools) -> ItemScores:
+        """Return the same systems and queries with the `kept` items."""
+        return replace(
+            self,
+            item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(kept)),
+            query=self.query[kept],
+            exam=self.exam[kept],
+            weights=self.weights[kept],
+            credit=self.credit[:, kept],
+        )
+
+    def emptied(self, kept: Bools) -> int:
+        """How many queries have none of the `kept` items."""
+        return len(self.queries) - len(np.unique(self.query[kept]))
+
+    def of_queries(self, columns: Floats) -> Floats:
+        """Columns of items added up within their query, systems x queries."""
+        found = np.zeros((len(columns), len(self.queries)))
+        np.add.at(found.T, self.query, columns.T)
+        return found
+
+
+_EQUAL = 1e-12
+
+
+def item_scores(
+    gradebook: Gradebook,
+    min_rating: int,
+    k: int = 20,
+    *,
+    subtopics: SubtopicChoice = "auto",
+    credit: Credit = "covered",
+    policy: CoverPolicy = EXAM,
+) -> ItemScores:
+    """What the first k passages of every system make of every item.
+
+    Raises:
+        InputError: k is below 1, or there is no such subtopic mode or credit.
+    """
+    if credit not in get_args(Credit):
+        raise InputError(f"there is no credit {credit!r}", mend="Choose covered or graded")
+    check_integer("the cutoff", k, 1)
+    mode = resolve_subtopics(gradebook, subtopics)
+    order = sorted(range(len(gradebook.systems)), key=gradebook.systems.__getitem__)
+    lowest, span = gradebook.grader.lowest, gradebook.grader.highest - gradebook.grader.lowest
+    columns: list[Floats] = []
+    keys: list[tuple[str, str, str, float]] = []
+    lacking = cells = 0
+    answered: dict[str, Bools] = {}
+    for exam in cover_exams(gradebook, mode, k, policy):
+        ratings = exam.query.ratings[:, exam.items]
+        sat = lay_out(exam.passages, None if policy.ranks_as_written else k)
+        seen = ratings[sat.passages]
+        lacking, cells = lacking + int((seen == MISSING).sum()), cells + seen.size
+        best = per_system(np.maximum, seen, sat, MISSING)
+        if credit == "covered":
+            columns.append((best >= min_rating).astype(np.float64))
+        else:
+            columns.append((np.maximum(best, lowest) - lowest) / span)
+        query = exam.query.query_id
+        answered[query] = answered.get(query, False) | sat.answered
+        ids = (exam.query.item_ids[item] for item in exam.items)
+        weights = exam.query.weights[exam.items].tolist()
+        keys += [(query, exam.exam_id, *one) for one in zip(ids, weights, strict=True)]
+    credit_of = np.concatenate(columns, axis=1) if columns else np.zeros((len(order), 0))
+    at = sorted(range(len(keys)), key=lambda one: (keys[one][0], keys[one][2]))
+    queries = sorted(answered)
+    exam_ids = sorted({key[1] for key in keys})
+    silent = [sum(not found[system] for found in answered.values()) for system in order]
+    return ItemScores(
+        systems=tuple(gradebook.systems[system] for system in order),
+        queries=tuple(queries),
+        item_ids=tuple(keys[one][2] for one in at),
+        query=np.array([queries.index(keys[one][0]) for one in at], np.intp),
+        exam=np.array([exam_ids.index(keys[one][1]) for one in at], np.intp),
+        weights=np.array([keys[one][3] for one in at], np.float64),
+        credit=credit_of[order][:, at],
+        kind=credit,
+        min_rating=min_rating,
+        k=k,
+        subtopics=mode,
+        missing=lacking / cells if cells else 0.0,
+        unanswered=tuple(silent),
+    )
+
+
+# Cover with items weighted by what they tell of the systems at hand, and not as in the bank.
+#
+#     Cover(weights='discrimination')   items with an item-rest correlation of 0.2 or more
+#     Cover(weights='2pl')              every item by its discrimination in the two-parameter model,
+#                                       which orders systems as their abilities do
+#
+# Items are pooled over queries: score = sum_i w_i X_i / sum_i w_i. The value of a query is its
+# part of that sum, times the number of queries, so that the mean over queries is the score. A
+# query may have more than 1. Sources: `stats.item_analysis`, `stats.item_response`.
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedCover:
+    """The values at one threshold, and what is `said` of the weights."""
+
+    threshold: int
+    covers: Covers
+    said: str
+
+
+def with_plain(measure: Measure) -> Iterator[Measure]:
+    """The measure, and the plain Cover beside it where its items are weighted otherwise."""
+    yield measure
+    if measure.weights:
+        yield Measure("Cover", measure.at)
+
+
+def weighted_cover(
+    gradebook: Gradebook,
+    measure: Measure,
+    thresholds: Sequence[int],
+    subtopics: Subtopics,
+    missing: Missing,
+    policy: CoverPolicy,
+) -> tuple[WeightedCover, ...]:
+    """The values of a weighted Cover at several thresholds.
+
+    Raises:
+        InputError: Cells that are missing are to be left out, or the policy is not ours, or the
+            systems are too few for a model.
+    """
+    if missing != "zero" or policy.name != "exam":
+        raise InputError(
+            f"{measure} needs a value of every system on every item",
+            mend="Leave out --missing and --compat",
+        )
+    k = measure.cutoff or 20
+    return tuple(
+        _weighted(gradebook, measure, item_scores(gradebook, one, k, subtopics=subtopics))
+        for one in thresholds
+    )
+
+
+def _weighted(gradebook: Gradebook, measure: Measure, scores: ItemScores) -> WeightedCover:
+    weights = _weights(measure, scores)
+    total = float(weights.sum())
+    queries = len(scores.queries)
+    found = scores.of_queries(scores.credit * weights) * (queries / total if total else 0.0)
+    rows = [scores.systems.index(system) for system in gradebook.systems]
+    known = {query.query_id for query in gradebook.queries} & set(scores.queries)
+    order = [scores.queries.index(q.query_id) for q in gradebook.queries if q.query_id in known]
+    values = found[rows][:, order]
+    counts = np.full(values.shape, total > 0 and gradebook.is_graded)
+    none = np.zeros((1, len(order)))
+    covers = Covers(masked(values, counts), masked(none, np.zeros(none.shape, np.bool_)))
+    return WeightedCover(scores.min_rating, covers, _describe_weights(measure, weights))
+
+
+def _weights(measure: Measure, scores: ItemScores) -> Floats:
+    if measure.weights == "discrimination":
+        return scores.shares() * select_items(scores.columns, CUT)
+    systems = len(scores.systems)
+    if systems < item_response.FEWEST_SYSTEMS:
+        raise InputError(
+            f"{measure} needs {item_response.FEWEST_SYSTEMS} systems or more, not {systems}",
+            mend="Leave it out, or take weights='discrimination'",
+        )
+    varying = ~is_constant(scores.credit)
+    weights = np.zeros(len(scores.item_ids))
+    if varying.any():
+        weights[varying] = item_response.fit(scores.credit[:, varying]).discrimination
+    return weights
+
+
+def _describe_weights(measure: Measure, weights: Floats) -> str:
+    kept = f"{int((weights > 0).sum())} of {len(weights)} items count"
+    if not weights.any():
+        return "undefined, because no item tells the systems apart as the rest of the exam does"
+    if measure.weights == "discrimination":
+        return f"{kept}, those with an item-rest correlation of {CUT:g} or more"
+    return f"{kept}, each by its discrimination; the others are the same for all systems"

@@ -1,0 +1,477 @@
+"""A measure is a value: it prints to one short string, and that string reads back as the measure.
+
+    nDCG@20   P@20   P(rel=2)@10   AP   RR@10   RBP(p=0.8)   Cover@20   nCover@20
+    ndcg_cut.20   P_20   map   recip_rank      (as trec_eval writes them)
+
+The string goes into tables and files. How a measure is computed is another matter: see `scores`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.plugins import Registry
+
+# The measures there are, as data: their parameters, their cutoffs, their other names.
+#
+# Our own are `Cover` and `nCover`, and nuggetizer's nugget scores (see `nuggets`); the rest are
+# those of ir_measures 0.4. The table stands here and is not asked of ir_measures, so that a
+# measure can be read and checked without importing it.
+
+
+Gains = tuple[tuple[int, int], ...]
+ParamValue = int | float | bool | str | Gains
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureKind:
+    """One family of measures.
+
+    `params` maps a parameter to its type; `required` names those without a default. `at` is what
+    follows the @: "cutoff" (a number of passages), "recall" (0 to 1) or "" for nothing, and
+    `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
+    `subtopics`: it is computed from subtopic judgments; `cover`: from the items that are covered.
+    `share`: no query has a value outside of 0 to 1. `added`: it is added up over queries, not
+    averaged.
+    `formula`: it is declared by others (see `declared_measures`), and reads a rating threshold
+    where `threshold` says so.
+    """
+
+    params: Mapping[str, type] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    at: str = ""
+    at_required: bool = False
+    level: bool = False
+    subtopics: bool = False
+    cover: bool = False
+    share: bool = True
+    added: bool = False
+    threshold: bool = False
+    formula: Callable[[Any], float | None] | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it reads the labels of passages, and not the ratings of items."""
+        return not (self.cover or self.subtopics or self.formula)
+
+
+_REL: Mapping[str, type] = {"rel": int}
+_JUDGED: Mapping[str, type] = {"rel": int, "judged_only": bool}
+_SCALE: Mapping[str, type] = {"min_rel": int, "max_rel": int}
+_SCALE_T: Mapping[str, type] = {"T": float, **_SCALE}
+_ALPHA: Mapping[str, type] = {"rel": int, "alpha": float}
+
+
+def _cut(
+    params: Mapping[str, type], *, required: bool = False, subtopics: bool = False
+) -> MeasureKind:
+    level = "rel" in params
+    return MeasureKind(params, (), "cutoff", required, level=level, subtopics=subtopics)
+
+
+def _nuggets() -> MeasureKind:
+    return MeasureKind({"strict": bool, "partial": int}, at="cutoff", cover=True)
+
+
+def _without_cutoff(params: Mapping[str, type], *, subtopics: bool = False) -> MeasureKind:
+    return MeasureKind(params, level="rel" in params, subtopics=subtopics)
+
+
+def _scaled(params: Mapping[str, type], at: str = "") -> MeasureKind:
+    return MeasureKind(params, ("max_rel",), at=at, at_required=bool(at))
+
+
+KINDS: Mapping[str, MeasureKind] = {
+    "Cover": MeasureKind({"weights": str}, at="cutoff", cover=True),
+    "nCover": MeasureKind(at="cutoff", cover=True),
+    "nDCG": _cut({"dcg": str, "gains": dict, "judged_only": bool}),
+    "P": _cut(_JUDGED, required=True),
+    "AP": _cut(_JUDGED),
+    "RR": _cut(_JUDGED),
+    "Rprec": _without_cutoff(_JUDGED),
+    "R": _cut(_JUDGED, required=True),
+    "Judged": _cut({}),
+    "Bpref": _without_cutoff(_REL),
+    "Success": _cut(_JUDGED, required=True),
+    "SetP": _without_cutoff({**_JUDGED, "relative": bool}),
+    "SetR": _without_cutoff(_REL),
+    "SetF": _without_cutoff({**_JUDGED, "beta": float}),
+    "SetAP": _without_cutoff(_JUDGED),
+    "RBP": _cut({"rel": int, "p": float}),
+    "ERR": _cut({}),
+    "IPrec": MeasureKind(_JUDGED, at="recall", at_required=True, level=True),
+    "infAP": _without_cutoff(_REL),
+    "Accuracy": _cut(_REL),
+    "Compat": _without_cutoff({"p": float, "normalize": bool}),
+    "alpha_nDCG": _cut(_ALPHA, required=True, subtopics=True),
+    "alpha_DCG": replace(_cut(_ALPHA, required=True, subtopics=True), share=False),
+    "ERR_IA": _cut(_REL, required=True, subtopics=True),
+    "nERR_IA": _cut(_REL, required=True, subtopics=True),
+    "AP_IA": _without_cutoff(_REL, subtopics=True),
+    "P_IA": _cut(_REL, required=True, subtopics=True),
+    "NRBP": _without_cutoff({**_ALPHA, "beta": float}, subtopics=True),
+    "nNRBP": _without_cutoff({**_ALPHA, "beta": float}, subtopics=True),
+    "StRecall": _cut(_REL, required=True, subtopics=True),
+    "NumQ": MeasureKind(share=False, added=True),
+    # rel would turn the number of passages returned into that of relevant ones, so that no
+    # threshold may set it: that number is NumRelRet.
+    "NumRet": MeasureKind(_REL, share=False, added=True),
+    "NumRel": replace(_without_cutoff(_REL), share=False, added=True),
+    "NumRelRet": replace(_without_cutoff(_REL), share=False, added=True),
+    "BPM": _scaled(_SCALE_T, at="cutoff"),
+    # Its dcg can be nothing but log2, and is left away.
+    "SDCG": _scaled(_SCALE, at="cutoff"),
+    "INST": _scaled(_SCALE_T),
+    "INSQ": _scaled(_SCALE_T),
+    "NERR8": _scaled(_SCALE, at="cutoff"),
+    "NERR9": _scaled(_SCALE, at="cutoff"),
+    "NERR10": _scaled({"p": float, **_SCALE}),
+    "NERR11": _scaled(_SCALE_T),
+    "NuggetAll": _nuggets(),
+    "NuggetVital": _nuggets(),
+    "NuggetWeighted": _nuggets(),
+}
+
+
+def _undeclared(name: str, declared: object) -> MeasureKind:
+    """Refuse what a package declares in place of a measure: those add themselves when loaded."""
+    raise InputError(
+        f"{declared!r} is not what exampp.measure({name!r}) gives",
+        mend="Name in the entry point what is declared with exampp.measure under the same name",
+    )
+
+
+MEASURES = Registry("exampp.measures", "measure", KINDS, _undeclared)
+"""Every measure by name: those above, and those that are declared by others."""
+
+Alias = tuple[str, tuple[tuple[str, ParamValue], ...]]
+
+ALIASES: Mapping[str, Alias] = {
+    "MAP": ("AP", ()),
+    "MRR": ("RR", ()),
+    "NDCG": ("nDCG", ()),
+    "Precision": ("P", ()),
+    "Recall": ("R", ()),
+    "RPrec": ("Rprec", ()),
+    "BPref": ("Bpref", ()),
+    "MAP_IA": ("AP_IA", ()),
+    "\N{GREEK SMALL LETTER ALPHA}_nDCG": ("alpha_nDCG", ()),
+    "\N{GREEK SMALL LETTER ALPHA}_DCG": ("alpha_DCG", ()),
+    "SetRelP": ("SetP", (("relative", True),)),
+    "all_score": ("NuggetAll", ()),
+    "vital_score": ("NuggetVital", ()),
+    "weighted_score": ("NuggetWeighted", ()),
+    "strict_all_score": ("NuggetAll", (("strict", True),)),
+    "strict_vital_score": ("NuggetVital", (("strict", True),)),
+    "strict_weighted_score": ("NuggetWeighted", (("strict", True),)),
+    "strict_all": ("NuggetAll", (("strict", True),)),
+    "strict_vital": ("NuggetVital", (("strict", True),)),
+    "strict_weighted": ("NuggetWeighted", (("strict", True),)),
+}
+"""Second names of ir_measures and nuggetizer, with the parameters that they stand for."""
+
+TREC_NAMES: Mapping[str, Alias] = {
+    "map": ("AP", ()),
+    "map_cut": ("AP", ()),
+    "recip_rank": ("RR", ()),
+    "ndcg": ("nDCG", ()),
+    "ndcg_cut": ("nDCG", ()),
+    "recall": ("R", ()),
+    "success": ("Success", ()),
+    "iprec_at_recall": ("IPrec", ()),
+    "bpref": ("Bpref", ()),
+    "set_P": ("SetP", ()),
+    "set_relative_P": ("SetP", (("relative", True),)),
+    "set_recall": ("SetR", ()),
+    "set_F": ("SetF", ()),
+    "set_map": ("SetAP", ()),
+    "num_q": ("NumQ", ()),
+    "num_ret": ("NumRet", ()),
+    "num_rel": ("NumRel", ()),
+    "num_rel_ret": ("NumRelRet", ()),
+}
+"""Names of trec_eval; `name.20` and `name_20` carry the cutoff."""
+
+TREC_NEEDS_CUTOFF = ("map_cut", "ndcg_cut")
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "dcg": ("log2", "exp-log2"),
+    "weights": ("discrimination", "2pl"),
+}
+
+_FORM = re.compile(r"\s*([^\s(@]+)\s*(?:\((.*)\))?\s*(?:@(.*))?", re.DOTALL)
+_PARAM = re.compile(r"""\s*(\w+)\s*=\s*('[^']*'|"[^"]*"|\{[^{}]*\}|[^,'"{}]+?)\s*(?:,|$)""")
+_TREC_CUT = re.compile(r"(P|map_cut|ndcg_cut|recall|success|iprec_at_recall)[._](\d.*)", re.DOTALL)
+_FOLDED = {name.casefold(): name for name in (*TREC_NAMES, *ALIASES, *KINDS)}
+
+
+LARGEST_NUMBER = 2**31 - 1
+"""Of cutoffs, gains and other whole numbers in a measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is asked of a ranking, such as `P(rel=2)@10`.
+
+    `at` is what follows the @ (a cutoff; for IPrec a recall); `params` are sorted by name, a
+    mapping of gains being a sorted tuple of pairs. A parameter that is not given is not filled in.
+
+    Raises:
+        InputError: No such measure, no such parameter, or a value that makes no sense.
+    """
+
+    name: str
+    at: int | float | None = None
+    params: tuple[tuple[str, ParamValue], ...] = ()
+
+    def __post_init__(self) -> None:
+        kind = MEASURES.get(self.name)
+        if kind is None:
+            raise _unknown_name_error(self.name)
+        checked = sorted((key, _checked_param(self.name, kind, key, v)) for key, v in self.params)
+        for required in kind.required:
+            if required not in dict(checked):
+                raise InputError(
+                    f"the measure {self.name} needs the parameter {required}",
+                    mend=f"Write {self.name}({required}=...)",
+                )
+        if len(dict(checked)) != len(checked):
+            raise InputError(f"a parameter of the measure {self.name} is given twice")
+        object.__setattr__(self, "params", tuple(checked))
+        object.__setattr__(self, "at", _checked_at(self.name, kind, self.at))
+
+    def __str__(self) -> str:
+        params = ",".join(f"{key}={_format_value(value)}" for key, value in self.params)
+        text = f"{self.name}({params})" if params else self.name
+        return text if self.at is None else f"{text}@{self.at}"
+
+    @property
+    def kind(self) -> MeasureKind:
+        """Its family: parameters, and what it is computed from."""
+        kind = MEASURES.get(self.name)
+        if kind is None:
+            raise _unknown_name_error(self.name)
+        return kind
+
+    @property
+    def cutoff(self) -> int | None:
+        """How many passages of a ranking it reads; None: all."""
+        return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
+
+    @property
+    def weights(self) -> str:
+        """How items weigh: "discrimination" or "2pl", or "" as in the bank."""
+        found = self.param("weights")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def share(self) -> bool:
+        """Whether no query has a value outside of 0 to 1."""
+        return self.kind.share and not self.weights
+
+    def param(self, key: str) -> ParamValue | None:
+        """The value given to a parameter, None where it was not given."""
+        return dict(self.params).get(key)
+
+    @property
+    def takes_level(self) -> bool:
+        """Whether a rating threshold changes it: ours, a `rel` left open, what is declared so."""
+        kind = self.kind
+        return kind.cover or kind.threshold or (kind.level and self.param("rel") is None)
+
+    def at_level(self, level: int) -> Measure:
+        """The same measure with `rel` set, where it has one and it was left open."""
+        if not self.kind.level or not self.takes_level:
+            return self
+        return replace(self, params=(*self.params, ("rel", level)))
+
+    def cut(self, k: int) -> Measure:
+        """The same measure with the cutoff k, where it has none yet."""
+        return self if self.at is not None else replace(self, at=k)
+
+
+def parse_measure(text: str) -> Measure:
+    """Read a measure from its string; the names of trec_eval and second names are understood.
+
+    Raises:
+        InputError: The string is no measure; says which one may have been meant.
+    """
+    trec = _TREC_CUT.fullmatch(text.strip())
+    if trec:
+        name, params = TREC_NAMES.get(trec[1], (trec[1], ()))
+        return Measure(name, _number(trec[2], text), params)
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise _unknown_name_error(text.strip())
+    written, inside, after = form[1], form[2], form[3]
+    if written in TREC_NEEDS_CUTOFF:
+        raise InputError(f"the measure {written} needs a cutoff", mend=f"Write {written}.20")
+    name, implied = _canonical(written)
+    params = (*implied, *_read_params(inside, text))
+    return Measure(name, None if after is None else _number(after, text), params)
+
+
+def heading(measure: str, min_rating: int | None) -> str:
+    """What a column is called: the measure, and the threshold where it depends on one."""
+    return measure if min_rating is None else f"{measure} \u2265{min_rating}"
+
+
+def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
+    """Measures from measures, strings or objects that print like them; repeated ones once."""
+    return tuple(dict.fromkeys(map(_as_measure, measures)))
+
+
+def with_weights(measures: Iterable[Measure | str], weights: Iterable[str]) -> list[Measure]:
+    """The measures, with each plain Cover followed by those whose items weigh otherwise."""
+    named = tuple(weights)
+    found = []
+    for one in as_measures(measures):
+        found.append(one)
+        if one.name == "Cover" and not one.weights:
+            found += [replace(one, params=(("weights", name),)) for name in named]
+    return found
+
+
+def _as_measure(given: object) -> Measure:
+    if callable(given) and not str(given).strip()[:1].isalpha():
+        raise InputError(
+            f"{given!r} is a function, and no measure yet",
+            mend='Declare it: exampp.measure("Name")(function)',
+        )
+    return given if isinstance(given, Measure) else parse_measure(str(given))
+
+
+def _canonical(written: str) -> tuple[str, tuple[tuple[str, ParamValue], ...]]:
+    name = written
+    if name not in KINDS and name not in ALIASES and name not in TREC_NAMES:
+        folded = _FOLDED.get(written.casefold())
+        name = written if folded is None or written in MEASURES else folded
+    return ALIASES.get(name) or TREC_NAMES.get(name) or (name, ())
+
+
+def _unknown_name_error(name: str) -> InputError:
+    names = MEASURES.names()
+    known = {**_FOLDED, **{one.casefold(): one for one in names}}
+    near = difflib.get_close_matches(name.casefold(), known, 1, 0.5)
+    meant = f"Did you mean {known[near[0]]}? " if near else ""
+    listed = f"Measures: {', '.join(names)}. One of your own: docs/extending.md"
+    return InputError(f"there is no measure {name!r}", mend=meant + listed)
+
+
+def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
+    found: list[tuple[str, ParamValue]] = []
+    rest = (inside or "").strip()
+    while rest:
+        match = _PARAM.match(rest)
+        if match is None:
+            raise InputError(
+                f"the parameters of the measure {text!r} cannot be read",
+                mend="Write them as name=value, separated by commas",
+            )
+        found.append((match[1], _read_value(match[2], text)))
+        rest = rest[match.end() :].strip()
+    return found
+
+
+def _read_value(raw: str, text: str) -> ParamValue:
+    if raw[0] in "'\"":
+        return raw[1:-1]
+    if raw[0] == "{":
+        pairs = [pair.split(":") for pair in raw[1:-1].split(",") if pair.strip()]
+        try:
+            return tuple(
+                (_parse_whole_number(label), _parse_whole_number(gain)) for label, gain in pairs
+            )
+        except (ValueError, InputError):
+            raise InputError(
+                f"the gains of the measure {text!r} cannot be read",
+                mend="Write them as {label:gain,label:gain}",
+            ) from None
+    if raw.casefold() in ("true", "false"):
+        return raw.casefold() == "true"
+    try:
+        return _number(raw, text)
+    except InputError:
+        return raw
+
+
+def _number(raw: str, text: str) -> int | float:
+    for read in (int, float):
+        try:
+            number: int | float = read(raw)
+        except ValueError:
+            continue
+        # those who compute measures hold whole numbers in 32 bits
+        if (abs(number) <= LARGEST_NUMBER) if isinstance(number, int) else math.isfinite(number):
+            return number
+    raise InputError(f"{raw.strip()!r} in the measure {text!r} is not a number")
+
+
+def _parse_whole_number(raw: str) -> int:
+    number = int(raw)
+    if abs(number) > LARGEST_NUMBER:
+        raise InputError(f"{raw} is beyond +-{LARGEST_NUMBER}")
+    return number
+
+
+def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | float | None:
+    if at is None:
+        if kind.at_required:
+            raise InputError(
+                f"the measure {name} needs a {kind.at}",
+                mend=f"Write {name}@{20 if kind.at == 'cutoff' else 0.1}",
+            )
+        return None
+    if kind.at == "recall":
+        if isinstance(at, bool) or not 0 <= at <= 1:
+            raise InputError(f"the recall of {name} must be between 0 and 1, not {at}")
+        return float(at)
+    if not kind.at:
+        raise InputError(f"the measure {name} has no cutoff", mend=f"Write {name}")
+    if not isinstance(at, int) or isinstance(at, bool) or at < 1:
+        raise InputError(f"the cutoff of {name} must be a whole number from 1 on, not {at}")
+    return at
+
+
+def _checked_param(name: str, kind: MeasureKind, key: str, value: ParamValue) -> ParamValue:
+    wanted = kind.params.get(key)
+    if wanted is None:
+        known = ", ".join(kind.params) or "none"
+        raise InputError(
+            f"the measure {name} has no parameter {key!r}", mend=f"Its parameters: {known}"
+        )
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if wanted is dict and isinstance(value, tuple):
+        return tuple(sorted(dict(value).items()))
+    if type(value) is not wanted or value not in CHOICES.get(key, (value,)):
+        expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[wanted]
+        raise InputError(f"{key} of the measure {name} must be {expected}, not {value!r}")
+    if key == "rel" and isinstance(value, int) and not 1 <= value < 2**15:
+        raise InputError(f"rel of the measure {name} must be 1 or more, not {value}")
+    if isinstance(value, float) and not (value >= 0 and (key not in _SHARES or value <= 1)):
+        raise InputError(f"{key} of the measure {name} must not be {value}")
+    return value
+
+
+_SHARES = ("p", "alpha")
+
+_EXPECTED: dict[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a word",
+    dict: "gains as {label:gain}",
+}
+
+
+def _format_value(value: ParamValue) -> str:
+    if isinstance(value, tuple):
+        return "{" + ",".join(f"{label}:{gain}" for label, gain in value) + "}"
+    return repr(value)

@@ -1,0 +1,344 @@
+"""What a linear measure adds up over: the units that people could decide, and how much each counts.
+
+A measure is linear if the score of a system is sum_u A[s, u] y_u, where A is known from the
+rankings and y_u is what people say of the unit:
+
+    P@k      a passage of a query; A = 1 / (k queries) among the first k;  y: it is relevant
+    RBP@k    a passage of a query; A = (1 - p) p^(rank - 1) / queries;     y: it is relevant
+    Cover@k  an item of a query; A = its share of the bank / queries;      y: its first k cover it
+
+Cover is a maximum over passages: it is linear in items alone, each with a verdict for every system.
+nDCG, AP, RR and their kin divide by what is relevant in the whole pool, or take an order: they are
+linear in nothing but whole queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.measures.cover import cover
+from exampp.measures.exams import Indices, QueryExam, exams, lay_out
+from exampp.measures.names import Measure
+from exampp.records.decisions import UnitKind
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_BINS = 10
+"""Counts above are taken together when grades are calibrated."""
+LINEAR = ("P", "RBP", "Cover")
+BY_QUERY = "Rankings for the whole query count here, not those for its subtopics."
+_PATIENCE = 0.8
+"""The p of RBP where none is given, as in ir_measures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The units of a measure, in the order of their names, and what grades say of them.
+
+    `names` are (query id, passage or item id), `groups` the numbers of their queries among
+    `query_ids`. `coefficients` is A, [systems, units]. `graded` is y by the grades and `bins` what
+    people's verdicts are predicted from: of passages [units], of items [systems, units]. `judged`
+    is y by the judgments of passages, NaN where there is none (of items everywhere).
+    `lists` numbers, per query, the different lists that systems return, [systems, queries].
+    `notes` are what else is to be known.
+    """
+
+    measure: Measure
+    unit: UnitKind
+    k: int
+    systems: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+    groups: NDArray[np.intp]
+    coefficients: Floats
+    graded: Floats
+    bins: Ints
+    judged: Floats
+    lists: Ints
+    notes: tuple[str, ...] = ()
+
+    def of(self, systems: Mapping[str, int] | tuple[str, ...]) -> NDArray[np.intp]:
+        """The rows of some systems."""
+        rows = {name: row for row, name in enumerate(self.systems)}
+        return np.array([rows[name] for name in systems], np.intp)
+
+
+def check_linear(measure: Measure) -> UnitKind:
+    """What the units of a measure are.
+
+    Raises:
+        InputError: It is not linear, or it has no cutoff.
+    """
+    if measure.name not in LINEAR or measure.param("judged_only"):
+        raise InputError(
+            f"{measure} is not corrected: it is no sum over passages or items (each query is a "
+            "ratio, or an order), so that no sample of these says how far it is off",
+            mend="Take P@20, RBP@20 or Cover@20; nDCG, AP and RR need whole queries judged",
+        )
+    if measure.cutoff is None:
+        raise InputError(
+            f"{measure} has no cutoff: its pool is whatever any system returned",
+            mend=f"Write {measure}@20",
+        )
+    return "item" if measure.kind.cover else "passage"
+
+
+def population(
+    book: Gradebook, measure: Measure, *, min_rating: int, min_relevant: int
+) -> Population:
+    """The units of a measure in the first k passages of all systems.
+
+    Raises:
+        InputError: The measure is not linear, the minimum rating is off the scale, systems rank by
+            subtopic alone, or nothing is ranked.
+    """
+    unit = check_linear(measure)
+    book.grader.threshold(min_rating)
+    subtopics = {bool(ranking.subtopic) for query in book.queries for ranking in query.rankings}
+    if subtopics == {True}:
+        raise InputError(
+            "systems rank by subtopic alone here, and scores of subtopics are not corrected",
+            mend="Import runs that rank by query",
+        )
+    notes = (
+        *((BY_QUERY,) if True in subtopics else ()),
+        *filter(None, [judged_without_grade(book)]),
+    )
+    k = measure.cutoff or 0
+    if unit == "item":
+        return replace(_items(book, measure, k, min_rating), notes=notes)
+    level = measure.param("rel")
+    if isinstance(level, int):
+        min_relevant = level
+    return replace(_passages(book, measure, k, min_rating, min_relevant), notes=notes)
+
+
+class _Answered(NamedTuple):
+    """A query, and the first k passages of every system."""
+
+    query: QueryGrades
+    passages: tuple[Indices | None, ...]
+
+
+def _answered(book: Gradebook, k: int) -> list[_Answered]:
+    """The queries that any system answers, by id."""
+    number = {system: row for row, system in enumerate(book.systems)}
+    found = []
+    for query in sorted(book.queries, key=lambda one: one.query_id):
+        cut: list[Indices | None] = [None] * len(number)
+        for ranking in query.rankings:
+            if not ranking.subtopic and len(ranking.passages):
+                cut[number[ranking.system]] = ranking.passages[:k]
+        if any(one is not None for one in cut):
+            found.append(_Answered(query, tuple(cut)))
+    return found
+
+
+def _discounts(measure: Measure, k: int) -> Floats:
+    """How much the passage at each rank counts."""
+    if measure.name == "P":
+        return np.full(k, 1 / k)
+    p = measure.param("p")
+    p = p if isinstance(p, float) else _PATIENCE
+    found: Floats = (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
+    return found
+
+
+def _passages(
+    book: Gradebook, measure: Measure, k: int, min_rating: int, min_relevant: int
+) -> Population:
+    answered = _answered(book, k)
+    discounts = _discounts(measure, k) / max(1, len(answered))
+    names: list[tuple[str, str]] = []
+    parts: list[tuple[Floats, Floats, Ints, Floats]] = []
+    for query, passages in answered:
+        sat = lay_out(passages)
+        pool = sorted(set(sat.passages.tolist()), key=lambda one: query.passage_ids[one])
+        place = np.zeros(len(query.passage_ids), np.intp)
+        place[pool] = np.arange(len(pool))
+        counted = np.zeros((len(book.systems), len(pool)))
+        counted[sat.system, place[sat.passages]] = discounts[sat.position]
+        names += [(query.query_id, query.passage_ids[one]) for one in pool]
+        parts.append((counted, *_people_labels(query, pool, min_rating, min_relevant)))
+    if not names:
+        raise _no_units_error()
+    return Population(
+        measure=measure,
+        unit="passage",
+        k=k,
+        systems=book.systems,
+        query_ids=tuple(query.query_id for query, _ in answered),
+        names=tuple(names),
+        groups=np.repeat(np.arange(len(parts)), [part[0].shape[1] for part in parts]),
+        coefficients=np.concatenate([part[0] for part in parts], axis=1),
+        graded=np.concatenate([part[1] for part in parts]),
+        bins=np.concatenate([part[2] for part in parts]),
+        judged=np.concatenate([part[3] for part in parts]),
+        lists=_lists(answered),
+    )
+
+
+def _people_labels(
+    query: QueryGrades, pool: list[int], min_rating: int, min_relevant: int
+) -> tuple[Floats, Ints, Floats]:
+    """Of passages: relevant by the grades, the bin (0: no grade), relevant by people (or NaN)."""
+    ratings = query.ratings[pool]
+    answers = (ratings >= min_rating).sum(axis=1)
+    ungraded = (ratings == MISSING).all(axis=1)
+    bins = np.where(ungraded, 0, 1 + np.minimum(answers, MOST_BINS)).astype(np.int64)
+    judgments = query.judgments[0, pool]
+    judged = np.where(judgments == MISSING, np.nan, judgments >= min_relevant)
+    return (answers > 0).astype(np.float64), bins, judged
+
+
+def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Population:
+    if measure.name != "Cover":
+        raise InputError(
+            f"{measure} is not corrected: it divides by what the whole pool covers",
+            mend=f"Take Cover@{k}",
+        )
+    of_mean = cover(book, [min_rating], k=k, subtopics="query").query_ids
+    share = 1 / max(1, len(of_mean))
+    sat = {exam.query.query_id: exam for exam in exams(book, "query")}
+    names: list[tuple[str, str]] = []
+    weights: list[Floats] = []
+    counts: list[Ints] = []
+    answered: list[_Answered] = []
+    for query_id in sorted(of_mean):
+        exam = sat[query_id]
+        items = _weighted(exam)
+        cut = tuple(None if one is None else one[:k] for one in exam.passages)
+        answered.append(_Answered(exam.query, cut))
+        names += [(query_id, exam.query.item_ids[item]) for item in items]
+        weights.append(exam.query.weights[items] / exam.query.weights[items].sum() * share)
+        counts.append(_covering(exam.query, cut, items, min_rating))
+    if not names:
+        raise InputError(
+            "no query has items with a weight, and Cover has nothing to count",
+            mend="Import a bank: exampp import",
+        )
+    if not any(one is not None for _, cut in answered for one in cut):
+        raise _no_units_error()
+    covering = np.concatenate(counts, axis=1)
+    return Population(
+        measure=measure,
+        unit="item",
+        k=k,
+        systems=book.systems,
+        query_ids=tuple(sorted(of_mean)),
+        names=tuple(names),
+        groups=np.repeat(np.arange(len(weights)), [len(one) for one in weights]),
+        coefficients=np.tile(np.concatenate(weights), (len(book.systems), 1)),
+        graded=(covering > 0).astype(np.float64),
+        bins=np.minimum(covering, MOST_BINS),
+        judged=np.full(covering.shape, np.nan),
+        lists=_lists(answered),
+    )
+
+
+def _weighted(exam: QueryExam) -> list[int]:
+    """The items that count, by id."""
+    kept = exam.items[exam.query.weights[exam.items] > 0].tolist()
+    return sorted(kept, key=lambda item: exam.query.item_ids[item])
+
+
+def _covering(
+    query: QueryGrades, passages: tuple[Indices | None, ...], items: list[int], min_rating: int
+) -> Ints:
+    """How many of its passages cover each item, per system: [systems, items]."""
+    covers = query.ratings[:, items] >= min_rating
+    found = np.zeros((len(passages), len(items)), np.int64)
+    for row, one in enumerate(passages):
+        if one is not None:
+            found[row] = covers[one].sum(axis=0)
+    return found
+
+
+def _lists(answered: list[_Answered]) -> Ints:
+    """Which systems return the same list for a query: [systems, queries] of numbers."""
+    found = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
+    for column, (_, passages) in enumerate(answered):
+        known: dict[bytes, int] = {}
+        for row, one in enumerate(passages):
+            key = b"" if one is None else one.tobytes()
+            found[row, column] = known.setdefault(key, len(known))
+    return found
+
+
+def _no_units_error() -> InputError:
+    return InputError(
+        "no system returns a passage for a query that counts",
+        mend="Import runs: exampp import",
+    )
+
+
+# Whether the first passages of each system cover an item, from what people decided of passages.
+#
+# Not every passage has to be decided. A system covers the item as soon as one of its passages
+# does, and does not when all of them are decided and none does; passages of systems that are
+# settled say nothing more. What people would say of those that are left open can change no
+# verdict.
+
+
+class ItemVerdict(NamedTuple):
+    """Per system 1, 0, or NaN while it is open; the passages to decide, the most telling first."""
+
+    covered: NDArray[np.float64]
+    open: tuple[str, ...]
+
+
+def item_verdicts(
+    book: Gradebook,
+    units: Iterable[tuple[str, str]],
+    decided: Mapping[tuple[str, str, str], int],
+    *,
+    k: int,
+    min_rating: int,
+) -> dict[tuple[str, str], ItemVerdict]:
+    """The verdicts on items, (query id, item id), from ratings of (query, item, passage).
+
+    A passage without a text covers nothing.
+    """
+    wanted: dict[str, list[str]] = {}
+    for query_id, item_id in units:
+        wanted.setdefault(query_id, []).append(item_id)
+    rated: dict[tuple[str, str], dict[str, int]] = {}
+    for (query_id, item_id, passage_id), rating in decided.items():
+        rated.setdefault((query_id, item_id), {})[passage_id] = rating
+    number = {system: row for row, system in enumerate(book.systems)}
+    found: dict[tuple[str, str], ItemVerdict] = {}
+    for query in book.queries:
+        if query.query_id not in wanted:
+            continue
+        returned = np.zeros((len(number), len(query.passage_ids)), np.bool_)
+        for ranking in query.rankings:
+            if not ranking.subtopic:
+                returned[number[ranking.system], ranking.passages[:k]] = True
+        # who is in the order of their ids is so in every order of the file
+        order = sorted(range(len(query.passage_ids)), key=lambda p: query.passage_ids[p])
+        for item_id in wanted[query.query_id]:
+            ratings = rated.get((query.query_id, item_id), {})
+            known = np.arange(len(query.passage_ids)) >= query.pool_size
+            covers = np.zeros(len(known), np.bool_)
+            for place, passage_id in enumerate(query.passage_ids):
+                if passage_id in ratings and place < query.pool_size:
+                    known[place] = True
+                    covers[place] = ratings[passage_id] >= min_rating
+            covered = (returned & covers).any(axis=1)
+            settled = covered | ~(returned & ~known).any(axis=1)
+            telling = (returned[~settled] & ~known).sum(axis=0)
+            left = [place for place in order if telling[place]]
+            left.sort(key=lambda place: -int(telling[place]))
+            found[query.query_id, item_id] = ItemVerdict(
+                np.where(settled, covered.astype(np.float64), np.nan),
+                tuple(query.passage_ids[place] for place in left),
+            )
+    return found

@@ -1,0 +1,230 @@
+"""EXAM-Qrels: what the grades of a passage say of its relevance, one label per passage.
+
+Only passages with a grade have a label; the others are unjudged, as in any qrels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.formats import qrels as qrels_format
+from exampp.measures.exams import QueryExam, Subtopics, exams
+from exampp.measures.names import Measure
+from exampp.records import Judgment
+from exampp.records.gradebook import MISSING, Gradebook, Ratings
+from exampp.sanitize import or_default
+
+Labels = NDArray[np.int32]
+Kind = Literal["best", "count"]
+Gains = Literal["graded", "above", "binary"]
+
+UNCOVERED = "_uncovered_"
+"""Placeholder passages of subtopic qrels are called `_uncovered_/` and the item's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """How ratings become a label.
+
+    `kind` "best": the `at_least`-th best rating of the passage (the lowest of the scale if it has
+    fewer); "count": the number of items rated at the threshold or above. Either way a passage is
+    relevant if `at_least` items reach the threshold. `gains`: the label is kept as it is
+    ("graded"), is 0 where the passage is not relevant ("above"), or is 1 or 0 ("binary").
+
+    Raises:
+        InputError: `at_least` is below 1, or there is no such kind or gains.
+    """
+
+    kind: Kind = "best"
+    at_least: int = 1
+    gains: Gains = "graded"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.at_least < 2**15:
+            raise InputError(f"at least 1 item must reach the threshold, not {self.at_least}")
+        for what, value, known in (
+            ("label", self.kind, get_args(Kind)),
+            ("gains", self.gains, get_args(Gains)),
+        ):
+            if value not in known:
+                raise InputError(
+                    f"there is no {what} {value!r}", mend=f"Choose from {', '.join(known)}"
+                )
+
+    @property
+    def needs_threshold(self) -> bool:
+        """Whether the labels themselves change with the threshold."""
+        return self.kind == "count" or self.gains != "graded"
+
+    def level(self, threshold: int) -> int:
+        """The lowest label of a relevant passage."""
+        if self.gains == "binary":
+            return 1
+        return self.at_least if self.kind == "count" else threshold
+
+
+class Qrel(NamedTuple):
+    """One line of a qrels file; the query may be `query/subtopic`."""
+
+    query_id: str
+    passage_id: str
+    label: int
+
+
+class SubtopicQrel(NamedTuple):
+    """One line of a qrels file for diversity measures: here the items are the subtopics."""
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    label: int
+
+
+def label_passages(
+    ratings: Ratings, labelling: Labelling, threshold: int | None = None, lowest: int = 0
+) -> Labels:
+    """Labels of the passages (rows); meaningless where a passage has no grade at all.
+
+    Raises:
+        InputError: These labels depend on a threshold and there is none.
+    """
+    if threshold is None:
+        if labelling.needs_threshold:
+            raise InputError(
+                "these labels need a threshold", mend="Say from which rating on an item counts"
+            )
+        return _mth_best(ratings, labelling.at_least, lowest)
+    if labelling.kind == "count":
+        labels: Labels = (ratings >= threshold).sum(axis=1).astype(np.int32)
+    else:
+        labels = _mth_best(ratings, labelling.at_least, lowest)
+    if labelling.gains == "graded":
+        return labels
+    relevant = labels >= Labelling(labelling.kind, labelling.at_least).level(threshold)
+    return relevant.astype(np.int32) * (labels if labelling.gains == "above" else 1)
+
+
+def graded_passages(ratings: Ratings) -> NDArray[np.bool_]:
+    """Which passages (rows) have a grade."""
+    graded: NDArray[np.bool_] = (ratings != MISSING).any(axis=1)
+    return graded
+
+
+def qrels(
+    gradebook: Gradebook,
+    labelling: Labelling | None = None,
+    threshold: int | None = None,
+    *,
+    by_subtopic: bool = False,
+) -> Iterator[Qrel]:
+    """The labels of all graded passages, in the order of the queries and their pools.
+
+    By subtopic, the labels come from the items of that subtopic and the query is called
+    `query/subtopic`; items of no subtopic go under the query itself.
+    """
+    labelling = or_default("labelling", labelling, Labelling)
+    mode: Subtopics = "subtopic" if by_subtopic else "query"
+    for exam in exams(gradebook, mode):
+        ratings = exam.query.ratings[:, exam.items]
+        labels = label_passages(ratings, labelling, threshold, gradebook.grader.lowest)
+        for index in np.flatnonzero(graded_passages(ratings)).tolist():
+            yield Qrel(exam.exam_id, exam.query.passage_ids[index], int(labels[index]))
+
+
+def subtopic_qrels(
+    gradebook: Gradebook, threshold: int, *, subtopics: Subtopics = "query"
+) -> Iterator[SubtopicQrel]:
+    """Per item, which graded passages cover it, for alpha-nDCG and its kin.
+
+    An item that no passage covers gets a placeholder passage that does, because ndeval would
+    otherwise drop the item, and its score would be that of an easier exam. Items of weight 0 are
+    left out, as they are from Cover.
+    """
+    for exam in exams(gradebook, subtopics):
+        yield from subtopic_rows(exam, threshold)
+
+
+def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
+    """The subtopic qrels of one exam."""
+    passage_ids = exam.query.passage_ids
+    for item in weighted_items(exam).tolist():
+        item_id = exam.query.item_ids[item]
+        ratings = exam.query.ratings[:, item]
+        covers = ratings >= threshold
+        for index in np.flatnonzero(ratings != MISSING).tolist():
+            yield SubtopicQrel(exam.exam_id, item_id, passage_ids[index], int(covers[index]))
+        if not covers.any():
+            yield SubtopicQrel(exam.exam_id, item_id, f"{UNCOVERED}/{item_id}", 1)
+
+
+def weighted_items(exam: QueryExam) -> NDArray[np.intp]:
+    """The items of an exam that have a weight: the subtopics of diversity measures."""
+    return exam.items[exam.query.weights[exam.items] > 0]
+
+
+def _mth_best(ratings: Ratings, m: int, lowest: int) -> Labels:
+    if m == 1:
+        best = ratings.max(axis=1, initial=MISSING)
+    elif m > ratings.shape[1]:
+        best = np.full(len(ratings), MISSING, np.int16)
+    else:
+        best = np.partition(ratings, -m, axis=1)[:, -m]
+    labels: Labels = np.where(best == MISSING, lowest, best).astype(np.int32)
+    return labels
+
+
+def write_qrels(
+    book: Gradebook,
+    path: str | Path,
+    labelling: Labelling | None = None,
+    min_rating: int | None = None,
+    *,
+    by_subtopic: bool = False,
+) -> int:
+    """Write EXAM-Qrels, `query 0 passage label`, of all graded passages; returns how many.
+
+    Labels that depend on a threshold take `min_rating`. In qrels from draft grades the second
+    column, which no tool reads, says `draft`.
+    """
+    labelling = or_default("labelling", labelling, Labelling)
+    least = book.grader.threshold(min_rating)
+    rows = list(qrels(book, labelling, least, by_subtopic=by_subtopic))
+    judgments = (Judgment(row.query_id, row.passage_id, row.label) for row in rows)
+    qrels_format.write(path, judgments, iteration="draft" if book.grader.is_draft else "0")
+    return len(rows)
+
+
+def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> frozenset[str]:
+    """The options that change the values of some of these measures.
+
+    Among `min_rating`, `missing`, `compat`, `label`, `gains` and `at_least`. A measure of relevant
+    passages, such as AP, only reads which passages are relevant, so that neither kind nor gains of
+    the labels change it; those of subtopics, and those that others declare, read the ratings of
+    items, and no labels.
+    """
+    found: set[str] = set()
+    for measure in measures:
+        if measure.kind.cover:
+            found |= {"min_rating", "missing", "compat"}
+        elif measure.takes_level:
+            found |= {"min_rating", "at_least"} if measure.kind.labelled else {"min_rating"}
+        elif measure.kind.labelled:
+            found |= _of_labels(labelling)
+    return frozenset(found)
+
+
+def _of_labels(labelling: Labelling) -> set[str]:
+    """What changes the labels themselves."""
+    found = {"label", "gains"}
+    if labelling.needs_threshold:
+        found.add("min_rating")
+    if labelling.kind == "best" or labelling.gains != "graded":
+        found.add("at_least")
+    return found

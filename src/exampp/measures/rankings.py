@@ -1,0 +1,312 @@
+"""Puts runs from elsewhere in the place of a gradebook's own rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.measures.exams import Indices, Order, PoolLayout, QueryExam, Subtopics, exams, lay_out
+from exampp.measures.qrels import Labelling, Labels, graded_passages, label_passages
+from exampp.records import check_system_names
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+
+# Rankings and labels in the shape in which ranking measures want them.
+#
+# The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
+# keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
+# without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
+# that nobody further down has a tie to break.
+
+
+Scores = NDArray[np.float32]
+Run = dict[str, dict[str, int]]
+"""What one system returned: exam -> passage -> score."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedExam:
+    """One exam: which of its passages (rows of the ratings) have a label, who returned which.
+
+    `passage_ids` are those of the query as an array.
+    """
+
+    exam: QueryExam
+    passage_ids: NDArray[np.object_]
+    graded: NDArray[np.bool_]
+    sat: PoolLayout
+
+
+@dataclass(frozen=True, slots=True)
+class RankedExams:
+    """All exams with a label.
+
+    `unlabelled` are the queries, or subtopics, left out because none of their passages has one.
+    """
+
+    systems: tuple[str, ...]
+    sheets: tuple[RankedExam, ...]
+    unlabelled: tuple[str, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The queries, or subtopics of queries, that count."""
+        return tuple(sheet.exam.exam_id for sheet in self.sheets)
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Who returned anything, exams x systems."""
+        found = [sheet.sat.answered for sheet in self.sheets]
+        return np.array(found, np.bool_).reshape(len(found), len(self.systems))
+
+    def runs(self) -> Iterator[Run]:
+        """The run of every system over the exams, made one at a time: all would fill the memory."""
+        for system in range(len(self.systems)):
+            yield {
+                sheet.exam.exam_id: dict(
+                    zip(
+                        sheet.passage_ids[passages].tolist(),
+                        range(len(passages), 0, -1),
+                        strict=True,
+                    )
+                )
+                for sheet in self.sheets
+                if (passages := sheet.exam.passages[system]) is not None
+            }
+
+
+def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
+    """Prepare the rankings of a gradebook."""
+    sheets: list[RankedExam] = []
+    unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
+    names: tuple[str, NDArray[np.object_]] | None = None
+    for exam in exams(gradebook, subtopics, by_score()):
+        graded = graded_passages(exam.query.ratings[:, exam.items])
+        if not graded.any():
+            unlabelled.append(exam.exam_id)
+            continue
+        if names is None or names[0] != exam.query.query_id:
+            names = (exam.query.query_id, np.array(exam.query.passage_ids, np.object_))
+        sheets.append(RankedExam(exam, names[1], graded, lay_out(exam.passages)))
+    return RankedExams(gradebook.systems, tuple(sheets), tuple(unlabelled))
+
+
+def by_score() -> Order:
+    """The order of trec_eval; the order of the ids is found once per query."""
+    places: dict[str, NDArray[np.intp]] = {}
+    sorted_otherwise: dict[str, set[tuple[str, int]]] = {}
+
+    def place(query: QueryGrades) -> NDArray[np.intp]:
+        if query.query_id not in places:
+            places.clear()
+            order = np.empty(len(query.passage_ids), np.intp)
+            order[sorted(range(len(order)), key=query.passage_ids.__getitem__)] = range(len(order))
+            places[query.query_id] = order
+        return places[query.query_id]
+
+    def order(query: QueryGrades, ranking: Ranking) -> Indices:
+        if query.query_id not in sorted_otherwise:
+            sorted_otherwise.clear()
+            found = _with_step(query, lambda later, before: ~(later < before))
+            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in found}
+        if (ranking.system, ranking.subtopic) not in sorted_otherwise[query.query_id]:
+            return ranking.passages
+        return ranking.passages[_descending(ranking, lambda: place(query))]
+
+    return order
+
+
+def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Iterator[Ranking]:
+    """The rankings with a score and the one before it of which `step` holds, all seen at once."""
+    if not query.rankings:
+        return
+    scores = as_float32(np.concatenate([ranking.scores for ranking in query.rankings]))
+    lengths = [len(ranking.scores) for ranking in query.rankings]
+    number = np.repeat(np.arange(len(lengths)), lengths)
+    taken = (number[1:] == number[:-1]) & step(scores[1:], scores[:-1])
+    for found in np.unique(number[1:][taken]).tolist():
+        yield query.rankings[found]
+
+
+def contradictions(gradebook: Gradebook) -> int:
+    """How many rankings have a passage with a higher score than the one ranked before it."""
+    return sum(1 for query in gradebook.queries for _ in _with_step(query, np.greater))
+
+
+def as_float32(scores: NDArray[np.float64]) -> Scores:
+    """Scores as trec_eval keeps them."""
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
+
+
+def labels_of(
+    sheets: RankedExams, labelling: Labelling, threshold: int | None, lowest: int
+) -> tuple[Labels, ...]:
+    """The labels of every sheet's passages; 0 where there is none."""
+    return tuple(
+        np.where(
+            sheet.graded,
+            label_passages(
+                sheet.exam.query.ratings[:, sheet.exam.items], labelling, threshold, lowest
+            ),
+            np.int32(0),
+        )
+        for sheet in sheets.sheets
+    )
+
+
+def qrels_of(sheets: RankedExams, labels: tuple[Labels, ...]) -> dict[str, dict[str, int]]:
+    """The labels as exam -> passage -> label, graded passages only."""
+    return {
+        sheet.exam.exam_id: {
+            sheet.exam.query.passage_ids[index]: label
+            for index, label in zip(
+                np.flatnonzero(sheet.graded).tolist(), of_sheet[sheet.graded].tolist(), strict=True
+            )
+        }
+        for sheet, of_sheet in zip(sheets.sheets, labels, strict=True)
+    }
+
+
+def unlabelled_shares(sheets: RankedExams, depth: int | None) -> tuple[float | None, ...]:
+    """Per system, the share of its first `depth` passages without a label; None: no passages."""
+    some = np.zeros(len(sheets.systems))
+    of = np.zeros(len(sheets.systems))
+    for sheet in sheets.sheets:
+        read = slice(None) if depth is None else sheet.sat.position < depth
+        system = sheet.sat.system[read]
+        without = ~sheet.graded[sheet.sat.passages[read]]
+        some += np.bincount(system, without, len(some))
+        of += np.bincount(system, minlength=len(of))
+    return tuple(float(a / b) if b else None for a, b in zip(some, of, strict=True))
+
+
+def _descending(ranking: Ranking, place: Callable[[], NDArray[np.intp]]) -> slice | Indices:
+    scores = as_float32(ranking.scores)
+    if np.isnan(scores).any():
+        return slice(None)
+    order: Indices = np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)
+    return order
+
+
+ScoredPassage = tuple[str, float] | tuple[str, float, int]
+"""(passage, score) or (passage, score, rank as the run wrote it)."""
+ScoredRun = Mapping[str, Sequence[ScoredPassage]]
+"""One system: query, or `query/subtopic`, -> what it returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedRuns:
+    """The gradebook with the runs in it, and the queries of the runs that it does not know."""
+
+    gradebook: Gradebook
+    unknown_queries: tuple[str, ...]
+
+
+def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> ReplacedRuns:
+    """Evaluate these runs instead: same bank, same grades, other rankings.
+
+    Passages outside the pool are added without grades. Rankings with ranks are ordered by them
+    (ties by score descending, then passage id), others as trec_eval does. The gradebook's notes
+    say which queries of the runs are unknown.
+
+    Raises:
+        InputError: A score is no number, or a run returns a passage twice for a query.
+    """
+    places = _places(gradebook)
+    check_system_names(runs)
+    rankings: dict[str, dict[tuple[str, int], Sequence[ScoredPassage]]] = {}
+    unknown: dict[str, None] = {}
+    for system, run in runs.items():
+        for written, scored in run.items():
+            place = places.get(written)
+            if place is None:
+                unknown[written] = None
+            elif scored:
+                rankings.setdefault(place[0], {})[system, place[1]] = scored
+    queries = tuple(_with_rankings(q, rankings.get(q.query_id, {})) for q in gradebook.queries)
+    notes = (*gradebook.notes, *_unknown_note(tuple(unknown)))
+    found = replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
+    return ReplacedRuns(found, tuple(unknown))
+
+
+def _unknown_note(unknown: tuple[str, ...]) -> tuple[str, ...]:
+    if not unknown:
+        return ()
+    shown = ", ".join(unknown[:3]) + (" and others" if len(unknown) > 3 else "")
+    return (f"{len(unknown)} queries of the runs are unknown and left out: {shown}.",)
+
+
+def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
+    """What a query is called in a run -> (query, subtopic)."""
+    places: dict[str, tuple[str, int]] = {}
+    for query in gradebook.queries:
+        for number, subtopic_id in enumerate(query.subtopic_ids, 1):
+            places[f"{query.query_id}/{subtopic_id}"] = (query.query_id, number)
+    # A query whose own id looks like another's subtopic wins.
+    places.update({query.query_id: (query.query_id, 0) for query in gradebook.queries})
+    return places
+
+
+def _with_rankings(
+    query: QueryGrades, found: Mapping[tuple[str, int], Sequence[ScoredPassage]]
+) -> QueryGrades:
+    rows = {passage_id: row for row, passage_id in enumerate(query.passage_ids)}
+    rankings = tuple(
+        _ranking(query, system, subtopic, scored, rows)
+        for (system, subtopic), scored in found.items()
+    )
+    more = len(rows) - len(query.passage_ids)
+    if not more:
+        return replace(query, rankings=rankings)
+    return replace(
+        query,
+        rankings=rankings,
+        passage_ids=tuple(rows),
+        ratings=np.pad(query.ratings, ((0, more), (0, 0)), constant_values=MISSING),
+        judgments=np.pad(query.judgments, ((0, 0), (0, more)), constant_values=MISSING),
+    )
+
+
+def _ranking(
+    query: QueryGrades,
+    system: str,
+    subtopic: int,
+    scored: Sequence[ScoredPassage],
+    rows: dict[str, int],
+) -> Ranking:
+    scores: NDArray[np.float64] = np.array([entry[1] for entry in scored], np.float64)
+    where = f"run {system}, query {query.query_id}"
+    if np.isnan(scores).any():
+        raise InputError("a score is not a number", field=where)
+    if len({entry[0] for entry in scored}) != len(scored):
+        raise InputError("a passage is returned twice", field=where, mend="Keep it once")
+    written = [entry[2] for entry in scored if len(entry) == 3]
+    ranked = len(written) == len(scored)
+    order = _by_rank(scored, written) if ranked else _by_score(scored, scores)
+    passages = [rows.setdefault(scored[index][0], len(rows)) for index in order]
+    return Ranking(
+        system,
+        subtopic,
+        np.array(passages, np.int32),
+        scores[order],
+        np.array([written[index] for index in order], np.int32) if ranked else None,
+    )
+
+
+def _by_rank(scored: Sequence[ScoredPassage], ranks: Sequence[int]) -> list[int]:
+    def key(index: int) -> tuple[int, float, str]:
+        return ranks[index], -scored[index][1], scored[index][0]
+
+    return sorted(range(len(scored)), key=key)
+
+
+def _by_score(scored: Sequence[ScoredPassage], scores: NDArray[np.float64]) -> list[int]:
+    """Two stable sorts: by passage id, then by score, both descending, as trec_eval does."""
+    order = sorted(range(len(scored)), key=lambda index: scored[index][0], reverse=True)
+    by_id = np.array(order, np.intp)
+    return [int(index) for index in by_id[np.argsort(-as_float32(scores[by_id]), kind="stable")]]

@@ -1,0 +1,457 @@
+"""From a prompt and its slots to the text that is sent.
+
+Slot texts are put in literally and in a single pass: braces inside a passage stay what they are,
+and no slot text is searched for further slots. When the whole is too long for the model, only
+the slot that the prompt names is shortened; instructions and question stay whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.prompts.replies import read, reading_names
+from exampp.prompts.words import ENGLISH, languages
+from exampp.records.graders import State
+from exampp.records.ids import content_hash as hash_of
+from exampp.records.toml import parse_toml
+
+# A prompt as declared in a TOML file, and everything that can be wrong with such a file.
+#
+# A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
+# them, and the one slot that may be cut when the whole is too long. A template writes
+# `{question}` where the slot goes and `{{question}}` for the braces themselves; all other braces,
+# such as those of a JSON example, are text.
+
+
+GRADES = ("question", "nugget", "query", "answer")
+SLOTS = {
+    "question": "the item's text, in a prompt that grades questions or nuggets",
+    "nugget": "the same",
+    "nuggets": "the same, as a Python list of one",
+    "query": "the query's text",
+    "context": "the passage",
+    "correct_answer": "the item's known answers, joined by 'or'",
+    "answer": "the extracted answer, in a prompt that verifies answers",
+}
+"""What a prompt may ask for, by slot, and what is put there."""
+_ITEM = ("question", "nugget")
+_NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "question": (_ITEM, ("context",)),
+    "nugget": (_ITEM, ("context",)),
+    "query": (("query", *_ITEM), ("context",)),
+    "answer": ((*_ITEM, "correct_answer"), ("answer",)),
+}
+"""Slots of which a prompt needs one each, by what it grades: the item, and what is graded."""
+_WITHOUT = ("all items would be asked about alike", "the model would not see what it grades")
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
+TEMPLATE_FREE = "thresholds"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a grader is asked, and how its reply is meant.
+
+    `grades` are the kinds of item it can be asked about (question, nugget, query; `answer` for
+    a verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels`
+    are the possible replies where they are few and of one token; `field` is the value that
+    counts in a JSON reply; `language` is that of the text, and so of replies; `cut` is the slot
+    that is shortened when the prompt is too long. A prompt without `user` text sends nothing to
+    a model. `workbench` holds the fields of the reference's `prompt_info`, and under `verified`
+    those that are others where known answers were compared.
+    """
+
+    name: str
+    title: str
+    source: str
+    grades: tuple[str, ...]
+    reading: str
+    lowest: int
+    highest: int
+    slots: tuple[str, ...] = ()
+    cut: str = ""
+    user: str = ""
+    system: str = ""
+    labels: tuple[str, ...] = ()
+    field: str = ""
+    language: str = ENGLISH
+    workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether its ratings are only 0 (no) and 1 (yes)."""
+        return (self.lowest, self.highest) == (0, 1)
+
+    @property
+    def verifies(self) -> bool:
+        """Whether known answers play a part: in the prompt, or in what its reply counts as."""
+        return self.reading == "extraction" or self.asks_key
+
+    @property
+    def asks_key(self) -> bool:
+        """Whether the model is told the known answers, so that its reply depends on them."""
+        return "correct_answer" in self.slots
+
+
+def content_hash(prompt: Prompt) -> str:
+    """SHA-256 (hexadecimal) over what determines a reply: texts, slot to cut, labels, JSON field.
+
+    Name, title, source and workbench names do not count, nor do scale and rules of reading: the
+    raw reply is kept and can be read again.
+    """
+    content = {
+        "system": prompt.system,
+        "user": prompt.user,
+        "cut": prompt.cut,
+        "labels": prompt.labels,
+        "field": prompt.field,
+    }
+    return hash_of(json.dumps(content, sort_keys=True, ensure_ascii=False))
+
+
+def meanings_of(prompt: Prompt) -> dict[str, str]:
+    """What the labels of a prompt mean: its line for each (`4: The answer is`), else a word itself.
+
+    Labels of which the prompt says nothing have no entry.
+    """
+    text = f"{prompt.system}\n{prompt.user}"
+    found: dict[str, str] = {}
+    for label in prompt.labels:
+        line = re.search(rf"(?m)^[\s*•-]*{re.escape(label)}\s*[:=.)\u2013-]\s*(\S.*)$", text)
+        if line:
+            found[label] = line[1].strip()
+        elif not label.isdigit():
+            found[label] = label
+    return found
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the nearest known word, or an empty string."""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[near[0]]}'?" if near else ""
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Names of the slots that a template uses, in order of appearance."""
+    return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))
+
+
+def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")) -> dict[str, str]:
+    """The slots that the texts of a declaration use, each with the first key that uses it."""
+    used: dict[str, str] = {}
+    for key in keys:
+        for slot in placeholders(str(data.get(key, ""))):
+            used.setdefault(slot, key)
+    return used
+
+
+def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """What is wrong with a slot that there is not, and the mend."""
+    listed = ", ".join(f"{{{slot}}}" for slot in known)
+    near = suggest(name, known)
+    return (
+        f"the prompt uses {{{name}}}, which is no slot",
+        f"{near} " * bool(near)
+        + f"the slots are {listed}; write {{{{{name}}}}} for the braces themselves",
+    )
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+# key -> (test of the value, what the value must be, required)
+_KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
+    "name": (lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "a short name", True),
+    "title": (lambda v: isinstance(v, str), "a text", True),
+    "source": (lambda v: isinstance(v, str), "a text", False),
+    "grades": (lambda v: isinstance(v, str) or _is_strings(v), "a text or a list of texts", True),
+    "reading": (lambda v: isinstance(v, str), "a text", True),
+    "scale": (lambda v: isinstance(v, dict), "a table such as { lowest = 0, highest = 5 }", False),
+    "verdict": (lambda v: v is True, "true (otherwise leave it out and give a scale)", False),
+    "slots": (_is_strings, 'a list of texts such as ["question", "context"]', False),
+    "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
+    "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
+    "field": (lambda v: isinstance(v, str), "a text", False),
+    "language": (
+        lambda v: v in languages(),
+        f"the code of a language that is known: {', '.join(languages())}",
+        False,
+    ),
+    "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
+    "system": (lambda v: isinstance(v, str), "a text", False),
+    "workbench": (lambda v: isinstance(v, dict), "a table", False),
+}
+
+
+def parse(text: str, file: str | Path | None = None) -> Prompt:
+    """Read one declaration.
+
+    Raises InputError, with the place and the mend, for anything that is not as it must be.
+    """
+    data = parse_toml(text, file, "start from a bundled prompt: exampp prompts show NAME --toml")
+    if "makes" in data and "grades" not in data:
+        raise InputError(
+            "this prompt asks for the items of a bank, and grades nothing",
+            file=file,
+            field="makes",
+            mend="give it to exampp bank generate, or say what it grades",
+        )
+    try:
+        return _build(data)
+    except InputError as error:
+        raise error.at(file) from None
+
+
+def _build(data: Mapping[str, Any]) -> Prompt:
+    _check_keys(data)
+    lowest, highest = _scale(data)
+    grades = data["grades"]
+    prompt = Prompt(
+        name=data["name"],
+        title=data["title"],
+        source=data.get("source", ""),
+        grades=(grades,) if isinstance(grades, str) else tuple(grades),
+        reading=data["reading"],
+        lowest=lowest,
+        highest=highest,
+        slots=tuple(data.get("slots", used_slots(data))),
+        cut=data.get("cut", ""),
+        user=data.get("user", ""),
+        system=data.get("system", ""),
+        labels=tuple(data.get("labels", ())),
+        field=data.get("field", ""),
+        language=data.get("language", ENGLISH),
+        workbench=_workbench(data.get("workbench", {})),
+    )
+    _check_values(prompt)
+    _check_slots(prompt)
+    return prompt
+
+
+def _check_keys(data: Mapping[str, Any]) -> None:
+    for key, value in data.items():
+        if key not in _KEYS:
+            raise InputError(
+                f"unknown key '{key}'",
+                field=key,
+                mend=suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}",
+            )
+        test, form, _ = _KEYS[key]
+        if not test(value):
+            raise InputError(
+                f"'{key}' is {json.dumps(value, default=str)}", field=key, mend=f"give {form}"
+            )
+    for key, (_, form, required) in _KEYS.items():
+        if required and key not in data:
+            raise InputError(f"'{key}' is missing", field=key, mend=f"give {form}")
+
+
+def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
+    if ("scale" in data) == ("verdict" in data):
+        raise InputError(
+            "a prompt has either a scale or a verdict",
+            field="scale",
+            mend="give one of: scale = { lowest = 0, highest = 5 }, verdict = true",
+        )
+    if "verdict" in data:
+        return 0, 1
+    scale = data["scale"]
+    ends = (scale.get("lowest"), scale.get("highest"))
+    whole = all(type(end) is int and end >= 0 for end in ends)
+    if set(scale) != {"lowest", "highest"} or not whole or ends[0] >= ends[1]:
+        raise InputError(
+            f"the scale is {json.dumps(scale, default=str)}",
+            field="scale",
+            mend="give whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
+        )
+    return ends
+
+
+def _workbench(table: Mapping[str, Any]) -> dict[str, Any]:
+    for place, part in (("workbench", table), ("workbench.verified", table.get("verified", {}))):
+        named = part.get("prompt_class", "") if isinstance(part, dict) else None
+        if not isinstance(named, str) and not _is_strings(named):
+            raise InputError(
+                "'prompt_class' is not a text",
+                field=f"{place}.prompt_class",
+                mend='write it as prompt_class = "MyPrompt"',
+            )
+    return dict(table)
+
+
+def _check_values(prompt: Prompt) -> None:
+    for kind in prompt.grades:
+        if kind not in GRADES:
+            raise InputError(
+                f"'{kind}' is nothing that can be graded",
+                field="grades",
+                mend=suggest(kind, GRADES) or f"give one of {', '.join(GRADES)}",
+            )
+    if prompt.reading not in reading_names():
+        raise InputError(
+            f"there are no rules of reading called '{prompt.reading}'",
+            field="reading",
+            mend=suggest(prompt.reading, reading_names())
+            or f"give one of {', '.join(reading_names())}",
+        )
+    for label in prompt.labels:
+        outcome = read(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
+        if outcome.state is not State.GRADED:
+            raise InputError(
+                f"the label '{label}' would not be read as a grade",
+                field="labels",
+                mend=f"give labels that '{prompt.reading}' reads on the scale "
+                f"{prompt.lowest} to {prompt.highest}, or leave labels out",
+            )
+
+
+def _check_slots(prompt: Prompt) -> None:
+    if not prompt.user and (prompt.reading != TEMPLATE_FREE or prompt.slots or prompt.system):
+        raise InputError(
+            "'user' is missing",
+            field="user",
+            mend="give the text that is sent to the model, with its slots in braces",
+        )
+    used = used_slots({"user": prompt.user, "system": prompt.system})
+    known = _slots_of(prompt.grades)
+    idle = dict.fromkeys((name for name in prompt.slots if name not in used), "slots")
+    for name, key in {**used, **idle}.items():
+        if name not in known:
+            what, mend = no_slot(name, known)
+            grades = f" of a prompt that grades {' and '.join(prompt.grades)}"
+            raise InputError(what + grades * (name in SLOTS), field=key, mend=mend)
+        if name not in prompt.slots:
+            raise InputError(
+                f"the text uses {{{name}}}, which is not among the slots",
+                field=key,
+                mend="add it to slots, or leave slots out",
+            )
+        if name in idle:
+            raise InputError(
+                f"the slot '{name}' is declared and used nowhere",
+                field="slots",
+                mend=f"write {{{name}}} into the text, or take it out of slots",
+            )
+    _check_needed(prompt, used)
+    if prompt.user and prompt.cut not in prompt.slots:
+        what = f"'{prompt.cut}' is not among the slots" if prompt.cut else "'cut' is missing"
+        raise InputError(
+            what,
+            field="cut",
+            mend="name the slot to shorten when the prompt is too long: "
+            f"one of {', '.join(prompt.slots) or '(declare slots first)'}",
+        )
+
+
+def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
+    for kind in prompt.grades if prompt.user else ():
+        for wanted, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
+            if not set(wanted) & {"nugget" if slot == "nuggets" else slot for slot in used}:
+                listed = " or ".join(f"{{{slot}}}" for slot in wanted)
+                raise InputError(
+                    f"the text has no {listed}: {why}", field="user", mend=f"write {listed} into it"
+                )
+
+
+def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
+    """The slots of a prompt by what it grades: extracted answers stand in the place of passages."""
+    verifies = "answer" in grades
+    return tuple(slot for slot in SLOTS if slot != ("context" if verifies else "answer"))
+
+
+Offsets = Callable[[str], Sequence[tuple[int, int]]]
+Overhead = Callable[["Filled"], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A prompt ready to send; `kept` counts the characters that remain of a slot that was cut."""
+
+    system: str
+    user: str
+    cut: bool = False
+    kept: int | None = None
+
+
+def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
+    """Put the slot texts into the prompt, literally and in a single pass.
+
+    Texts for slots that the prompt does not have are ignored, so one mapping serves all prompts.
+    Raises InputError if a declared slot has no text, or the prompt has no text to fill.
+    """
+    if not prompt.user:
+        raise InputError(
+            f"the prompt '{prompt.name}' has no text: it is graded without asking a model",
+            mend="choose another prompt for this grader (exampp prompts list)",
+        )
+    for name in prompt.slots:
+        if name not in slots:
+            raise InputError(
+                f"the prompt '{prompt.name}' needs a text for {{{name}}}",
+                field=name,
+                mend=f"the prompt grades items of the kind {' or '.join(prompt.grades)}",
+            )
+
+    def put(match: re.Match[str]) -> str:
+        return slots[match[2]] if match[2] else f"{{{match[1]}}}"
+
+    return Filled(PLACEHOLDER.sub(put, prompt.system), PLACEHOLDER.sub(put, prompt.user))
+
+
+def fit(
+    prompt: Prompt,
+    slots: Mapping[str, str],
+    limit: int,
+    offsets: Offsets,
+    overhead: Overhead = lambda _: 0,
+) -> Filled:
+    """Fill the prompt so that it has at most `limit` tokens, cutting its `cut` slot if it must.
+
+    `offsets(text)` gives the (start, end) character offsets of the model's tokens, without
+    special tokens; `overhead(filled)` the number of tokens that special tokens and a chat
+    template add. The slot is cut at the end of a token of its own text, which is sliced and
+    never decoded from ids. A text can have other tokens inside the prompt than alone, so every
+    candidate is counted as a whole before it is returned.
+
+    Raises InputError if instructions and question alone exceed the limit, or leave no room for a
+    single token of the slot. Source: FLAN-T5-EXAM, section 3.2.2 (the question remains intact).
+    """
+
+    def count(filled: Filled) -> int:
+        return sum(len(offsets(t)) for t in (filled.system, filled.user) if t) + overhead(filled)
+
+    whole = fill(prompt, slots)
+    if count(whole) <= limit:
+        return whole
+    text = slots[prompt.cut]
+    alone = count(fill(prompt, {**slots, prompt.cut: ""}))
+    if alone > limit:
+        raise _no_room(prompt, f"takes {alone} tokens without its {prompt.cut}", limit)
+    ends = [end for _, end in offsets(text)]
+    room = limit - alone
+    keep = min(len(ends), room)
+    while keep > 0 and ends[keep - 1] > 0:
+        end = ends[keep - 1]
+        filled = fill(prompt, {**slots, prompt.cut: text[:end]})
+        excess = count(filled) - limit
+        if excess <= 0:
+            return Filled(filled.system, filled.user, cut=True, kept=end)
+        keep = min(keep - 1, keep * room // (room + excess))
+    raise _no_room(prompt, f"leaves no room for its {prompt.cut} ({alone} tokens without)", limit)
+
+
+def _no_room(prompt: Prompt, what: str, limit: int) -> InputError:
+    return InputError(
+        f"the prompt '{prompt.name}' {what}, the limit is {limit}",
+        mend="shorten the item's text, or grade with a model that takes longer prompts",
+    )

@@ -1,0 +1,297 @@
+"""Where in a passage something is said: the span that people are shown first."""
+
+from __future__ import annotations
+
+import re
+import string
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import islice
+from typing import NamedTuple
+
+from exampp.records.toml import parse_toml
+
+ENGLISH = "en"
+_WORD = re.compile(r"[^\W\d_]+")
+_WORDS = 4000
+"""Words of a sample, from its start."""
+_FEWEST = 12
+_SHARE = 0.15
+_MARGIN = 1.4
+
+
+class Language(NamedTuple):
+    """What is known of a language; `stemmer` is what Snowball calls it."""
+
+    code: str
+    name: str
+    stemmer: str
+    unanswerable: tuple[str, ...]
+    negations: frozenset[str]
+    common: frozenset[str]
+
+
+@cache
+def languages() -> Mapping[str, Language]:
+    """The languages that are known, by their code (ISO 639-1)."""
+    text = (resources.files(__package__) / "languages.toml").read_text(encoding="utf-8")
+    return {
+        code: Language(
+            code,
+            found["name"],
+            found["stemmer"],
+            tuple(found["unanswerable"]),
+            frozenset(found["negations"].split()),
+            frozenset(found["common"].split()),
+        )
+        for code, found in parse_toml(text, "languages.toml", "").items()
+    }
+
+
+def language_of(texts: Iterable[str]) -> str | None:
+    """The language that most of the texts are in, by its English name; None where that is unclear.
+
+    Texts in Latin letters are known by their commonest words, those in others by their script
+    (such as Cyrillic), which stands for the languages that are written in it.
+    """
+    words: list[str] = []
+    for text in texts:
+        words += islice(_WORD.findall(text.lower()), _WORDS)
+        if len(words) >= _WORDS:
+            break
+    if not words:
+        return None
+    (script, count), *_ = Counter(_script(word) for word in words).most_common()
+    if script != "Latin":
+        return script if count > len(words) / 2 else None
+    if len(words) < _FEWEST:
+        return None
+    shares = Counter(
+        {one.name: sum(word in one.common for word in words) for one in languages().values()}
+    )
+    (best, most), (_, second) = shares.most_common(2)
+    return best if most >= _SHARE * len(words) and most >= _MARGIN * second else None
+
+
+def _script(word: str) -> str:
+    name = unicodedata.name(word[0], "unknown").split()[0].split("-")[0].capitalize()
+    return _SCRIPTS.get(name, name)
+
+
+_SCRIPTS = {"Cjk": "Chinese or Japanese", "Hiragana": "Chinese or Japanese",
+            "Katakana": "Chinese or Japanese", "Hangul": "Korean"}  # fmt: skip
+
+_LOCAL = threading.local()
+_SHORTEST = 2
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
+
+
+def stem(word: str, language: str = ENGLISH) -> str:
+    """The stem of a lower-case word: by Porter's original algorithm in English, else by Snowball's.
+
+    As in Porter's own program, words of one or two letters stay as they are.
+    """
+    if len(word) <= _SHORTEST:
+        return word
+    stemmers = _LOCAL.__dict__
+    stemmer = stemmers.get(language)
+    if stemmer is None:
+        # One a thread: a stemmer object keeps a cache that is not safe to share.
+        import Stemmer
+
+        stemmer = stemmers[language] = Stemmer.Stemmer(languages()[language].stemmer)
+    try:
+        return str(stemmer.stemWord(word))
+    except UnicodeEncodeError:  # half a character has no stem
+        return word
+
+
+@cache
+def stopwords() -> frozenset[str]:
+    """The bundled English stopwords, lower case and without apostrophes."""
+    text = (resources.files(__package__) / "stopwords.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(word for line in lines for word in line.split())
+
+
+def drop_punctuation(text: str) -> str:
+    """The text without punctuation marks of any script."""
+    return "".join(
+        c
+        for c in text
+        if c not in _ASCII_PUNCTUATION and not unicodedata.category(c).startswith("P")
+    )
+
+
+@lru_cache(maxsize=8192)
+def normalise(text: str, dropped: frozenset[str] | None = None, language: str = ENGLISH) -> str:
+    """The form in which two answers are compared.
+
+    Lower case, without punctuation and stopwords (`dropped`, by default the bundled English ones,
+    or the commonest words of the language), each word stemmed, words joined by single spaces.
+    Source: EXAM++, section 4.2.1.
+    """
+    own = stopwords() if language == ENGLISH else languages()[language].common
+    stops = own if dropped is None else dropped
+    words = drop_punctuation(text.lower()).split()
+    return " ".join(stem(word, language) for word in words if word not in stops)
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Levenshtein distance in characters."""
+    from rapidfuzz.distance import Levenshtein
+
+    return int(Levenshtein.distance(one, other))
+
+
+def fuzz_ratio(text: str, others: Iterable[str]) -> int:
+    """Similarity to the most similar, 0 to 100: twice the matching characters over all, rounded.
+
+    Equal to the `ratio` of fuzzywuzzy wherever that was compared; empty texts have none.
+    """
+    if not text:
+        return 0
+    from rapidfuzz import fuzz, process
+
+    most = process.extractOne(text, others, scorer=fuzz.ratio)
+    return round(most[1]) if most else 0
+
+
+_LOOK_ALIKE = frozenset({"<compat>", "<wide>", "<narrow>", "<noBreak>", "<font>", "<initial>"})
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+
+
+def visible_form(text: str) -> str:
+    """The text as a reader sees it: composed (NFC), without what is invisible, spaces as one.
+
+    Characters that only look like others (ligatures, full width) become these; superscripts and
+    fractions, which are seen, stay. Two texts with one such form look the same.
+    """
+    if text.isascii():
+        return " ".join(text.split())
+    plain = "".join(_seen(c) for c in text)
+    return " ".join(unicodedata.normalize("NFC", plain).split())
+
+
+def describe_invisible(text: str) -> str:
+    """What of a text is not seen, with the place of the first such character; empty for nothing."""
+    for place, character in enumerate(text, 1):
+        if _is_invisible(character):
+            return f"invisible {_character_name(character)} at character {place}"
+    if text != unicodedata.normalize("NFC", text):
+        place = next(
+            n for n in range(1, len(text) + 1) if not unicodedata.is_normalized("NFC", text[:n])
+        )
+        return f"{_character_name(text[place - 1])} at character {place} is not composed (NFC)"
+    for place, character in enumerate(text, 1):
+        if _seen(character) != character:
+            return f"{_character_name(character)} at character {place} looks like another one"
+    return "its white space differs" if text != " ".join(text.split()) else ""
+
+
+def _character_name(character: str) -> str:
+    return f"U+{ord(character):04X} ({unicodedata.name(character, 'without a name').lower()})"
+
+
+def _seen(character: str) -> str:
+    if _is_invisible(character):
+        return ""
+    if unicodedata.decomposition(character).partition(" ")[0] in _LOOK_ALIKE:
+        return unicodedata.normalize("NFKC", character)
+    return character
+
+
+def _is_invisible(character: str) -> bool:
+    return (
+        unicodedata.category(character) == "Cf"
+        or character in _INVISIBLE
+        or "\ufe00" <= character <= "\ufe0f"
+        or "\U000e0100" <= character <= "\U000e01ef"
+    )
+
+
+_WORD_WITH_APOSTROPHE = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)*")
+_PIECE = re.compile(r"(?s)\w++|\s++|.")
+_END = re.compile(
+    # each run is taken whole and once: a passage may hold a million dots or spaces
+    r"(?<![.!?])[.!?]++[\"')\]\N{RIGHT DOUBLE QUOTATION MARK}]*+\s++(?![a-z])"  # as in English
+    r"|[\u3002\uff01\uff1f]++"  # the same marks, full width
+    r"|(?<!\s)[^\S\n]*+\n\s*+"  # white space with a line break in it
+)
+
+_SENTENCE = 500
+"""Characters of a text whose stems are kept in mind: longer ones are whole passages."""
+
+
+def best_span(passage: str, wanted: str) -> tuple[int, int]:
+    """The part of a passage that is closest to what is wanted, as character offsets.
+
+    Where the passage says it literally, as whole words in any case, that is the first occurrence.
+    Otherwise it is the sentence that shares the most distinct stems of content words with it, the
+    first of several such sentences; (0, 0) where none shares any. A sentence ends with a line, or
+    with a mark `.!?` before space, if no small letter follows.
+    """
+    stems = content_stems(wanted)
+    if not stems:
+        return 0, 0
+    if literal := find_words(wanted.strip().removesuffix("."), passage):
+        return literal
+    most, found = 0, (0, 0)
+    for start, end in sentences(passage):
+        shared = len(stems & content_stems(passage[start:end]))
+        if shared > most:
+            most, found = shared, (start, end)
+    return found
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text as offsets, without the space around them."""
+    start = 0
+    for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
+        sentence = text[start:end]
+        if stripped := sentence.strip():
+            begin = start + sentence.index(stripped[0])
+            yield begin, begin + len(stripped)
+        start = end
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of the words of a text that are no stopwords."""
+    return _kept_stems(text) if len(text) <= _SENTENCE else _stems(text)
+
+
+@lru_cache(maxsize=8192)
+def _kept_stems(text: str) -> frozenset[str]:
+    return _stems(text)
+
+
+def _stems(text: str) -> frozenset[str]:
+    words = (drop_punctuation(word) for word in _WORD_WITH_APOSTROPHE.findall(text.lower()))
+    return frozenset(stem(word) for word in words if word and word not in stopwords())
+
+
+def find_words(wanted: str, text: str) -> tuple[int, int] | None:
+    """Where a text first says the wanted words, as character offsets.
+
+    Words are whole; case and the kind of white space do not count. Linear in both lengths.
+    """
+    # Every word as one character: a search among words is then a search among characters.
+    codes: dict[str, str] = {}
+    sought = "".join(code for code, _ in _coded(wanted.strip(), codes))
+    coded = _coded(text, codes)
+    start = "".join(code for code, _ in coded).find(sought) if sought else -1
+    if start < 0:
+        return None
+    return coded[start][1].start(), coded[start + len(sought) - 1][1].end()
+
+
+def _coded(text: str, codes: dict[str, str]) -> list[tuple[str, re.Match[str]]]:
+    pieces = ((piece, piece[0].lower()) for piece in _PIECE.finditer(text))
+    return [
+        (codes.setdefault(" " if word.isspace() else word, chr(len(codes))), piece)
+        for piece, word in pieces
+    ]

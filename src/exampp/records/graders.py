@@ -1,0 +1,401 @@
+"""What graders are called among several, and the choice of one, which is never silent."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import AmbiguousGrader, InputError
+from exampp.records.ids import content_hash
+from exampp.sanitize import check_integer, check_text
+
+
+class State(IntEnum):
+    """What became of a cell. Only `GRADED` has a rating; the others stay due."""
+
+    GRADED = 0
+    UNPARSED = 1
+    REFUSED = 2
+    TRUNCATED = 3
+    FAILED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A reply after reading: its state, its rating where graded, and the rule that spoke."""
+
+    state: State
+    rating: int | None = None
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One graded (or failed) cell.
+
+    `rating` is on the grader's scale (verdicts are 0 or 1) and None unless `state` is GRADED;
+    `reply` is the raw text; `confidence` the probability the model gave to its rating, and
+    `detail` whatever else is known (reason of a failure, span of an answer), JSON-able.
+    """
+
+    item_id: str
+    state: State
+    rating: int | None = None
+    reply: str | None = None
+    rule: str = ""
+    confidence: float | None = None
+    detail: Mapping[str, Any] | None = None
+
+
+USUAL_SCALE = (0, 5)
+"""The scale of the papers' self-ratings."""
+RELEVANCE_0_TO_2 = (0, 2)
+"""Not relevant, relevant, highly relevant."""
+
+RatingScale = tuple[int, int]
+"""The lowest and the highest rating."""
+
+HIGHEST_LABEL = 100
+"""A higher label is on no scale unless one is given."""
+
+MOST_RATINGS = 1000
+"""The highest rating of a scale that may be given."""
+
+CONTENT_SETTING = "content"
+"""The setting that holds the hash of a model's files; its name and its place then say nothing."""
+
+ITEM_KINDS = ("question", "nugget", "query")
+
+
+@dataclass(frozen=True)
+class GraderIdentity:
+    """Everything that makes two graders different: model, prompt, decoding settings.
+
+    `kind` says what is graded (question, nugget, or the query itself for direct relevance
+    prompts); `lowest` and `highest` bound its ratings (a verdict is 0..1). `settings` holds the
+    rest, JSON-able: revision, hash of the prompt, decoding. Two graders with equal identity are
+    the same grader and share their grades. `shown` is its name among others, from
+    `records.choosing.distinct`; what is made from it by `replace` is another grader, without it.
+    """
+
+    model: str
+    prompt: str
+    kind: str
+    lowest: int = 0
+    highest: int = 5
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    shown: str = field(default="", init=False, repr=False, compare=False)
+
+    @cached_property
+    def key(self) -> str:
+        """Content hash of the whole identity: of the model's content where that is known.
+
+        A folder may then be moved, copied or renamed, and be named in any way.
+        """
+        model = "" if CONTENT_SETTING in self.settings else self.model
+        return content_hash(
+            model, self.prompt, self.kind, json.dumps(self.settings, sort_keys=True)
+        )
+
+    @cached_property
+    def by_content(self) -> GraderIdentity:
+        """The same grader, known by its model's content where its settings hold that.
+
+        Graders of the first version have the folder as it was typed for a model, and its name and
+        hash among their settings. They keep their keys; this is how they are found again, and what
+        is shown of them and exported.
+        """
+        settings = dict(self.settings)
+        if settings.get("name") != "hf" or not {"model", "sha256"} <= settings.keys():
+            return self
+        model, content = settings.pop("model"), settings.pop("sha256")
+        return replace(self, model=model, settings={**settings, CONTENT_SETTING: content})
+
+    @property
+    def name(self) -> str:
+        """The name people know it and choose it by: no other grader of its source has it."""
+        return self.shown or self.short_name
+
+    @property
+    def short_name(self) -> str:
+        """The shortest name: `model:prompt`. Others may have it.
+
+        `#2` is a second take of the same grader in one file, `@rubric` the mode in which kept
+        replies were read again, and a second `@` names the prompt by whose rules.
+        """
+        repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
+        rules = self.settings.get("rules")
+        model = self.by_content.model
+        name = model if model == self.prompt else f"{model}:{self.prompt}"
+        return (
+            name
+            + (f"#{repetition}" if repetition != 1 else "")
+            + (f"@{read}" if read else "")
+            + (f"@{rules['name']}" if isinstance(rules, dict) else "")
+        )
+
+    @property
+    def default_min_rating(self) -> int:
+        """Return the lowest rating that counts as an answer: 4 of 0-5, two thirds up any scale.
+
+        So 1 of a verdict, 2 of 0-2 and of 0-3 (TREC's relevant), 7 of 0-10. Direct relevance from
+        0 to 2 (Thomas) is relevant from 1 on, as the papers count it (FLAN-T5-EXAM, 4.1).
+        """
+        if self.kind == "query" and (self.lowest, self.highest) == RELEVANCE_0_TO_2:
+            return 1
+        return self.lowest - (-2 * (self.highest - self.lowest) // 3)
+
+    def threshold(self, min_rating: int | None) -> int:
+        """The lowest rating that counts as an answer: `min_rating`, or where it is None the usual.
+
+        Raises:
+            InputError: It is no rating of the scale, or the lowest, which everything has.
+        """
+        if min_rating is None:
+            return self.default_min_rating
+        least = check_integer("min_rating", min_rating)
+        if not self.lowest < least <= self.highest:
+            raise InputError(
+                f"the minimum rating {least} makes no sense for ratings from {self.lowest} to "
+                f"{self.highest}",
+                mend=f"Choose from {self.lowest + 1} to {self.highest}",
+            )
+        return least
+
+    @property
+    def cut(self) -> str:
+        """From which rating on items are answered, in words; empty where it needs none."""
+        if self.highest - self.lowest == 1 or (self.lowest, self.highest) == USUAL_SCALE:
+            return ""
+        return (
+            f"Ratings of {self.name} go from {self.lowest} to {self.highest}; from "
+            f"{self.default_min_rating} on they count as answers (--min-rating)."
+        )
+
+    def widened(self, other: GraderIdentity) -> GraderIdentity:
+        """The same on a scale that holds both: entries may show more or less of it."""
+        lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        if (lowest, highest) == (self.lowest, self.highest):
+            return self
+        return replace(self, lowest=lowest, highest=highest)
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether its grades are draft grades, to be labelled wherever they appear."""
+        return self.model == "draft"
+
+
+def check_scale(scale: RatingScale) -> RatingScale:
+    """The scale.
+
+    Raises:
+        InputError: It has no two ratings, or some below 0 or too many.
+    """
+    try:
+        lowest, highest = (check_integer("a rating", rating) for rating in scale)
+    except (TypeError, ValueError, InputError):
+        raise InputError(
+            f"scale is {scale!r}", mend="Give the lowest and the highest rating, as (0, 3)"
+        ) from None
+    if not 0 <= lowest < highest <= MOST_RATINGS:
+        raise InputError(
+            f"there is no scale from {lowest} to {highest}",
+            mend=f"It has two ratings or more, from 0 to {MOST_RATINGS} at most, as 0..3",
+        )
+    return lowest, highest
+
+
+VOTE = "vote-"
+"""How the names of graders begin that are the vote of others."""
+
+
+def majority(ratings: Sequence[int]) -> int:
+    """The rating that most have; of several the lowest: a tie is no credit."""
+    counts = Counter(ratings)
+    most = max(counts.values())
+    return min(rating for rating, count in counts.items() if count == most)
+
+
+def median(ratings: Sequence[int]) -> int:
+    """The middle rating; the lower of the two that are in the middle of an even number."""
+    return sorted(ratings)[(len(ratings) - 1) // 2]
+
+
+def mean(ratings: Sequence[int]) -> int:
+    """The mean, rounded to the nearest rating; halves go down, as ties of the other rules do."""
+    return ceil(Fraction(sum(ratings), len(ratings)) - Fraction(1, 2))
+
+
+RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
+    "majority": majority,
+    "median": median,
+    "mean": mean,
+}
+"""The rules by name; each takes ratings on one scale, one at least."""
+
+
+def members_of(grader: GraderIdentity) -> Sequence[Mapping[str, str]]:
+    """Who voted, as (name, key); nobody where the grader is no vote."""
+    vote = grader.settings.get("vote")
+    return vote["members"] if isinstance(vote, dict) else ()
+
+
+def notes_of_vote(
+    grader: GraderIdentity, cells: int, unanimous: int, spread: float
+) -> tuple[str, ...]:
+    """What stands under the results of a vote: whose it is, and how far its members differ."""
+    members = members_of(grader)
+    if not members:
+        return ()
+    vote = grader.settings["vote"]
+    names = ", ".join(sorted(one["name"] for one in members))
+    least = vote["at_least"]
+    needed = "all of them" if least == len(members) else f"at least {least} of them"
+    said = f"{grader.name} is the {vote['rule']} of {names}, where {needed} have a grade."
+    if not cells:
+        return (said,)
+    share = 100 * unanimous / cells
+    return (
+        f"{said} In {share:.0f} % of {cells:,} cells they give the same rating; from the highest "
+        f"to the lowest it is {spread:.2f} on average.",
+    )
+
+
+SHORT_KEY = 8
+"""Characters of a key that people are shown."""
+
+
+def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:
+    """The same graders, no two of them under one name.
+
+    A name is `model:prompt`, or what it is where they come from; where others have it too, how the
+    grader decodes follows, and the start of its key where even that is shared.
+    """
+    found = list(graders)
+    names = {one.key: one.name for one in found}
+    for more in (_decoding, _short_key):
+        taken = Counter(names.values())
+        names = {
+            one.key: f"{names[one.key]}{more(one)}" if taken[names[one.key]] > 1 else names[one.key]
+            for one in found
+        }
+    return tuple(_shown(one, names[one.key]) for one in found)
+
+
+def _decoding(grader: GraderIdentity) -> str:
+    decode = grader.settings.get("decode")
+    return f":{decode}" if decode else ""
+
+
+def _short_key(grader: GraderIdentity) -> str:
+    return f":{grader.key[:SHORT_KEY]}"
+
+
+def _shown(grader: GraderIdentity, name: str) -> GraderIdentity:
+    named = replace(grader)
+    object.__setattr__(named, "shown", name)
+    return named
+
+
+def grader_label(grader: GraderIdentity) -> str:
+    """A grader as lists show it: its name, what it grades, the start of its key."""
+    return f"{grader.name} ({grader.kind}, {grader.key[:SHORT_KEY]})"
+
+
+def grade_command(grader: GraderIdentity, path: str | Path, bank: str = "") -> str:
+    """What makes a grader grade what is due, on a bank where it is not the main one.
+
+    The form of it, for a grader that came with its grades.
+    """
+    source = grader.settings.get("name")
+    words = ["exampp", "grade", str(path), "--grader"]
+    if source == "draft" or grader.is_draft:
+        words.append("draft")
+    elif source in ("hf", "openai"):
+        words += [source, "--model", grader.model, "--prompt", grader.prompt]
+    else:
+        words.append("NAME")
+    return shlex.join([*words, "--bank", bank] if bank else words)
+
+
+def choose_grader(
+    graders: Sequence[GraderIdentity],
+    *,
+    grader: str | None = None,
+    prompt: str | None = None,
+    kind: str | None = None,
+) -> GraderIdentity:
+    """The one grader that fits.
+
+    `grader` is a model, a name as shown or short (`model:prompt`), or the start of a key; `prompt`
+    a prompt's name or its class in workbench files; `kind` question, nugget or query. Raises
+    InputError where none fits and AmbiguousGrader where several do.
+    """
+    fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
+    if len(fitting) == 1:
+        return fitting[0]
+    names = [grader_label(one) + _reading(one) for one in fitting or graders]
+    listed = "".join(f"\n  {name}" for name in names)
+    if not graders:
+        raise InputError("there are no grades yet", mend="Make some: exampp grade")
+    if not fitting:
+        raise InputError(f"no grader fits; these graded:{listed}")
+    raise AmbiguousGrader(
+        f"{len(fitting)} graders fit, and their grades never mix; "
+        "choose one with --grader, --prompt or --kind (in Python and in a configuration: "
+        f"grader = ...), or see all of them by exampp analyze leaderboards:{listed}",
+        names,
+    )
+
+
+def _reading(grader: GraderIdentity) -> str:
+    """What tells graders of one name apart that ask the same and read the replies otherwise."""
+    unnumbered = grader.settings.get("unnumbered")
+    return f", a text without a number is {unnumbered}" if unnumbered else ""
+
+
+def fitting_graders(
+    graders: Sequence[GraderIdentity],
+    *,
+    grader: str | None = None,
+    prompt: str | None = None,
+    kind: str | None = None,
+) -> list[GraderIdentity]:
+    """All graders that fit; see `choose_grader`."""
+    for name, value in (("grader", grader), ("prompt", prompt), ("kind", kind)):
+        if value is not None:
+            check_text(name, value)
+    asked = [
+        one
+        for one in graders
+        if (prompt is None or prompt in _prompts(one)) and (kind is None or one.kind == kind)
+    ]
+    if grader is None:
+        return asked
+    called = [one for one in asked if _is_called(one, grader)]
+    # a folder is called by its name alone, however it was typed
+    folder = grader.rstrip("/").rpartition("/")[2]
+    return called or [one for one in asked if _is_folder(one) and _is_called(one, folder)]
+
+
+def _is_called(identity: GraderIdentity, wanted: str) -> bool:
+    names = (identity.model, identity.by_content.model, identity.short_name, identity.name)
+    return wanted in names or (len(wanted) >= 4 and identity.key.startswith(wanted))
+
+
+def _is_folder(identity: GraderIdentity) -> bool:
+    return CONTENT_SETTING in identity.by_content.settings
+
+
+def _prompts(identity: GraderIdentity) -> set[str]:
+    info = identity.settings.get("prompt_info") or {}
+    return {identity.prompt, str(info.get("prompt_class", ""))}

@@ -1,0 +1,155 @@
+"""The pool of a query: its passages with everything that is known of each.
+
+Passages, judgments, rankings and grades come with their residue, what a file said of them beyond
+the record (see `formats.residue`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from exampp.records.graders import Grade, GraderIdentity
+from exampp.sanitize import check_integer
+
+
+@dataclass(frozen=True, slots=True)
+class Subtopic:
+    """A subtopic of a query."""
+
+    subtopic_id: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query (topic) and its subtopics; `text` is empty where only the id is known."""
+
+    query_id: str
+    text: str = ""
+    subtopics: tuple[Subtopic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the judgment pool. `extra` keeps what else its file said of it, JSON-able."""
+
+    passage_id: str
+    text: str
+    title: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """One line of a run: a system returned a passage for a query (or one of its subtopics).
+
+    `query_id` is as written in the run, `query` or `query/subtopic`.
+    """
+
+    query_id: str
+    passage_id: str
+    rank: int
+    score: float
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A human relevance judgment; `query_id` is as written in the file."""
+
+    query_id: str
+    passage_id: str
+    relevance: int
+    subtopic_id: str | None = None
+
+
+DEFAULT_MIN_RELEVANT = 2
+"""The lowest judgment of a relevant passage unless people say otherwise (TREC DL's convention)."""
+
+
+def relevance_threshold(min_relevant: int | None, highest: int | None) -> int:
+    """The lowest judgment of a relevant passage: `min_relevant`, or where it is None 2, or 1 where
+    no judgment is higher.
+
+    Raises:
+        InputError: It is no whole number from 1 on.
+    """
+    if min_relevant is not None:
+        return check_integer("min_relevant", min_relevant, 1)
+    return max(1, min(DEFAULT_MIN_RELEVANT, DEFAULT_MIN_RELEVANT if highest is None else highest))
+
+
+_MARK = "#"
+
+
+class CitedSentence(NamedTuple):
+    """Which sentence of which system's answer to which query it is; counted from 1."""
+
+    query_id: str
+    system: str
+    number: int
+
+    @property
+    def key(self) -> str:
+        """The id of the sentence, without spaces: `query#system#number`, quoted as in a URL."""
+        parts = (quote(self.query_id, safe=":"), quote(self.system, safe=":"), str(self.number))
+        return _MARK.join(parts)
+
+
+def read_sentence(key: str) -> CitedSentence | None:
+    """The sentence of an id; None for the id of anything else."""
+    parts = key.split(_MARK)
+    if len(parts) != 3 or not parts[2].isdecimal():
+        return None
+    return CitedSentence(unquote(parts[0]), unquote(parts[1]), int(parts[2]))
+
+
+class SystemCount(NamedTuple):
+    """A system, for how many queries it returned something, and how many passages on average."""
+
+    system: str
+    queries: int
+    passages: float
+
+
+Residue = dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageGrades:
+    """One grader's grades of one passage: an entry of `exam_grades`, or of `grades` where the
+    grader's kind is "query".
+
+    `scale_unshown`: no rating of the grader shows its whole scale, so that a file must state it.
+    `verified`: known answers played a part in the grades.
+    """
+
+    grader: GraderIdentity
+    grades: tuple[Grade, ...]
+    residue: Residue = None
+    scale_unshown: bool = False
+    verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PooledPassage:
+    """A passage in the pool of one query, with all that the file says of it."""
+
+    passage_id: str
+    text: str
+    title: str = ""
+    judgments: tuple[tuple[Judgment, Residue], ...] = ()
+    rankings: tuple[tuple[RankedPassage, Residue], ...] = ()
+    sheets: tuple[PassageGrades, ...] = ()
+    residue: Residue = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPool:
+    """One line of a workbench file."""
+
+    query_id: str
+    passages: tuple[PooledPassage, ...]

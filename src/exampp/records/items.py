@@ -1,0 +1,155 @@
+"""How important an item is: vital, okay, or not said.
+
+A vital nugget weighs 1, an okay one half: cover then counts what a good answer must say twice as
+much as what it may say. A file's own word stays in `Item.extra["importance"]` (in that of ARGUE
+under `argue`), and a person who gives the item the other weight says the other word by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from exampp.records.wording import quoted
+
+_NAMES = re.compile(
+    r"(?:.+_)?model(?:_name|_id)?|llm|generator|generated_by|created_by|creator|made_by"
+)
+"""Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
+MODEL = "model"
+"""The key under which an item itself says it, in every kind of bank; blank: no model made it."""
+MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")
+"""The names that it goes by in tables; a slip of one of them is told."""
+_DEEPEST = 3
+_VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
+
+
+def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
+    """The names of models that the provenance of an item, or of a line of a bank, gives."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(extra, list | tuple):
+        for one in extra:
+            yield from models_in(one, depth + 1)
+    elif isinstance(extra, Mapping):
+        for key, value in extra.items():
+            named = _NAMES.fullmatch(str(key).lower().replace("-", "_"))
+            by_machine = key == "assessor" and extra.get("is_human") is False
+            if not (named or by_machine):
+                yield from models_in(value, depth + 1)
+                continue
+            for one in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(one, str) and one.strip():
+                    yield one.strip()
+                else:
+                    yield from models_in(one, depth + 1)
+
+
+def makers_of(item: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[str, ...]:
+    """The models that made an item: as it says itself under `MODEL`, or else anywhere, or its line.
+
+    `item` and `line` are what the file says of them beside the text, the `extra` of an entry.
+    """
+    if item.get(MODEL) is not None:
+        return tuple(dict.fromkeys(models_in({MODEL: item[MODEL]})))
+    return tuple(dict.fromkeys(models_in(item))) or tuple(dict.fromkeys(models_in(line)))
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two names mean one model: without owner or folder, date of a release and case."""
+    return bool(_short(one)) and _short(one) == _short(other)
+
+
+def _short(model: str) -> str:
+    return _VERSION.sub("", model.strip().casefold()).replace("\\", "/").rpartition("/")[2]
+
+
+def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
+    """The warning that a model grades what it asked itself; empty where it made none of the items.
+
+    `makers` counts the items that each model made, of `items` in the bank.
+    """
+    same = Counter({name: count for name, count in makers.items() if same_model(model, name)})
+    if not same:
+        return ""
+    count = min(same.total(), items)
+    made = "The bank was" if count == items else f"{count} of the {items} items of the bank were"
+    names = ", ".join(map(quoted, same))
+    return f"{made} made by the model that grades ({names}): it may ask what that model finds easy."
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question or nugget of a bank.
+
+    `kind` is "question" or "nugget"; `answers` is its answer key (possibly empty);
+    `extra` keeps what else its file said of it, JSON-able.
+    """
+
+    item_id: str
+    query_id: str
+    text: str
+    kind: str = "question"
+    subtopic_id: str | None = None
+    answers: tuple[str, ...] = ()
+    weight: float = 1.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BankEntry:
+    """The items of one query, or of one subtopic of it, as one line of a bank file.
+
+    `extra` keeps the other keys of the line (test_collection, info, hash ...), JSON-able.
+    """
+
+    query_id: str
+    items: tuple[Item, ...]
+    query_text: str = ""
+    subtopic_id: str | None = None
+    subtopic_text: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BankTexts:
+    """What is known of a bank besides its grades: its entries, and the texts of the queries.
+
+    `sealed` are the (query id, item id) of its sealed part; None where it was never split.
+    """
+
+    entries: tuple[BankEntry, ...] = ()
+    queries: Mapping[str, str] = field(default_factory=dict)
+    sealed: frozenset[tuple[str, str]] | None = None
+
+
+VITAL, OKAY = "vital", "okay"
+WEIGHTS: Mapping[str, float] = {VITAL: 1.0, OKAY: 0.5}
+"""The words, and the weights that they stand for."""
+
+
+def importance_of(weight: float) -> str | None:
+    """The word for a weight; None where there is none."""
+    return next((word for word, known in WEIGHTS.items() if known == weight), None)
+
+
+def importance(extra: Mapping[str, Any], weight: float) -> str | None:
+    """How important an item is, from what its file said and what it weighs today.
+
+    `vital` or `okay`; another word where the file has one that is neither, as nuggetizer leaves it
+    when it cannot read a reply; None where it says nothing. It is never guessed.
+    """
+    written = extra.get("importance")
+    if written is None and isinstance(extra.get("argue"), dict):
+        written = extra["argue"].get("importance")
+    if not isinstance(written, str):
+        return None
+    return weighed(written.strip().lower(), weight)
+
+
+def weighed(word: str | None, weight: float) -> str | None:
+    """The importance of an item that was said to be `word` and weighs so much now."""
+    return importance_of(weight) or word if word in WEIGHTS else word

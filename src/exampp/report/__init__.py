@@ -1,1 +1,0 @@
-"""One table type and its renderers."""

@@ -1,0 +1,244 @@
+"""A report as one self-contained page and as JSON: sections of text, facts, tables and figures.
+
+The page loads nothing, runs no script and follows the reader's choice of light or dark; figures
+are drawn in the ink of the text around them. Everything that a document holds is shown as text.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from exampp.errors import InputError
+from exampp.installed import install_command
+from exampp.results.html import table_html
+from exampp.results.plots.figure import Figure
+from exampp.results.result import Table, render
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+FOLDED_ROWS = 400
+"""The data of a figure stand beside it up to so many rows; the JSON always has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and what is known under them, in order."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Numbers that come first: (number, what it counts)."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+class Line(NamedTuple):
+    """A line of a verdict: what is asked, the sentence that answers, the section that shows it.
+
+    `tone` is `holds` or `doubt` where a rule says so; without one the sentence is plain.
+    """
+
+    question: str
+    answer: str
+    section: str = ""
+    tone: Literal["", "holds", "doubt"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a report comes to, line by line."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Sentences that must not be overlooked (`warning`), or that are good to know (`note`)."""
+
+    sentences: tuple[str, ...]
+    kind: Literal["warning", "note"] = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines to be copied as they are, and what they are."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A table that is out of the way until it is wanted."""
+
+    summary: str
+    table: Table
+
+
+Block = Text | Facts | Tiles | Verdict | Notices | Code | Folded | Table | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report under a heading; `key` is its address within the page."""
+
+    key: str
+    title: str
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, key: str, title: str, blocks: Sequence[Block | None]) -> Section:
+        """A section of the blocks that there are."""
+        return cls(key, title, tuple(block for block in blocks if block is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A report: its title, a line below it, its sections, and a line at its end."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+    colophon: str = ""
+
+    @property
+    def verdict(self) -> tuple[Line, ...]:
+        """The lines of the verdict."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return tuple(line for block in blocks if isinstance(block, Verdict) for line in block.lines)
+
+
+def renderer(path: Path) -> Callable[[Document], str]:
+    """What writes a report into a file of this name: HTML, or JSON where it ends in .json.
+
+    Raises:
+        InputError: The ending is that of another kind of file.
+    """
+    ending = next((end for end in reversed(path.suffixes) if end not in _PACKED), "").lower()
+    if ending not in (".html", ".htm", ".json") and re.fullmatch(r"\.[a-z0-9]{1,5}", ending):
+        raise InputError(
+            f"a report is no {ending} file",
+            file=path,
+            mend="End its name in .html or .json; a browser prints the page as PDF",
+        )
+    return to_json if ending == ".json" else to_html
+
+
+_PACKED = (".gz", ".xz", ".zst")
+
+
+def to_html(document: Document) -> str:
+    """The report as one page.
+
+    Raises:
+        InputError: The extra `plots` is not installed.
+    """
+    if find_spec("jinja2") is None:
+        raise InputError(
+            "making a page needs packages that are not installed",
+            mend=f"Install them: {install_command('plots')}",
+        )
+    kinds = {type(block): _kind(block) for part in document.sections for block in part.blocks}
+    page: str = _template().render(document=document, kind=lambda block: kinds[type(block)])
+    return page
+
+
+@functools.cache
+def _template() -> Template:
+    """What a page is made from, read and compiled once."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_readable,
+        loader=jinja2.PackageLoader("exampp.results"),
+    )
+    environment.filters["table"] = lambda table: Markup(table_html(table))
+    environment.filters["drawing"] = lambda figure: Markup(_drawing(figure))
+    environment.tests["short"] = lambda table: len(table.rows) <= FOLDED_ROWS
+    style = files("exampp.results").joinpath("page.css").read_text(encoding="utf-8")
+    environment.globals["style"] = Markup(style)
+    return environment.get_template("report.html")
+
+
+def _readable(value: object) -> object:
+    """A text without control characters other than line ends; markup and all else as it is."""
+    if type(value) is not str:
+        return value
+    return "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "\ufffd" for c in value)
+
+
+def to_json(document: Document) -> str:
+    """The report as JSON: the same sections, tables and figures with all their data."""
+    value = {
+        "title": document.title,
+        "subtitle": document.subtitle,
+        "sections": [
+            {
+                "key": section.key,
+                "title": section.title,
+                "blocks": [{"kind": _kind(b), **_JSON[type(b)](b)} for b in section.blocks],
+            }
+            for section in document.sections
+        ],
+        "colophon": document.colophon,
+    }
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__.lower()
+
+
+def _table(table: Table) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(render(table, "json"))
+    return found
+
+
+_JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
+    Text: lambda block: {"text": block.text},
+    Facts: lambda block: {"rows": dict(block.rows)},
+    Tiles: lambda block: {"rows": {what: number for number, what in block.rows}},
+    Verdict: lambda block: {"lines": [line._asdict() for line in block.lines]},
+    Notices: lambda block: {"tone": block.kind, "sentences": list(block.sentences)},
+    Code: lambda block: {"label": block.label, "text": block.text},
+    Folded: lambda block: {"summary": block.summary, **_table(block.table)},
+    Table: _table,
+    Figure: lambda block: {
+        "name": block.name,
+        "title": block.title,
+        "subtitle": block.below,
+        "alt": block.seen,
+        "data": _table(block.values),
+    },
+}
+
+_NAMES = re.compile(r'(\bid="|url\(#|href="#)')
+
+
+def _drawing(figure: Figure) -> str:
+    """The figure in the ink of the page; its inner names are made its own."""
+    return _NAMES.sub(rf"\g<1>{figure.name}-", figure.svg("page"))

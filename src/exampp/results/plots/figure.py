@@ -1,0 +1,551 @@
+"""The one figure type: what is drawn, what it shows in words, and the values behind it.
+
+A figure holds a Vega-Lite specification that leaves ink and ground to the theme: `light` and `dark`
+for files, `page` for a page, where the ground is transparent, the ink is the colour of the text
+around it, and the title stands in the page. Series take colours that keep a
+contrast of 3 on white and on near-black, and are told apart by those who cannot see some of them
+(after Okabe and Ito 2008, the light ones darkened).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from exampp.errors import InputError
+from exampp.installed import install_command
+from exampp.results.result import Table, render
+from exampp.results.view import Column, readable
+
+Theme = Literal["light", "dark", "page"]
+Spec = Mapping[str, Any]
+
+ACCENT = "#0072b2"
+SERIES = (ACCENT, "#d55e00", "#009e73", "#c46f9f", "#b97f00", "#8a6bd1")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+ALARM = SERIES[1]
+GREY = "#8a929c"
+NAME_WIDTH = 190
+"""Pixels of a system's name."""
+
+GRADES = ("#eeeeea", "#dae7ec", "#b5d2dd", "#84b7ca", "#26728f", "#0c4358")
+"""Colours from the lowest grade of a scale to the highest, those of the pages."""
+
+DRAFT = "DRAFT GRADES"
+"""What every figure of draft grades is called, in the picture itself."""
+_DRAFT_INK = "#d55e00"
+
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_VERSION = "6.4"
+_FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+_INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "currentColor"}
+# a transparent picture cannot be read on the wrong ground, and nobody knows where it is opened
+_GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
+_PNG_SCALE = 2
+
+ColumnWidth = Literal["single", "double"]
+COLUMN_INCHES: Mapping[ColumnWidth, float] = {"single": 3.33, "double": 7.0}
+"""A column and both columns of a paper. Source: acmart, the class of ACM."""
+_PIXEL_POINTS = 2 / 3
+"""Points of a pixel on paper: labels of 11 pixels are 7.3 points high, the smallest, of 9, 6."""
+_DPI = 600
+
+
+class Paper(NamedTuple):
+    """What a figure is drawn for: a column width, or its own where there is none; with a title?"""
+
+    width: ColumnWidth | None = None
+    title: bool = True
+
+    @property
+    def pixels(self) -> float | None:
+        """The whole width in pixels, None for the figure's own."""
+        return None if self.width is None else COLUMN_INCHES[self.width] * 72 / _PIXEL_POINTS
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot: `name` for files, `title` and `subtitle` above it, `alt` says what is seen.
+
+    `spec` is Vega-Lite without title and theme, empty where there is nothing to draw; `data` are
+    the values that are drawn. A figure of `draft` grades says so in every theme and format. `sized`
+    makes the specification for so many pixels of width, where it takes more than a narrower plot;
+    `right` are pixels that texts take to the right of the plot. On `paper` it is as wide as asked.
+    """
+
+    name: str
+    title: str
+    alt: str
+    spec: Spec
+    data: Table
+    subtitle: str = ""
+    draft: bool = False
+    sized: Callable[[float], Spec] | None = None
+    right: float = 0
+    paper: Paper | None = None
+
+    def on_paper(self, width: ColumnWidth | None = None, *, title: bool = True) -> Figure:
+        """The figure for a paper: as wide as a column or as both, with its title or without.
+
+        Vector files and PNG have that width, and no text below six points; draft grades are called
+        so without a title, too.
+        """
+        return replace(self, paper=Paper(width, title))
+
+    @property
+    def below(self) -> str:
+        """The line below the title; draft grades are called so."""
+        return "; ".join([DRAFT] * self.draft + [self.subtitle] * bool(self.subtitle))
+
+    @property
+    def _below_letter(self) -> float:
+        """Mean width of a letter of that line; of draft grades it is bold."""
+        return 12 * (_LETTER if self.draft else _BOLD)
+
+    @property
+    def seen(self) -> str:
+        """What is seen, in words; draft grades are called so."""
+        return f"{DRAFT}. {self.alt}" if self.draft else self.alt
+
+    @property
+    def values(self) -> Table:
+        """The data as a file has them: every row says whether it comes from draft grades."""
+        rows = [(*row, self.draft) for row in self.data.rows]
+        columns = [*self.data.columns, Column("draft")]
+        return Table.of(columns, rows, self.data.caption, self.data.notes)
+
+    def themed(self, theme: Theme = "light") -> dict[str, Any]:
+        """The whole Vega-Lite specification, ready to be drawn."""
+        if theme not in get_args(Theme):
+            raise InputError(f"there is no theme {theme!r}", mend="Themes: light, dark, page")
+        spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **self._laid_out()}
+        around = 6 if theme == "page" else 16
+        titled = theme != "page" and (self.paper is None or self.paper.title)
+        if theme != "page":
+            spec["description"] = self.seen
+        room = math.ceil(self.right * _WIDER)
+        if titled:
+            lines = (len(self.title) * 15 * _BOLD, len(self.below) * self._below_letter)
+            room = max(room, _room_of_fonts(spec, max(lines)))
+        sides = {"left": around, "right": around + room, "top": around, "bottom": around}
+        spec.setdefault("padding", sides if room else around)
+        if titled:
+            spec["title"] = {"text": self.title, "subtitle": self.below}
+            if self.paper and self.paper.pixels:
+                spec["title"] = {
+                    "text": _wrapped(self.title, self.paper.pixels, 15 * _BOLD),
+                    "subtitle": _wrapped(self.below, self.paper.pixels, self._below_letter),
+                }
+        elif self.draft:
+            # the title stands elsewhere; this is for the picture, whoever copies it out
+            spec["title"] = {"text": DRAFT, "anchor": "end", "fontSize": 11}
+        if self.draft:
+            colour = "subtitleColor" if titled else "color"
+            spec["title"] |= {colour: _DRAFT_INK, "subtitleFontWeight": 600}
+        cleaned: dict[str, Any] = _cleaned(spec)
+        return {**cleaned, "config": _config(_INKS[theme])}
+
+    def _laid_out(self) -> dict[str, Any]:
+        """The specification at the width that is asked for."""
+        pixels = self.paper.pixels if self.paper else None
+        if pixels is None or not self.spec:
+            return dict(self.spec or _NOTHING)
+        spec = _narrowed(self.sized(pixels - 2 * _MARGIN) if self.sized else self.spec, pixels)
+        sides = dict.fromkeys(("left", "right", "top", "bottom"), _MARGIN)
+        if spec.keys() & {"concat", "vconcat", "autosize"}:
+            return {**spec, "padding": {**sides, "right": _MARGIN + self.right}}
+        # what stands at the right of the plot is a part of what is fitted
+        fit = {"type": "fit-x", "contains": "padding"}
+        return {**spec, "width": pixels, "autosize": fit, "padding": sides}
+
+    def svg(self, theme: Theme = "light") -> str:
+        """The figure as SVG; raises InputError where the extra `plots` is not installed."""
+        drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
+        if self.paper:
+            drawn = _in_points(drawn)
+        return _labelled(_slim(drawn), _cleaned(self.seen))
+
+    def pdf(self, theme: Theme = "light") -> bytes:
+        """The figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
+        if theme == "page":
+            raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+        drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
+        made: bytes = _converter().svg_to_pdf(_in_points(drawn, ""))
+        return made
+
+    def png(self, theme: Theme = "light") -> bytes:
+        """The figure as PNG, two pixels for one, on paper 600 an inch; InputError as for `svg`."""
+        if theme == "page":
+            raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+        scale = {"scale": _PIXEL_POINTS, "ppi": _DPI} if self.paper else {"scale": _PNG_SCALE}
+        drawn: bytes = _converter().vegalite_to_png(
+            self.themed(theme), vl_version=_VERSION, **scale
+        )
+        return drawn
+
+    def json(self, theme: Theme = "light") -> str:
+        """The Vega-Lite specification, with its data, as JSON."""
+        return json.dumps(self.themed(theme), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+Writer = Callable[[Figure, Theme], bytes]
+FORMATS: Mapping[str, Writer] = {
+    ".svg": lambda figure, theme: figure.svg(theme).encode(),
+    ".pdf": lambda figure, theme: figure.pdf(theme),
+    ".png": lambda figure, theme: figure.png(theme),
+    ".json": lambda figure, theme: figure.json(theme).encode(),
+    ".csv": lambda figure, _: render(figure.values, "csv").encode(),
+    ".tsv": lambda figure, _: render(figure.values, "tsv").encode(),
+}
+"""What a figure can be written as, by the ending of the file: pictures, specification, data."""
+
+
+def writer(path: str | Path) -> Writer:
+    """What makes the content of a file, in the format that its name ends with.
+
+    Raises:
+        InputError: The name ends with no such format.
+    """
+    found = FORMATS.get(Path(path).suffix.lower())
+    if found is None:
+        raise InputError(
+            "the name does not end with a format of plots",
+            file=path,
+            mend=f"Formats: {', '.join(FORMATS)}",
+        )
+    return found
+
+
+_MARGIN = 2
+"""Pixels around a figure on paper, where the page has its own."""
+_NAMES_SHARE = 0.4
+"""Of a narrow figure, names take so much at most."""
+_BESIDE = 24
+"""Pixels between a plot and the names that stand at its right."""
+_LEGEND_COLUMN = 120
+"""Pixels of an entry of a legend above a plot."""
+_BOLD = 0.56
+"""Mean width of a letter by the size of the font: of the widest that browsers fall back to."""
+_WIDER = 0.15
+"""Share of a text in that font by which it is wider than where it was measured."""
+
+
+def _narrowed(value: Any, pixels: float) -> Any:
+    """The specification with legends in as many columns as fit, and names cut where they must."""
+    if isinstance(value, list | tuple):
+        return [_narrowed(one, pixels) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: _narrowed(inner, pixels) for key, inner in value.items() if key != "minExtent"}
+    if found.get("orient") == "top" and "columns" in found:
+        found["columns"] = max(1, min(found["columns"], int(pixels // _LEGEND_COLUMN)))
+    if "labelLimit" in found:
+        found["labelLimit"] = min(found["labelLimit"], pixels * _NAMES_SHARE)
+        if "labelExpr" in found:
+            size = found.get("labelFontSize", 11)
+            found["labelExpr"] = _without_middle(found["labelLimit"], size)
+    if found.get("type") == "text" and "limit" in found:
+        found["limit"] = min(found["limit"], pixels * _NAMES_SHARE - _BESIDE)
+    return found
+
+
+def _wrapped(text: str, pixels: float, letter: float) -> list[str]:
+    """The text in lines that are hardly wider than so many pixels, its letters as wide as that."""
+    return textwrap.wrap(text, max(20, int(pixels / letter))) or [""]
+
+
+def _room_of_fonts(spec: Mapping[str, Any], widest: float) -> int:
+    """Pixels at the right of a narrow plot for lines above it in a font of wide letters.
+
+    The lines are measured in the fonts of whoever draws the plot; who looks at it may have others.
+    """
+    return math.ceil(min(max(0.0, widest - _across(spec)), widest * _WIDER))
+
+
+def _across(spec: Mapping[str, Any]) -> float:
+    """Pixels of the plots that stand side by side, without what is around them."""
+    plots = spec.get("concat") or spec.get("vconcat")
+    if plots:
+        return sum(_across(one) for one in plots[: spec.get("columns", 1)])
+    width: float = spec["width"]
+    return width
+
+
+_SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
+
+
+def _in_points(svg: str, unit: str = "pt") -> str:
+    """The SVG at its size on paper; what makes PDF of it takes numbers without a unit as points."""
+
+    def sized(found: re.Match[str]) -> str:
+        width, height = (float(found[n]) * _PIXEL_POINTS for n in (2, 3))
+        return f'{found[1]}width="{width:.2f}{unit}" height="{height:.2f}{unit}"'
+
+    return _SIZE.sub(sized, svg, count=1)
+
+
+_NOTHING: Spec = {
+    "width": 320,
+    "height": 40,
+    "data": {"values": [{"text": "There is nothing to draw."}]},
+    "mark": {"type": "text", "align": "left"},
+    "encoding": {"text": {"field": "text"}, "x": {"value": 0}},
+}
+
+
+def rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Rows of values as inline data of a specification."""
+    return {"values": [dict(zip(names, row, strict=True)) for row in values]}
+
+
+def by_name(
+    names: Sequence[str], *, title: str | None = None, limit: float = NAME_WIDTH, **axis: Any
+) -> dict[str, Any]:
+    """An encoding of names on the field `name`, in the order given, one band each.
+
+    Those wider than `limit` pixels lose their middle: the runs of a group differ at their ends.
+    Others have room in a reader's font, too, which may be wider than the one they are measured in.
+    """
+    longest = max(map(len, names), default=0)
+    room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
+    room += axis.get("labelPadding", 0)
+    return {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": list(names)},
+        "title": title,
+        "axis": {
+            "ticks": False,
+            "domain": False,
+            "labelLimit": limit,
+            "labelExpr": _without_middle(limit, axis.get("labelFontSize", 11)),
+            "minExtent": room,
+            **axis,
+        },
+    }
+
+
+_LETTER = 0.62
+"""Width of a letter in a wide font, of its size."""
+
+
+def _without_middle(pixels: float, size: float) -> str:
+    """The label of a name that has room for so many pixels; Vega cuts none but its end."""
+    kept = max(4, int(pixels / (size * _BOLD)) - 1)
+    start, end = f"slice(datum.label, 0, {kept - kept // 2})", f"slice(datum.label, -{kept // 2})"
+    whole = f"length(datum.label) <= {int(pixels / (size * 0.5))}"
+    return f"{whole} ? datum.label : {start} + '\u2026' + {end}"
+
+
+def row_height(count: int) -> tuple[float, float]:
+    """(height of a row, size of its label) in pixels: many rows get thinner, never overlapping.
+
+    100 of them fit on a page of a paper.
+    """
+    if count <= 40:
+        return 18, 11
+    return (14, 10) if count <= 60 else (9.4, 9)
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError:
+        raise InputError(
+            "drawing needs packages that are not installed",
+            mend=f"Install them: {install_command('plots')}",
+        ) from None
+    if not _draws_here():
+        raise InputError(
+            "plots cannot be drawn under this limit of memory, which would end exampp",
+            mend="Run the command without the limit: ulimit -v unlimited",
+        )
+    return vl_convert
+
+
+@functools.cache
+def _draws_here() -> bool:
+    """Whether drawing survives the limit of address space, if there is one: tried in a child."""
+    try:
+        import resource
+    except ImportError:
+        return True
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return True
+    trial = (
+        "import vl_convert; vl_convert.vegalite_to_svg({'mark': 'point', 'data': {'values': []}})"
+    )
+    return subprocess.run([sys.executable, "-c", trial], capture_output=True).returncode == 0
+
+
+def _cleaned(value: Any) -> Any:
+    """The value with no control characters in its texts: they are no XML, and end the drawing."""
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, Mapping):
+        return {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(inner) for inner in value]
+    return value
+
+
+def _config(ink: str) -> dict[str, Any]:
+    faint = {"domainOpacity": 0.4, "tickOpacity": 0.4, "gridOpacity": 0.13, "labelOpacity": 0.88}
+    colours = ("domainColor", "tickColor", "gridColor", "labelColor", "titleColor")
+    text = {"labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal"}
+    return {
+        "aria": False,
+        "font": _FONT,
+        "view": {"stroke": None},
+        "axis": {
+            **dict.fromkeys(colours, ink),
+            **faint,
+            **text,
+            "titlePadding": 10,
+            "labelFlush": False,
+        },
+        "legend": {
+            "labelColor": ink,
+            "titleColor": ink,
+            **text,
+            "symbolStrokeWidth": 2,
+            "columnPadding": 18,
+        },
+        "title": {
+            "anchor": "start",
+            "frame": "bounds",
+            "color": ink,
+            "subtitleColor": ink,
+            "fontSize": 15,
+            "fontWeight": 600,
+            "subtitleFontSize": 12,
+            "subtitlePadding": 5,
+            "offset": 14,
+        },
+        "text": {"color": ink, "fontSize": 11},
+        "rule": {"color": ink},
+        "range": {"category": list(SERIES), "symbol": list(SHAPES)},
+    }
+
+
+_NOISE = re.compile(
+    r' (?:pointer-events|role|aria-[a-z]+|class|opacity)="(?:none|true|1|graphics-[a-z]+|[a-z ]*)"'
+    r'| class="[^"]*"| (?:stroke-width="0"|xmlns:xlink="[^"]*")(?=[ />])'
+)
+_EMPTY = re.compile(
+    r'<path(?: class="[^"]*")?(?: display="none")? d="(?:M0,0h0v0h0Z)?"(?: display="none")?/>'
+)
+_TAG = re.compile(r"<[^>]*>")
+_LONG = re.compile(r"(\d+\.\d{2})\d+")
+
+
+def _slim(svg: str) -> str:
+    """The SVG without what nobody sees: roles of its parts, empty paths, decimals."""
+    svg = _NOISE.sub("", svg).replace("xlink:href", "href")
+    return _TAG.sub(lambda tag: _LONG.sub(r"\1", tag[0]), _EMPTY.sub("", svg))
+
+
+def _labelled(svg: str, alt: str) -> str:
+    label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_TICKS = 6
+_FAR = 3.0
+"""A mean further from the middle half than this many times its width is left off the axis."""
+
+
+class Spread(NamedTuple):
+    """A score and its spread, such as one standard error or an interval; None is undefined."""
+
+    system: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Axis(NamedTuple):
+    """Where an axis starts and ends, and its ticks."""
+
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+
+
+def axis_of(found: Sequence[Spread]) -> Axis:
+    """An axis with round numbers that hold nearly all bars.
+
+    A system far from all others must not press them together; it is left beyond the edge.
+    """
+    means = sorted(one.value for one in found if one.value is not None)
+    if not means:
+        return Axis(0.0, 1.0, (0.0, 1.0))
+    lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
+    reach = _FAR * (upper - lower)
+    ends = [
+        end
+        for one in found
+        if one.value is not None and lower - reach <= one.value <= upper + reach
+        for end in (one.value, one.low, one.high)
+        if end is not None
+    ]
+    low, high = min(ends), max(ends)
+    step = next((s for s in _STEPS if (high - low) / s <= _TICKS - 1), (high - low) / _TICKS)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    ticks = tuple(round(i * step, 6) for i in range(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks)
+
+
+def layer(
+    kind: str, encoding: Mapping[str, Any], data: Mapping[str, Any] | None = None, **style: Any
+) -> dict[str, Any]:
+    """Marks of one kind in one style; `data` are their own, by default those of the figure."""
+    drawn = {"mark": {"type": kind, **style}, "encoding": encoding}
+    return drawn if data is None else {"data": data, **drawn}
+
+
+def nominal(
+    field: str, names: Sequence[Any], values: Sequence[str], legend: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """An encoding of names by colours or shapes, one each."""
+    return {
+        "field": field,
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": list(values)},
+        "legend": legend,
+    }
+
+
+def in_rows(
+    names: Sequence[str],
+    width: float,
+    layers: Sequence[Mapping[str, Any]],
+    data: Mapping[str, Any] | None = None,
+    *,
+    apart: float = 0,
+    limit: float = NAME_WIDTH,
+) -> Spec:
+    """A row a name, in the order given, with `apart` pixels more between them than rows have."""
+    if not names:
+        return {}
+    height, size = row_height(len(names))
+    order = by_name(names, limit=limit, labelFontSize=size, labelPadding=10, grid=True)
+    return {
+        "width": width,
+        "height": (height + apart) * len(names),
+        **({"data": data} if data else {}),
+        "encoding": {"y": order},
+        "layer": layers,
+    }

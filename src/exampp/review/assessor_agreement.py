@@ -1,0 +1,251 @@
+"""How people and grader agree, and people among each other: on the scale, and at the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.records.decisions import Decision, standing_decisions
+from exampp.records.gradebook import MISSING
+from exampp.records.graders import GraderIdentity
+from exampp.stats.agreement import (
+    NOTHING_COMPARED,
+    STATISTICS,
+    clustered,
+    cohen_kappa,
+    confusion,
+    krippendorff_alpha,
+    weighted_kappa,
+)
+from exampp.stats.estimate import Estimate, undefined
+from exampp.store.decisions import JudgedCell
+
+EVERYBODY = "everybody"
+"""All assessors together."""
+Said = dict[str, int]
+"""Rating by assessor, of one cell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonComparison:
+    """The ratings of a person beside those of the grader or of another person.
+
+    `counts` is [person's ratings, other's ratings] on the scale; `answers` the same with ratings
+    of at least the threshold as answers: [no, yes] x [no, yes]. `kappa` and `linear_kappa` (a
+    disagreement counts by its distance) are those of `counts`, `answer_kappa` that of `answers`.
+    """
+
+    person: str
+    other: str
+    counts: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    kappa: Estimate
+    linear_kappa: Estimate
+    answer_kappa: Estimate
+
+    @property
+    def cells(self) -> int:
+        """How many cells both rated."""
+        return int(self.counts.sum())
+
+    @property
+    def same(self) -> Estimate:
+        """The share of cells that both rated the same."""
+        return _share(self.counts)
+
+    @property
+    def same_answer(self) -> Estimate:
+        """The share of cells on which both agree whether there is an answer."""
+        return _share(self.answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssessorAgreement:
+    """People's decisions beside a grader's grades.
+
+    `with_grader` has a comparison per assessor and one of `EVERYBODY`; `blind` the same from
+    decisions made while the grade was hidden. `between` compares assessors two by two on the
+    cells that both decided; `alpha` and `ordinal_alpha` are Krippendorff's, of all assessors.
+    `scale` lists the ratings of the confusions. `decided` counts cells with a decision, `ungraded`
+    those of them where the grader gave no rating.
+    """
+
+    grader: GraderIdentity
+    min_rating: int
+    scale: tuple[int, ...]
+    with_grader: tuple[PersonComparison, ...]
+    blind: tuple[PersonComparison, ...]
+    between: tuple[PersonComparison, ...]
+    alpha: Estimate
+    ordinal_alpha: Estimate
+    decided: int
+    ungraded: int
+
+
+class ComparedCell(NamedTuple):
+    """A cell of a confusion: what an assessor says, and what the grader or another one says."""
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    assessor: str
+    rating: int
+    other: int
+
+
+def compared_cells(
+    cells: Iterable[JudgedCell],
+    person: str = EVERYBODY,
+    other: str | None = None,
+    *,
+    blind: bool = False,
+) -> list[ComparedCell]:
+    """The cells that a comparison of a person with the grader counts, or with an `other` person.
+
+    They are those of `judging`, one by one: of everybody a cell once for each assessor, with
+    `blind` by decisions made while the grade was hidden.
+    """
+    found = []
+    for cell in cells:
+        said = _said(cell, _is_blind if blind else _any)
+        beside = cell.automatic if other is None else said.get(other)
+        if beside is not None:
+            place = cell.query_id, cell.item_id, cell.passage_id
+            found += [
+                ComparedCell(*place, author, rating, beside)
+                for author, rating in said.items()
+                if person in (author, EVERYBODY)
+            ]
+    return found
+
+
+class _Rated(NamedTuple):
+    query_id: str
+    automatic: int | None
+    said: Said
+
+
+def judging(
+    cells: Sequence[JudgedCell],
+    grader: GraderIdentity,
+    min_rating: int,
+    *,
+    intervals: bool = False,
+) -> AssessorAgreement:
+    """Compare people with a grader and with each other.
+
+    Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
+    the newest that was blind, even if the assessor decided otherwise after seeing the grade.
+    With `intervals` the `answer_kappa` of each comparison has its 95 % interval over queries, as in
+    `stats.agreement_intervals`.
+    """
+    scale = tuple(range(grader.lowest, grader.highest + 1))
+    compare = _comparer(scale, min_rating, intervals)
+    rated = _rated(cells, _any)
+    blind = _rated(cells, _is_blind)
+    assessors = sorted({author for one in rated for author in one.said})
+    together = np.array(
+        [[one.said.get(author, MISSING) for one in rated] for author in assessors], np.int64
+    )
+    queries = np.array([one.query_id for one in rated], np.str_)
+    return AssessorAgreement(
+        grader,
+        min_rating,
+        scale,
+        tuple(_with_grader(rated, grader, compare)),
+        tuple(_with_grader(blind, grader, compare)),
+        tuple(
+            compare(first, second, *_both(queries, together[a], together[b]))
+            for (a, first), (b, second) in combinations(enumerate(assessors), 2)
+        ),
+        _alpha(together, scale, ordinal=False),
+        _alpha(together, scale, ordinal=True),
+        len(rated),
+        sum(one.automatic is None for one in rated),
+    )
+
+
+Ids = NDArray[np.str_]
+Ratings = NDArray[np.int64]
+Compare = Callable[[str, str, Ids, Ratings, Ratings], PersonComparison]
+
+
+def _comparer(scale: tuple[int, ...], min_rating: int, intervals: bool) -> Compare:
+    yes_no = (False, True)
+
+    def compare(person: str, other: str, queries: Ids, a: Ratings, b: Ratings) -> PersonComparison:
+        counts = confusion(a, b, scale, scale)
+        answers = confusion(a >= min_rating, b >= min_rating, yes_no, yes_no)
+        answer_kappa = cohen_kappa(answers)
+        if intervals and len(queries):
+            places = [np.flatnonzero(queries == one) for one in np.unique(queries)]
+            tables = [
+                confusion(a[at] >= min_rating, b[at] >= min_rating, yes_no, yes_no) for at in places
+            ]
+            answer_kappa = clustered(tables, STATISTICS["kappa"])
+        return PersonComparison(
+            person,
+            other,
+            counts,
+            answers,
+            cohen_kappa(counts),
+            weighted_kappa(counts, "linear"),
+            answer_kappa,
+        )
+
+    return compare
+
+
+def _any(_decision: Decision) -> bool:
+    return True
+
+
+def _is_blind(decision: Decision) -> bool:
+    return decision.blind or decision.rating is None
+
+
+def _said(cell: JudgedCell, counts: Callable[[Decision], bool]) -> Said:
+    stand = standing_decisions([one for one in cell.decisions if counts(one)])
+    return {author: one.rating for author, one in stand.items() if one.rating is not None}
+
+
+def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
+    """What assessors said of each cell, by the decisions that count; undecided cells left out."""
+    found = ((cell, _said(cell, counts)) for cell in cells)
+    return [_Rated(cell.query_id, cell.automatic, said) for cell, said in found if said]
+
+
+def _with_grader(
+    rated: Sequence[_Rated], grader: GraderIdentity, compare: Compare
+) -> Iterable[PersonComparison]:
+    graded = [(one.query_id, one.automatic, one.said) for one in rated if one.automatic is not None]
+    pairs: dict[str, list[tuple[str, int, int]]] = {EVERYBODY: []}
+    for query_id, automatic, said in graded:
+        for author, rating in said.items():
+            pairs.setdefault(author, []).append((query_id, rating, automatic))
+            pairs[EVERYBODY].append((query_id, rating, automatic))
+    for author in sorted(pairs, key=lambda name: (name == EVERYBODY, name)):
+        queries = np.array([query_id for query_id, _, _ in pairs[author]], np.str_)
+        a, b = np.array([pair for _, *pair in pairs[author]], np.int64).reshape(-1, 2).T
+        yield compare(author, grader.name, queries, a, b)
+
+
+def _both(queries: Ids, a: Ratings, b: Ratings) -> tuple[Ids, Ratings, Ratings]:
+    shared = (a != MISSING) & (b != MISSING)
+    return queries[shared], a[shared], b[shared]
+
+
+def _alpha(together: NDArray[np.int64], scale: tuple[int, ...], *, ordinal: bool) -> Estimate:
+    if len(together) < 2:
+        return undefined(NOTHING_COMPARED)
+    return krippendorff_alpha(together, "ordinal" if ordinal else "nominal", values=scale)
+
+
+def _share(counts: NDArray[np.int64]) -> Estimate:
+    total = int(counts.sum())
+    return Estimate(float(np.trace(counts) / total)) if total else undefined(NOTHING_COMPARED)

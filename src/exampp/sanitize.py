@@ -1,0 +1,218 @@
+"""What comes from outside, made into what UTF-8 and the store can hold: the one rule for all doors.
+
+Half of a surrogate pair is no character, and a NUL ends a text for half of all programs: both
+become U+FFFD, the sign that Unicode has for what could not be read. Whoever takes texts in says
+where something was replaced: a grading run in the cell's `detail`, an import in its report. An id
+is never changed, because two of them could become one: it is refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import operator
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, SupportsIndex, TypeVar
+
+from exampp.errors import InputError
+
+LARGEST = 2**63 - 1
+"""The largest integer that the store holds."""
+REPLACED = "\ufffd"
+DEEPEST = 100
+"""Levels of a nested value that are looked into; what lies deeper is kept as its text."""
+Given = TypeVar("Given")
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+
+
+def sanitize(text: str) -> tuple[str, int]:
+    """The text with every lone surrogate and NUL as U+FFFD, and how many there were."""
+    if text.isascii() and "\0" not in text:
+        return text, 0
+    return _UNFIT.subn(REPLACED, text)
+
+
+def sanitize_name(name: str) -> str:
+    """The name of a file as a text: where its bytes are not UTF-8, as Latin-1 has them."""
+    if not _UNFIT.search(name):
+        return name
+    try:
+        return os.fsencode(name).decode("latin-1").replace("\0", REPLACED)
+    except UnicodeEncodeError:
+        return sanitize(name)[0]
+
+
+def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
+    """A value as JSON and the store can hold it, and how many characters were replaced.
+
+    Numbers that are not finite or beyond 64 bits, and whatever JSON does not know, become text.
+    """
+    if isinstance(value, str):
+        return sanitize(value)
+    if value is None or isinstance(value, bool):
+        return value, 0
+    if isinstance(value, int):
+        # the text of a longer one may be more than Python is willing to write
+        return (int(value) if abs(value) <= LARGEST else "a number beyond 64 bits"), 0
+    if isinstance(value, float):
+        return (value if math.isfinite(value) else str(value)), 0
+    if depth < DEEPEST and isinstance(value, Mapping):
+        pairs = [
+            (sanitize(str(key)), sanitize_value(part, depth + 1)) for key, part in value.items()
+        ]
+        found = {key: part for (key, _), (part, _) in pairs}
+        return found, sum(keys + parts for (_, keys), (_, parts) in pairs)
+    if depth < DEEPEST and isinstance(value, list | tuple):
+        parts = [sanitize_value(part, depth + 1) for part in value]
+        return [part for part, _ in parts], sum(count for _, count in parts)
+    return sanitize(type(value).__name__ if depth >= DEEPEST else str(value))
+
+
+def check_texts(fields: Mapping[str, Any]) -> None:
+    """InputError, naming the field, where a text that somebody typed is no valid text."""
+    for name, value in fields.items():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, str) and _UNFIT.search(part) and not _is_file(part):
+                raise InputError(
+                    f"{_shown(part)} is not UTF-8 text",
+                    field=name,
+                    mend="Type it again, in a terminal that is set to UTF-8",
+                )
+
+
+def _is_file(text: str) -> bool:
+    # a name of a file may be of any bytes, and so may the folder that it will be made in
+    return "\0" not in text and os.path.lexists(text)
+
+
+def check_path(path: str | Path) -> Path:
+    """The path; InputError where it is none, or no file can have it: for a NUL or its length."""
+    if not isinstance(path, str | os.PathLike):
+        what = f"a path is a text or a Path, not a {type(path).__name__}"
+        raise InputError(what, mend="Give several files one by one, as in import_files(*paths)")
+    try:
+        os.lstat(path)
+    except ValueError:
+        raise InputError(f"{_shown(str(path))} holds a NUL, and is no path") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            what = f"{_shown(str(path))} is too long for a path"
+            raise InputError(what, mend="Give it a shorter name") from None
+    return Path(path)
+
+
+def _shown(text: str, most: int = 60) -> str:
+    return ascii(text if len(text) <= most else text[: most - 3] + "...")
+
+
+# ---- files ---------------------------------------------------------------------------------------
+#
+# A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
+# keeps ids refuses it.
+
+
+@dataclass(slots=True)
+class Replacements:
+    """How many characters of the files were replaced, and where the first of them stood."""
+
+    count: int = 0
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        told = "1 character that is no text was" if self.count == 1 else ""
+        told = told or f"{self.count} characters that are no text were"
+        return f"{told} replaced by U+FFFD (the first in {place})"
+
+
+_COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=None)
+
+
+@contextmanager
+def count_replacements() -> Iterator[Replacements]:
+    """Count the characters that are replaced while files are read and kept."""
+    found = Replacements()
+    token = _COUNTED.set(found)
+    try:
+        yield found
+    finally:
+        _COUNTED.reset(token)
+
+
+def record_replacement(file: str | Path, line: int | None) -> None:
+    """Say where a file holds something that is no text; whoever counts keeps the first place."""
+    found = _COUNTED.get()
+    if found is not None and not found.file:
+        found.file, found.line = sanitize_name(str(file)), line
+
+
+def sanitized(text: str) -> str:
+    """The text as it is kept, what was replaced in it counted."""
+    fitted, count = sanitize(text)
+    found = _COUNTED.get()
+    if found is not None:
+        found.count += count
+    return fitted
+
+
+def check_id(identifier: str) -> str:
+    """The id; InputError where a part of it is no text, and to replace it would change the id."""
+    if _UNFIT.search(identifier):
+        raise InputError(
+            f"the id {_shown(identifier)} holds a character that is no text",
+            mend="Ids are never changed: remove the NUL, or the half of a surrogate pair",
+        )
+    return identifier
+
+
+def check_integer(
+    name: str, value: object, least: int | None = None, most: int | None = None
+) -> int:
+    """The whole number; InputError for anything else, and for one outside `least` to `most`."""
+    if not isinstance(value, SupportsIndex):
+        raise InputError(f"{name} must be a whole number, not {value!r}")
+    number = operator.index(value)
+    if least is not None and number < least:
+        raise InputError(f"{name} must be {least} or more, not {number}")
+    if most is not None and number > most:
+        raise InputError(f"{name} must be {most} or less, not {number}")
+    return number
+
+
+def check_text(name: str, value: object) -> str:
+    """The text without the blanks around it; InputError for anything else, and for a blank one."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} is a text, not {_shown(repr(value))}", field=name)
+    if not value.strip():
+        raise InputError(f"{name} is blank", field=name)
+    return value.strip()
+
+
+def check_choice(name: str, value: object, known: Sequence[str]) -> None:
+    """Raise InputError for a value that is none of those known."""
+    if value not in known:
+        raise InputError(f"{name} is {value!r}", mend=f"Choose {' or '.join(known)}")
+
+
+def check_lists(**given: object) -> None:
+    """Raise InputError for an argument, given by its name, that is one value and not several."""
+    for name, value in given.items():
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"{name} is not a list", mend=f"Give one, as in {name}=[{value!r}]")
+
+
+def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
+    """The value, or one of all defaults where there is none; InputError for another kind."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        what = f"{name} must be {kind.__name__}(...), not {_shown(repr(value))}"
+        raise InputError(what, mend=f"Import it from {kind.__module__}")
+    return value

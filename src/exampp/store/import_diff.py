@@ -1,0 +1,435 @@
+"""What an import changes, noted row by row while it runs, whichever function writes the row.
+
+Triggers keep what a row said before the import changed it for the first time; what it says in the
+end is read when the import is over. Triggers and notes are temporary and belong to the import's
+transaction: what is rolled back leaves no trace of them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from exampp.records import State
+from exampp.records.changes import Difference, Differences, Protected
+from exampp.store.inputs import counts
+from exampp.store.interning import from_json
+from exampp.store.tallies import count_tallies
+
+Says = Mapping[str, Any]
+"""The fields of a thing, such as the text of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Fields of a kind of thing that are protected where the thing is `why`.
+
+    `of` gives the key that `which` is about, None where the rule does not concern the thing;
+    `which` selects the protected ones of the keys in a JSON list.
+    """
+
+    thing: str
+    why: str
+    fields: frozenset[str]
+    of: Callable[[Any, Says], Any]
+    which: str
+
+
+_WANTED = "IN (SELECT value FROM json_each(:keys))"
+_ANSWERED = (
+    "(EXISTS (SELECT 1 FROM grader o CROSS JOIN grade g ON g.grader = o.grader "
+    "AND g.item_version = v.version) "
+    "OR EXISTS (SELECT 1 FROM decision d WHERE d.item_version = v.version))"
+)
+_GRADED_QUERIES = (
+    "SELECT DISTINCT i.query FROM item i JOIN item_version v USING (item) "
+    f"WHERE i.query {_WANTED} AND {_ANSWERED}"
+)
+_GRADED_ITEMS = f"SELECT v.version FROM item_version v WHERE v.version {_WANTED} AND {_ANSWERED}"
+_GRADED_PASSAGES = (
+    f"SELECT passage_version FROM grade WHERE passage_version {_WANTED} "
+    f"UNION SELECT passage_version FROM decision WHERE passage_version {_WANTED}"
+)
+_OWNED_ITEMS = (
+    f"SELECT item FROM item_edit WHERE item {_WANTED} AND operation NOT IN ('import', 'generate') "
+    f"UNION SELECT item FROM sealed WHERE item {_WANTED}"
+)
+_EDITABLE = frozenset({"active", "kind", "text", "subtopic", "weight", "key"})
+_RULES = (
+    _Rule("query", "graded", frozenset({"text"}), lambda key, _: key, _GRADED_QUERIES),
+    _Rule(
+        "subtopic", "graded", frozenset({"text"}), lambda _, says: says["query"], _GRADED_QUERIES
+    ),
+    _Rule(
+        "passage",
+        "graded",
+        frozenset({"title", "text"}),
+        lambda _, says: says["version"],
+        _GRADED_PASSAGES,
+    ),
+    _Rule("item", "graded", frozenset({"text"}), lambda _, says: says["version"], _GRADED_ITEMS),
+    _Rule("item", "edited or sealed by people", _EDITABLE, lambda key, _: key, _OWNED_ITEMS),
+    _Rule(
+        "ranking",
+        "of graded queries",
+        frozenset({"passages", "ranks and scores"}),
+        lambda key, _: from_json(key)[0],
+        _GRADED_QUERIES,
+    ),
+    _Rule(
+        "grade",
+        "known already",
+        frozenset({"rating", "reply"}),
+        lambda key, says: key if says["state"] == State.GRADED else None,
+        "SELECT value FROM json_each(:keys)",
+    ),
+)
+
+
+def protected(
+    connection: sqlite3.Connection,
+    thing: str,
+    found: Iterable[tuple[Any, Says | None, list[Difference]]],
+) -> list[Protected]:
+    """Those of the differences that are protected; of each thing its key and what it said before.
+
+    A text or a reply that was not known before may be filled in.
+    """
+    things = [(key, says, some) for key, says, some in found if says is not None]
+    result: dict[Any, Protected] = {}
+    for rule in (rule for rule in _RULES if rule.thing == thing):
+        touched = [
+            (key, rule.of(key, says), one)
+            for key, says, some in things
+            for one in some
+            if one.field in rule.fields and (one.before or one.field not in ("text", "reply"))
+        ]
+        keys = json.dumps(list({of for _, of, _ in touched if of is not None}))
+        rows = connection.execute(rule.which, {"keys": keys}) if touched else ()
+        which = {row[0] for row in rows}
+        for key, of, one in touched:
+            if of in which:
+                result.setdefault(key, Protected(rule.why, one))
+    return list(result.values())
+
+
+def _always(_says: Says) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    """A kind of thing: its name and the plural, and SQL for where it is and what it says.
+
+    In SQL `{row}` stands for a row: `label` is what people know it by, `says` a JSON object of what
+    they see of it, NULL where it is not there. `joined` joins a row `r` to its note `t`. `made` is
+    the event that makes one; `shown` the field that stands for it, `is_there` whether it counts.
+    """
+
+    name: str
+    names: str
+    table: str
+    label: str
+    says: str = "'{{}}'"
+    key: str = "{row}.{table}"
+    joined: str = "JOIN {table} r ON r.{table} = t.key"
+    made: str = "INSERT"
+    made_if: str = "true"
+    counted_if: str = "true"
+    shown: str = "text"
+    is_there: Callable[[Says], bool] = _always
+
+    def sql(self, piece: str, row: str = "r") -> str:
+        """A piece of SQL about a row."""
+        return piece.format(row=row, table=self.table)
+
+
+_QUERY_ID = "(SELECT query_id FROM query WHERE query = {row}.query)"
+_PASSAGE_ID = "(SELECT passage_id FROM passage WHERE passage = {row}.passage)"
+_CELL = (
+    "(SELECT i.item_id FROM item_version v JOIN item i USING (item) "
+    "WHERE v.version = {row}.item_version) || ' ' || (SELECT p.passage_id FROM passage_version v "
+    "JOIN passage p USING (passage) WHERE v.version = {row}.passage_version)"
+)
+_ITEM = (
+    "json_object('version', {row}.version, 'text', "
+    "(SELECT text FROM item_version WHERE version = {row}.version), "
+    "'kind', {row}.kind, 'subtopic', "
+    "(SELECT subtopic_id FROM subtopic WHERE subtopic = {row}.subtopic), 'weight', {row}.weight, "
+    "'key', {row}.answers, 'active', {row}.active, 'other fields', {row}.extra)"
+)
+_RANKED = (
+    "(SELECT json_object('passages', group_concat(passage_id, ' '), 'ranks and scores', "
+    "group_concat(rank || ' ' || score, ', '), 'other fields', group_concat(extra)) FROM "
+    "(SELECT p.passage_id, n.rank, n.score, n.extra FROM ranking n JOIN passage p USING (passage) "
+    "WHERE n.query = json_extract({key}, '$[0]') AND n.system = json_extract({key}, '$[1]') "
+    "ORDER BY n.subtopic, n.rank, n.score DESC, 1))"
+)
+THINGS = (
+    _Thing("query", "queries", "query", "{row}.query_id", "json_object('text', {row}.text)"),
+    _Thing(
+        "subtopic",
+        "subtopics",
+        "subtopic",
+        f"{_QUERY_ID} || '/' || {{row}}.subtopic_id",
+        "json_object('query', {row}.query, 'text', {row}.text)",
+    ),
+    _Thing(
+        "passage",
+        "passages",
+        "passage",
+        "{row}.passage_id",
+        "(SELECT json_object('version', version, 'text', text, 'title', title, 'other fields', "
+        "{row}.extra) FROM passage_version WHERE version = {row}.version)",
+        # before it has a text it is known by its id alone
+        made="UPDATE OF version",
+        made_if="OLD.version IS NULL",
+    ),
+    _Thing("system", "systems", "system", "{row}.name"),
+    _Thing(
+        "ranking",
+        "rankings",
+        "ranking",
+        "(SELECT name FROM system WHERE system = json_extract(t.key, '$[1]')) || ' ' || "
+        "(SELECT query_id FROM query WHERE query = json_extract(t.key, '$[0]'))",
+        _RANKED.replace("{key}", "t.key"),
+        joined="",
+        shown="passages",
+    ),
+    _Thing(
+        "judgment",
+        "judgments",
+        "judgment",
+        f"{_QUERY_ID} || ' ' || {_PASSAGE_ID}",
+        "json_object('relevance', {row}.relevance, 'other fields', {row}.extra)",
+        shown="relevance",
+    ),
+    _Thing(
+        "item",
+        "items",
+        "item",
+        "{row}.item_id",
+        _ITEM,
+        counted_if="{row}.kind <> 'query'",
+        is_there=lambda says: bool(says["active"]),
+    ),
+    _Thing(
+        "grade",
+        "grades",
+        "grade",
+        f"(SELECT model FROM grader WHERE grader = {{row}}.grader) || ' ' || {_CELL}",
+        "json_object('rating', {row}.rating, 'state', {row}.state, 'reply', {row}.reply, "
+        "'reading', {row}.rule, 'other fields', json_array({row}.confidence, {row}.detail))",
+        key="json_array({row}.grader, {row}.item_version, {row}.passage_version, {row}.answer_key)",
+        joined="JOIN grade r ON r.grader = json_extract(t.key, '$[0]') "
+        "AND r.item_version = json_extract(t.key, '$[1]') "
+        "AND r.passage_version = json_extract(t.key, '$[2]') "
+        "AND r.answer_key = json_extract(t.key, '$[3]')",
+        shown="rating",
+        is_there=lambda says: says["state"] == State.GRADED,
+    ),
+    _Thing(
+        "decision",
+        "decisions",
+        "decision",
+        f"{{row}}.author || ' ' || {_CELL}",
+        "json_object('rating', {row}.rating)",
+        shown="rating",
+    ),
+)
+
+
+class ImportDiff(NamedTuple):
+    """What an import changed, what of it is protected, and rows that are nothing of the kind.
+
+    These are the notes themselves, and tallies that were dropped (see `store.tallies`).
+    """
+
+    differences: tuple[Differences, ...]
+    protected: tuple[Protected, ...]
+    scratch: int
+
+
+class ImportLog:
+    """Notes what changes from now until `read`, in the caller's transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.before = _counts(connection)
+        self._tallies = count_tallies(connection)
+        connection.execute("CREATE TEMP TABLE noted (thing, key, before, PRIMARY KEY (thing, key))")
+        connection.execute("CREATE TEMP TABLE made (thing PRIMARY KEY, key)")
+        for thing in THINGS:
+            # rankings are replaced as a whole: `note_rankings`
+            if thing.name != "ranking":
+                self._watch(thing)
+
+    def _watch(self, thing: _Thing) -> None:
+        old, new = thing.sql(thing.key, "OLD"), thing.sql(thing.key, "NEW")
+        known = "true" if thing.name == "grade" else f"{old} <= {self._newest(thing)}"
+        self._trigger(
+            f"noted_{thing.name}",
+            f"UPDATE ON {thing.table}",
+            f"{known} AND {thing.sql(thing.counted_if, 'OLD')} AND NOT EXISTS "
+            f"(SELECT 1 FROM noted WHERE thing = '{thing.name}' AND key = {old})",
+            f"noted VALUES ('{thing.name}', {old}, {thing.sql(thing.says, 'OLD')})",
+        )
+        self._trigger(
+            f"made_{thing.name}",
+            f"{thing.made} ON {thing.table}",
+            f"{thing.made_if} AND {thing.sql(thing.counted_if, 'NEW')} AND NOT EXISTS "
+            f"(SELECT 1 FROM made WHERE thing = '{thing.name}')",
+            f"made VALUES ('{thing.name}', {new})",
+        )
+        if thing.name == "item":
+            # an item that grades brought along is given its text
+            self._trigger(
+                "noted_text",
+                "UPDATE ON item_version",
+                "true",
+                f"noted SELECT 'item', r.item, {thing.sql(thing.says)} FROM item r "
+                f"WHERE r.version = OLD.version AND r.item <= {self._newest(thing)} "
+                "AND NOT EXISTS (SELECT 1 FROM noted WHERE thing = 'item' AND key = r.item)",
+                "BEFORE",
+            )
+
+    def _newest(self, thing: _Thing) -> int:
+        row = self.connection.execute(f"SELECT max({thing.table}) FROM {thing.table}").fetchone()
+        return int(row[0] or 0)
+
+    def _trigger(self, name: str, event: str, when: str, into: str, time: str = "AFTER") -> None:
+        self.connection.execute(
+            f"CREATE TEMP TRIGGER {name} {time} {event} WHEN {when} BEGIN INSERT INTO {into}; END"
+        )
+
+    def note_rankings(self) -> None:
+        """Note which rankings differ from the staged ones that are about to replace them."""
+        staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
+        if self.connection.execute(staged).fetchone() is None:
+            return
+        self.connection.execute(_DIFFERING)
+        self.connection.execute(
+            "INSERT INTO made SELECT 'ranking', json_array(query, system) FROM incoming "
+            "WHERE (query, system) NOT IN (SELECT query, system FROM ranking) LIMIT 1"
+        )
+
+    def read(self) -> ImportDiff:
+        """What has changed. The notes end with it."""
+        after = _counts(self.connection)
+        differences, guarded = [], []
+        for thing in THINGS:
+            found = [
+                (key, before, differing(thing, name, before, now))
+                for key, name, before, now in self._rows(thing, "noted", "t.before")
+            ]
+            differences.append(self._told(thing, [some for *_, some in found], after[thing.names]))
+            guarded += protected(self.connection, thing.name, found)
+        return ImportDiff(tuple(differences), tuple(guarded), self._end())
+
+    def _told(self, thing: _Thing, found: list[list[Difference]], now: int) -> Differences:
+        leading = [some[0] for some in found if some]
+        number = Counter(one.what for one in leading)
+        before = self.before[thing.names]
+        number["added"] = now - before + number["removed"]
+        examples = {one.what: one for one in reversed(leading)}
+        if number["added"] and "added" not in examples:
+            for _, name, _, says in self._rows(thing, "made", "NULL"):
+                if some := differing(thing, name, None, says):
+                    examples["added"] = some[0]
+        return Differences(
+            thing.name,
+            thing.names,
+            number["added"],
+            number["changed"],
+            number["removed"],
+            max(0, before - number["changed"] - number["removed"]),
+            tuple(examples[what] for what in _WHAT if what in examples),
+        )
+
+    def _rows(
+        self, thing: _Thing, table: str, before: str
+    ) -> Iterator[tuple[Any, str, Says | None, Says | None]]:
+        """(key, label, what it said, what it says) of the rows in a table of notes."""
+        rows = self.connection.execute(
+            f"SELECT t.key, {thing.sql(thing.label)}, {before}, {thing.sql(thing.says)} "
+            f"FROM {table} t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
+            (thing.name,),
+        )
+        for key, name, said, says in rows:
+            yield key, name, said and from_json(said), says and from_json(says)
+
+    def _end(self) -> int:
+        scratch = self._tallies - count_tallies(self.connection)
+        triggers = (
+            "SELECT name FROM temp.sqlite_master WHERE type = 'trigger' "
+            "AND name NOT LIKE 'checksum%'"
+        )
+        for (name,) in self.connection.execute(triggers).fetchall():
+            self.connection.execute(f"DROP TRIGGER temp.{name}")
+        for table in ("noted", "made"):
+            scratch += self.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            self.connection.execute(f"DROP TABLE temp.{table}")
+        return scratch
+
+
+def stop_noting_made(connection: sqlite3.Connection) -> None:
+    """End the noting of what is made where one of its kind is noted: one is all that is wanted.
+
+    A trigger that does nothing takes a fifth of what a grade takes.
+    """
+    if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'made'").fetchone():
+        for (thing,) in connection.execute("SELECT thing FROM made").fetchall():
+            connection.execute(f"DROP TRIGGER IF EXISTS temp.made_{thing}")
+
+
+_WHAT = ("added", "changed", "removed")
+_DIFFERING = f"""
+WITH known AS MATERIALIZED (
+    SELECT DISTINCT query, system FROM ranking
+    WHERE (query, system) IN (SELECT query, system FROM incoming)
+), differing AS (
+    SELECT query, system FROM incoming i WHERE (query, system) IN known AND NOT EXISTS (
+        SELECT 1 FROM ranking r WHERE r.query = i.query AND r.subtopic = i.subtopic
+        AND r.system = i.system AND r.passage = i.passage AND r.rank = i.rank
+        AND r.score = i.score AND r.extra IS i.extra
+    ) UNION
+    SELECT query, system FROM ranking r WHERE (query, system) IN known AND NOT EXISTS (
+        SELECT 1 FROM incoming i WHERE r.query = i.query AND r.subtopic = i.subtopic
+        AND r.system = i.system AND r.passage = i.passage
+    )
+)
+INSERT INTO noted SELECT 'ranking', t.key, {_RANKED.replace("{key}", "t.key")}
+FROM (SELECT json_array(query, system) AS key FROM differing) t
+"""
+
+
+def _counts(connection: sqlite3.Connection) -> Mapping[str, int]:
+    (decisions,) = connection.execute("SELECT count(*) FROM decision").fetchone()
+    return {**counts(connection), "decisions": decisions}
+
+
+def differing(
+    thing: _Thing, name: str, before: Says | None, after: Says | None
+) -> list[Difference]:
+    """How a thing differs: first whether it came or went, then field by field."""
+    was, now = (says is not None and thing.is_there(says) for says in (before, after))
+    shown = [_written(says.get(thing.shown)) if says else "" for says in (before, after)]
+    found = []
+    if was != now:
+        what, texts = ("added", ("", shown[1])) if now else ("removed", (shown[0], ""))
+        found.append(Difference(what, thing.name, name, "active", *texts))
+    if before and after:
+        found += [
+            Difference("changed", thing.name, name, field, _written(said), _written(after[field]))
+            for field, said in before.items()
+            if said != after[field] and field not in ("version", "active")
+        ]
+    return found
+
+
+def _written(value: object) -> str:
+    return "" if value is None else str(value)
