@@ -173,7 +173,7 @@ def show_costs(passages: Sequence[Passage], costs: Mapping[str, Cost]) -> None:
 
 def on_llama_cpp(file: Path, passages: int, questions: int, rounds: int) -> None:
     """Measure a model on llama.cpp's server."""
-    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests/llm")]
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests/graders")]
     from servers import llama_server
 
     drawn = draw(passages, questions)

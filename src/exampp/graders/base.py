@@ -165,7 +165,7 @@ MEASURED = frozenset({"thresholds"})
 
 
 class Grader(ABC):
-    """A backend. Every implementation passes the contract tests in `tests/llm`.
+    """A backend. Every implementation passes the contract tests in `tests/graders`.
 
     Derive from this class and write `settings` and `answer`. The rest has defaults: what a grader
     says about itself is a property here, and an attribute or a property of the same name replaces
