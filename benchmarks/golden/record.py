@@ -109,8 +109,10 @@ def main() -> None:
     os.environ |= {"NO_COLOR": "1", "COLUMNS": "120", "EXAMPP_AUTHOR": "golden"}
     try:
         with out.open("w", encoding="utf-8") as stream:
+            wanted = False
             for line in lines(work, data, tree):
-                if only.search(line.command) or line.follows:
+                wanted = bool(only.search(line.command)) or (wanted and line.follows)
+                if wanted and (not line.follows or (work / "here").exists()):
                     stream.write(json.dumps(run(line, work / "here")) + "\n")
                     stream.flush()
             for row in of_pages(work, only):
