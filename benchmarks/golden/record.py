@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pages
+import crawler
 
 MACHINE = ("json", "tsv", "csv")
 CHANGING = re.compile(
@@ -203,10 +203,10 @@ def of_pages(work: Path, only: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
     """Yield every page of the bundled example and of the exam of the option tests."""
     for folder, exam in (("demo", "made.exam"), ("options6", "my.exam")):
         here = work / "served"
-        if only.search("serve") and (work / folder / exam).exists():
+        if only.search(f"serve {folder}/{exam}") and (work / folder / exam).exists():
             shutil.rmtree(here, ignore_errors=True)
             shutil.copytree(work / folder, here)
-            for address, status, data in pages.visit(here / exam):
+            for address, status, data in crawler.visit(here / exam):
                 shown = CHANGING.sub("", data)
                 files = {"data.json": shown}
                 named = {"command": f"serve {folder}/{exam}: {address}", "exit": status}
