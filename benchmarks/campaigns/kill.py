@@ -31,13 +31,13 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "llm"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "graders"))
 import exams
 import servers
 
 import exampp
 from exampp.cli.main import main as exampp_main
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.store.checksums import mismatches
@@ -91,7 +91,7 @@ def command(*arguments: str) -> Work:
     return work
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     """A rating that depends on the texts alone."""
     return str(len(ask.item + ask.passage) % 6)
 

@@ -25,11 +25,11 @@ PASSAGES = 3
 UNKNOWN = [MISSING] * PASSAGES
 
 
-def extracted(ask: exampp.Ask) -> str:
+def extracted(ask: exampp.Request) -> str:
     return "the blue part of it" if "scatters" in ask.passage else "unanswerable"
 
 
-def judged(ask: exampp.Ask) -> str:
+def judged(ask: exampp.Request) -> str:
     return (
         "yes" if 'answer is "the blue part of it"' in ask.user and "blue" in ask.passage else "no"
     )

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.status import grading_status
 from exampp.store.bank import bank_names
@@ -87,7 +87,7 @@ def number(*texts: str) -> int:
     return sum(map(ord, "".join(texts)))
 
 
-def rated(ask: Ask) -> Reply:
+def rated(ask: Request) -> Reply:
     """Ratings, faults, replies that say nothing, cut passages and refused parameters."""
     of = number(ask.item, ask.passage)
     if of % 5 == 0:
@@ -96,7 +96,7 @@ def rated(ask: Ask) -> Reply:
     return Reply("no idea" if of % 7 == 0 else str(of % 6), cut=of % 4 == 0, detail=detail)
 
 
-def extracted(ask: Ask) -> str:
+def extracted(ask: Request) -> str:
     words = ["unanswerable", *ask.passage.rstrip(".").split()[:3]]
     return words[number(ask.item, ask.passage) % len(words)]
 
