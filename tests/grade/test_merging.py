@@ -357,7 +357,7 @@ def test_what_cannot_be_merged_is_refused_and_nothing_changes(exam: Path) -> Non
     missing = exam.with_name("missing.exam")
     for bad, what in (
         (exam, "is the collection that others are merged into"),
-        (newer, "newer exampp"),
+        (newer, "another version of exampp"),
         (damaged, "damaged"),
         (plain, "is not an exampp collection"),
         (missing, "no such collection"),
@@ -394,18 +394,6 @@ def _in_thread(action: Callable[[], object]) -> None:
 
     with ThreadPoolExecutor(1) as threads:
         threads.submit(action).result()
-
-
-def test_an_older_schema_is_read_and_left_as_it_was(exam: Path) -> None:
-    (other,) = copies(exam, "other")
-    with exampp.Collection(other) as opened:
-        opened.grade("draft")
-    (expected,) = copies(other, "expected")
-    exams.older(other, 3)
-    before = other.read_bytes()
-    merge(exam, other)
-    assert other.read_bytes() == before
-    assert content(exam, DONE_WHEN) == content(expected, DONE_WHEN)
 
 
 def test_what_ends_in_the_middle_leaves_everything_as_it_was(
