@@ -35,7 +35,7 @@ _LETTERS = 8
 """Letters of a system at most: more of them are not readable."""
 
 
-class Series(NamedTuple):
+class DotSeries(NamedTuple):
     """Values that share a look; `label` stands in the legend, `width` is that of their ranges."""
 
     label: str
@@ -48,7 +48,7 @@ class Series(NamedTuple):
 
 def dots(
     names: Sequence[str],
-    series: Sequence[Series],
+    series: Sequence[DotSeries],
     across: Mapping[str, Any],
     *,
     beside: bool = False,
@@ -189,7 +189,7 @@ def leaderboard(
         else f"Nothing to draw: {measure} is undefined for every system.",
         spec=dots(
             names,
-            [Series("best", inside[True]), Series("", inside[False], filled=False)],
+            [DotSeries("best", inside[True]), DotSeries("", inside[False], filled=False)],
             quantitative(
                 "value",
                 measure,
@@ -230,12 +230,12 @@ def methods(
     grey = [] if official is None else [official]
     found = [*grey, *list(scores.items())[: len(SERIES)]]
     looks = [*((GREY, "stroke") for _ in grey), *zip(SERIES, SHAPES, strict=True)]
-    drawn: list[Series] = []
+    drawn: list[DotSeries] = []
     for (method, some), (colour, shape) in zip(found, looks, strict=False):
         spreads = renormalised([one for one in some if one.system in places])
         spreads.sort(key=lambda one: places[one.system])
         if spreads:
-            drawn.append(Series(method, spreads, colour, shape, width=1))
+            drawn.append(DotSeries(method, spreads, colour, shape, width=1))
     values = [[one.label, *spread] for one in drawn for spread in one.spreads]
     best = (
         max(s.spreads, key=lambda one: one.value or 0.0).system + f" under {s.label}" for s in drawn
@@ -313,9 +313,9 @@ def corrected_scores(
         spec=dots(
             [one[0] for one in systems],
             [
-                Series("by grades alone", graded, SERIES[1], "triangle-right"),
-                Series("corrected", corrected),
-                Series("by people alone", people, GREY, "cross"),
+                DotSeries("by grades alone", graded, SERIES[1], "triangle-right"),
+                DotSeries("corrected", corrected),
+                DotSeries("by people alone", people, GREY, "cross"),
             ],
             quantitative("value", measure, {"zero": False, "nice": True}, grid=False, tickCount=6),
         ),
@@ -355,8 +355,8 @@ def ranks(
         spec=dots(
             [one[0] for one in spans],
             [
-                Series("range", [Spread(one[0], None, one[1], one[5]) for one in spans]),
-                Series("", [Spread(one[0], one[3], one[2], one[4]) for one in spans], width=6),
+                DotSeries("range", [Spread(one[0], None, one[1], one[5]) for one in spans]),
+                DotSeries("", [Spread(one[0], one[3], one[2], one[4]) for one in spans], width=6),
             ],
             quantitative(
                 "value",
@@ -403,8 +403,10 @@ def attack_lifts(
         spec=dots(
             [one[0] for one in lifts],
             [
-                Series("succeeds", [Spread(*one[:4]) for one in lifts if one[4]], ALARM, "diamond"),
-                Series("", [Spread(*one[:4]) for one in lifts if not one[4]]),
+                DotSeries(
+                    "succeeds", [Spread(*one[:4]) for one in lifts if one[4]], ALARM, "diamond"
+                ),
+                DotSeries("", [Spread(*one[:4]) for one in lifts if not one[4]]),
             ],
             quantitative(
                 "value",
