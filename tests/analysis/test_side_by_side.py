@@ -183,14 +183,14 @@ def test_figure_2_has_the_official_series_and_others(
     assert (one.code, "one value of --min-rating" in one.err) == (2, True)
 
 
-def test_a_bar_for_every_value_and_grey_for_the_official_one(
+def test_a_dot_for_every_value_and_grey_for_the_official_one(
     exam: Path, officials: list[Path], tmp_path: Path, exampp_command: Commands
 ) -> None:
     to = tmp_path / "methods.json"
     exampp_command("plot", "methods", exam, "-m", "P@2", "--official", officials[0], "-o", to)
     spec = json.loads(to.read_text())
-    assert spec["layer"][0]["mark"]["type"] == "bar"
-    scale = spec["encoding"]["color"]["scale"]
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rule", "point"]
+    scale = spec["layer"][1]["encoding"]["fill"]["scale"]
     assert scale["domain"][0] == "official"
     assert scale["range"][0] == GREY
 
