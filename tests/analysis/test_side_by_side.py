@@ -21,6 +21,7 @@ from exampp.errors import InputError
 from exampp.measures.values import Values
 from exampp.results.plots.figure import GREY
 from exampp.results.result import STYLES, render
+from exampp.results.view import plain
 
 PUBLISHED = """\
 GPT4-question   0.827 0.747 0.658 1.000 1.000 0.982 \u22481
@@ -76,8 +77,8 @@ def test_table_4_of_the_workbench_paper() -> None:
     for column in range(6):
         values = [of_system[column] for of_system in ours.values()]
         rho, tau = scipy.stats.spearmanr(values, theirs), scipy.stats.kendalltau(values, theirs)
-        assert spearman[column + 1] == pytest.approx(rho.statistic, abs=1e-12)
-        assert kendall[column + 1] == pytest.approx(tau.statistic, abs=1e-12)
+        assert plain(spearman[column + 1]) == pytest.approx(rho.statistic, abs=1e-12)
+        assert plain(kendall[column + 1]) == pytest.approx(tau.statistic, abs=1e-12)
     for style in STYLES:
         render(table, style)
 
@@ -114,7 +115,7 @@ def test_leaderboards_made_elsewhere_show_their_ranks() -> None:
     ]
     by_system = {row[0]: row[4] for row in table.rows}
     assert (by_system["pash_f3"], by_system["DoRA_Large"], by_system["GPT4-wiki"]) == (1, 2, None)
-    assert by_system["Spearman with a"] == 1.0
+    assert plain(by_system["Spearman with a"]) == 1.0
 
 
 @pytest.fixture

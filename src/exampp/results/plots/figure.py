@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.results.result import Table, render
-from exampp.results.view import Column, readable
+from exampp.results.view import Column, printable
 
 Theme = Literal["light", "dark", "page"]
 Spec = Mapping[str, Any]
@@ -494,7 +494,7 @@ def _draws_here() -> bool:
 def _cleaned(value: Any) -> Any:
     """The value with no control characters in its texts: they are no XML, and end the drawing."""
     if isinstance(value, str):
-        return readable(value)
+        return printable(value)
     if isinstance(value, Mapping):
         return {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
