@@ -29,6 +29,7 @@ from exampp.measures.names import Measure, parse_measure
 from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import Gradebook
 from exampp.records.wording import counted
+from exampp.results.notes import labelled
 from exampp.results.plots.dots import ranks
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
@@ -271,8 +272,8 @@ class Sensitivity(Result):
             rows.append([*(getattr(one, choice) for choice in shown), who, *one.taus.values()])
         heads = [choice.replace("_", " ") for choice in shown]
         columns = [*heads, "first", *(f"\u03c4 {name}" for name in self.officials)]
-        draft = "DRAFT GRADES: " if self.draft else ""
-        caption = f"{draft}Leaderboards of {counted(len(found), 'combination')}"
+        caption = f"Leaderboards of {counted(len(found), 'combination')}"
+        caption = labelled(caption, draft=self.draft)
         return {"combinations": Table.of(columns, rows, caption, self.sentences())}
 
     def records(self) -> Mapping[str, Table]:
