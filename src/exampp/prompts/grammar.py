@@ -83,7 +83,7 @@ _VERDICT_NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ReplyScale:
     """The ratings that a reply may give, and the field that a prompt declares for them."""
 
     lowest: int = 0
@@ -184,7 +184,7 @@ class _Forms(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _forms(scale: Scale) -> _Forms:
+def _forms(scale: ReplyScale) -> _Forms:
     bare = rf"(?P<value>{'|'.join(_VERDICTS) if scale.is_verdict else _NUMBERS})"
     value = _OPEN + bare
     declared = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", scale.field))
@@ -207,7 +207,7 @@ def _forms(scale: Scale) -> _Forms:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def find_rating(reply: str, scale: Scale) -> ReadRating:
+def find_rating(reply: str, scale: ReplyScale) -> ReadRating:
     """Return the rating or verdict that a reply gives in text.
 
     Without one, the rule says why: docs/definitions.md lists the rules. Sources: EXAM++, section
@@ -240,7 +240,7 @@ def _as_field(tag: re.Match[str]) -> str:
 
 
 def _read_fields(
-    sentences: list[str], fields: dict[int, re.Match[str]], forms: _Forms, scale: Scale
+    sentences: list[str], fields: dict[int, re.Match[str]], forms: _Forms, scale: ReplyScale
 ) -> ReadRating:
     """Return what fields say: those called final alone, if there are any.
 
@@ -260,7 +260,9 @@ def _read_fields(
     return found
 
 
-def _read_statements(text: str, sentences: list[str], forms: _Forms, scale: Scale) -> ReadRating:
+def _read_statements(
+    text: str, sentences: list[str], forms: _Forms, scale: ReplyScale
+) -> ReadRating:
     """Return what a text without fields says: the one value of the scale that is in it."""
     last_line = text.rpartition("\n")[2].rstrip(" .!)]}\"'")
     matches = [forms.alone.match(text), forms.alone.fullmatch(last_line)]
@@ -272,7 +274,7 @@ def _read_statements(text: str, sentences: list[str], forms: _Forms, scale: Scal
     return one
 
 
-def _read(match: re.Match[str], scale: Scale) -> ReadRating:
+def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
     """Return what a match says, unless its sentence doubts it or puts a condition on it."""
     if not match["value"]:
         return ReadRating(None, "no value")

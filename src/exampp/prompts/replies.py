@@ -28,7 +28,7 @@ from exampp.prompts.answers import (
     rubric_self_rating,
     verify,
 )
-from exampp.prompts.grammar import ReadRating, Scale, agreed, find_rating, holds_number, plain
+from exampp.prompts.grammar import ReadRating, ReplyScale, agreed, find_rating, holds_number, plain
 from exampp.prompts.words import ENGLISH
 from exampp.records.graders import Outcome, State
 
@@ -182,7 +182,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[\s_-]", "", name.lower())
 
 
-def _stated(text: str, scale: Scale) -> ReadRating:
+def _stated(text: str, scale: ReplyScale) -> ReadRating:
     """Return the rating or verdict that a reply states, in JSON or text."""
     values, around = json_values(text)
     if not values and not looks_like_json(text):
@@ -203,7 +203,7 @@ def _stated(text: str, scale: Scale) -> ReadRating:
     return found
 
 
-def _stated_value(value: object, scale: Scale) -> ReadRating:
+def _stated_value(value: object, scale: ReplyScale) -> ReadRating:
     if scale.is_verdict and value in (0, 1):
         return ReadRating(int(value is True or value == 1), "json")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -246,7 +246,7 @@ def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
 
 
 def _read_rating(reply: RawReply) -> Outcome:
-    found = _stated(reply.text, Scale(reply.lowest, reply.highest, reply.field))
+    found = _stated(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
     if found.rule == "no verdict" and not holds_number(reply.text):
         found = ReadRating(None, "no value" if _NAMED_RATING.search(reply.text) else "no number")
     return _outcome(reply, found)
@@ -263,7 +263,7 @@ def _read_self_rating(reply: RawReply) -> Outcome:
 
 
 def _read_yes_no(reply: RawReply) -> Outcome:
-    return _outcome(reply, _stated(reply.text, Scale(0, 1, reply.field, is_verdict=True)))
+    return _outcome(reply, _stated(reply.text, ReplyScale(0, 1, reply.field, is_verdict=True)))
 
 
 def answer_text(reply: str, field: str = "") -> str:
