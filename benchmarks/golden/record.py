@@ -76,7 +76,14 @@ def main() -> None:
     """Build the exams, run all command lines, write the results."""
     out, tree, data = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
     only = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
-    for part in ("tests", "tests/cli", "tests/evaluate", "tests/inputs", "tests/llm"):
+    for part in (
+        "tests",
+        "tests/cli",
+        "tests/evaluate",
+        "tests/measures",
+        "tests/inputs",
+        "tests/llm",
+    ):
         sys.path.append(str(tree / part))
     work = Path(tempfile.mkdtemp(prefix="golden"))
     os.environ |= {"NO_COLOR": "1", "COLUMNS": "120", "EXAMPP_AUTHOR": "golden"}

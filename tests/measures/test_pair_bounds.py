@@ -75,7 +75,7 @@ def test_the_bounds_are_reached_and_never_passed(book: Gradebook, k: int) -> Non
         for (number, place), grade in zip(missing, grades, strict=True):
             queries[number].ratings[place] = grade
         result = cover(replace(book, queries=tuple(queries)), [4], k=k)
-        tried.append(result.cover[0].values.values.mean(axis=1))
+        tried.append(result.of("Cover")[0].values.values.mean(axis=1))
     table = np.array(tried)
     difference = table[:, 0] - table[:, 1]
     found = cover_bounds(book, [4], k=k)
