@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import exams
@@ -13,7 +12,6 @@ from commands import Commands
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.store.connection import connect
 
 TEXT = exams.QUESTIONS["q1"][0]
 ID = item_id("q1", TEXT)
@@ -118,26 +116,3 @@ def test_generated_nuggets_beside_questions(tmp_path: Path) -> None:
         kinds = [column.name for column in collection.bank().show().columns].index("kind")
         found = [row[kinds] for row in collection.bank().show().rows]
         assert (found.count("nugget"), found.count("question")) == (4, 3)
-
-
-def test_an_older_collection_keeps_its_items_and_grades(tmp_path: Path) -> None:
-    path = tmp_path / "my.exam"
-    with exams.make(tmp_path) as collection:
-        collection.grade("draft")
-        collection.bank().edit("reword", ID, "What scatters?")
-        digest = collection.bank().version().digest
-    before = exams.tables(path)
-    exams.older(path, 2)
-    with exampp.Collection(path) as collection:
-        assert collection.bank().version().digest == digest
-        collection.bank().add("q1", exams.QUESTIONS["q1"][1], kind="nugget")
-        assert collection.grading("draft").count_due().cells == 3
-    after = exams.tables(path)
-    assert after["item"][:-1] == before["item"]
-    assert (after["grade"], len(after["grade"])) == (before["grade"], 8)
-    opened = connect(path)
-    assert opened.execute("PRAGMA foreign_key_check").fetchall() == []
-    assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
-        opened.execute("UPDATE item SET bank = 99")
-    opened.close()

@@ -25,11 +25,11 @@ PASSAGES = 3
 UNKNOWN = [MISSING] * PASSAGES
 
 
-def extracted(ask: exampp.Ask) -> str:
+def extracted(ask: exampp.Request) -> str:
     return "the blue part of it" if "scatters" in ask.passage else "unanswerable"
 
 
-def judged(ask: exampp.Ask) -> str:
+def judged(ask: exampp.Request) -> str:
     return (
         "yes" if 'answer is "the blue part of it"' in ask.user and "blue" in ask.passage else "no"
     )
@@ -177,25 +177,6 @@ def test_every_way_of_editing_keys_verifies_again(
         (tmp_path / "keyed.tsv").write_text(KEYED.replace("blue light", "the blue part of it"))
         collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
     assert column(collection, "m", SCATTER) == [1, 0, 0]
-
-
-def test_verified_grades_of_an_older_collection_are_kept(
-    collection: exampp.Collection, tmp_path: Path
-) -> None:
-    names = ("m", "judge", "rater")
-    before = {name: column(collection, name, SCATTER) for name in names}
-    collection.close()
-    exams.older(tmp_path / "my.exam", 4)
-    with exampp.Collection(tmp_path / "my.exam") as opened:
-        assert {name: column(opened, name, SCATTER) for name in names} == before
-        assert sum(due(opened).values()) == 0
-        opened.bank("keyed").edit("key", item(opened, SCATTER), "the blue part of it")
-        assert column(opened, "m", SCATTER) == [1, 0, 0]
-        assert sum(due(opened).values()) == PASSAGES
-        # and a run of the same grader pays for nothing
-        again = ScriptedGrader(extracted)
-        opened.grade(again, prompt="question-answering", bank="keyed", model="m")
-        assert again.calls == []
 
 
 OWN = """

@@ -49,7 +49,7 @@ def number(*texts: str) -> int:
     return sum(map(ord, "".join(texts)))
 
 
-def extracted(ask: exampp.Ask) -> str:
+def extracted(ask: exampp.Request) -> str:
     """One of the first words of the passage, or nothing."""
     words = ["unanswerable", *ask.passage.rstrip(".").split()[:3]]
     return words[number(ask.item, ask.passage) % len(words)]

@@ -8,7 +8,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.estimate import SAMPLE, Prices, estimate, trial
 from exampp.grading.run import GradingRun
@@ -40,7 +40,7 @@ def exam(tmp_path: Path) -> Path:
 
 
 def counting() -> ScriptedGrader:
-    def reply(ask: Ask) -> Reply:
+    def reply(ask: Request) -> Reply:
         return Reply("4", usage=Usage(read=100, cached=40, written=2))
 
     return ScriptedGrader(reply)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exampp.errors import InputError
-from exampp.graders.base import MARKED, MEASURED, Ask, Grader, Reply
+from exampp.graders.base import MARKED, MEASURED, Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.plan import default_prompt, join_grading
 from exampp.grading.requests import LEAST_PASSAGE, fill_cell_prompt, reply_reader
@@ -30,7 +30,7 @@ class Marking(Grader):
     def settings(self) -> Mapping[str, Any]:
         return {"name": "marking"}
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         for ask in asks:
             yield ask, Reply(ask.passage[:4])
 

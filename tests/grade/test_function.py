@@ -15,7 +15,7 @@ import pytest
 
 from exampp import Collection
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.function import ItemToGrade, PassageToGrade
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import State
@@ -374,4 +374,4 @@ def test_there_is_nothing_to_read_again(exam: Collection) -> None:
 
 
 def test_an_ask_needs_no_more_than_texts() -> None:
-    assert Ask(1, "item", "passage").answers == ()
+    assert Request(1, "item", "passage").answers == ()

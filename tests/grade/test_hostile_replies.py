@@ -12,7 +12,7 @@ import pytest
 from test_run import run, scripted
 
 import exampp
-from exampp.graders.base import LONGEST_REPLY, Ask, Reply, Usage, sanitize_reply
+from exampp.graders.base import LONGEST_REPLY, Reply, Request, Usage, sanitize_reply
 from exampp.graders.openai.modes import read_usage
 from exampp.records import State
 
@@ -33,7 +33,7 @@ HOSTILE: dict[str, Reply] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_one_odd_reply_ends_no_run(tmp_path: Path, name: str) -> None:
-    def say(ask: Ask) -> Reply:
+    def say(ask: Request) -> Reply:
         return HOSTILE[name] if ask.passage.startswith("Air") else Reply("5")
 
     with exams.make(tmp_path) as collection:

@@ -26,7 +26,7 @@ def keyed(folder: Path) -> exampp.Collection:
     return collection
 
 
-def extracted(ask: exampp.Ask) -> str:
+def extracted(ask: exampp.Request) -> str:
     return "the blue part of it" if "scatters" in ask.passage else "unanswerable"
 
 

@@ -11,7 +11,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.readings import (
@@ -230,7 +230,7 @@ def test_the_report_says_it_with_a_table(exam: Path, exampp_command: Commands) -
 
 
 def test_the_share_of_replies_with_little_mass_is_told(tmp_path: Path) -> None:
-    def unsure(ask: Ask) -> Reply:
+    def unsure(ask: Request) -> Reply:
         outside = 0.75 if "air" in ask.item else 0.25
         return Reply("4", {"0": 0.1, "4": 0.9}, detail={"outside": outside})
 

@@ -13,7 +13,7 @@ import interrupting
 import pytest
 
 import exampp
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.scripted import Script, ScriptedGrader
 from exampp.grading.plan import join_grading
 from exampp.grading.run import Grading, GradingRun, Progress
@@ -207,7 +207,7 @@ def test_a_run_goes_on_with_what_nobody_tried_and_tries_again_last(tmp_path: Pat
 def test_an_interrupt_keeps_what_was_answered(tmp_path: Path) -> None:
     count = 0
 
-    def reply(_: Ask) -> str:
+    def reply(_: Request) -> str:
         nonlocal count
         count += 1
         if count == 4:
@@ -226,7 +226,7 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
     given: list[tuple[str, str]] = []
 
     class Counting(ScriptedGrader):
-        def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
             for ask, reply in super().answer(asks):
                 try:
                     yield ask, reply
@@ -279,7 +279,7 @@ def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
         grading_run = GradingRun(collection._connection, how, EXAM)
         seen = 0
 
-        def stopping(ask: Ask) -> str:
+        def stopping(ask: Request) -> str:
             nonlocal seen
             seen += 1
             if seen == 2:
@@ -419,7 +419,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path, look_ahead: 
     """Every cell of p1 is unreadable at first, those of p4 always; others are asked once."""
     seen: Counter[tuple[str, str]] = Counter()
 
-    def line(ask: Ask) -> str:
+    def line(ask: Request) -> str:
         seen[ask.item, ask.passage_id] += 1
         if ask.passage_id == "p4":
             return f"I wonder, time {seen[ask.item, ask.passage_id]}"
@@ -460,7 +460,7 @@ def test_nothing_is_repeated_where_the_reply_would_be_the_same(tmp_path: Path) -
 def test_a_repeat_that_fails_leaves_the_first_reply_in_place(tmp_path: Path) -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    def line(ask: Ask) -> str | Reply:
+    def line(ask: Request) -> str | Reply:
         seen[ask.item, ask.passage] += 1
         return "mumble" if seen[ask.item, ask.passage] == 1 else Reply("", fault="no server")
 
@@ -474,7 +474,7 @@ def test_a_repeat_that_fails_leaves_the_first_reply_in_place(tmp_path: Path) -> 
 def test_a_run_that_stops_before_the_repeat_leaves_the_cell_pending(tmp_path: Path) -> None:
     stops = True
 
-    def line(_: Ask) -> str:
+    def line(_: Request) -> str:
         if not stops:
             return "4"
         grading.stop()

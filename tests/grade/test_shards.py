@@ -14,7 +14,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading import merge
 from exampp.records.gradebook import MISSING
@@ -22,7 +22,7 @@ from exampp.store.merge import OtherCollection
 from exampp.store.merging import MOST_OTHERS
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     return str((len(ask.item) + 2 * len(ask.passage)) % 6)
 
 

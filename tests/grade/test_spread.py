@@ -16,7 +16,7 @@ from contract import GraderContract, Make, make_ask, make_asks, passage_text
 from process_workers import ProcessWorkers
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading import workers
 from exampp.grading.plan import join_grading
@@ -29,7 +29,7 @@ from exampp.store.cells import GradingScope
 PROMPT = load("question-self-rating")
 
 
-def rating(ask: Ask) -> str:
+def rating(ask: Request) -> str:
     return str(len(ask.item + ask.passage) % 6)
 
 
@@ -110,7 +110,7 @@ def test_a_passage_goes_to_one_worker_in_its_order(start: Callable[..., ProcessW
 
 def test_what_kills_every_worker_is_given_up(start: Callable[..., ProcessWorkers]) -> None:
     class Deadly(ScriptedGrader):
-        def _reply(self, ask: Ask) -> Reply:
+        def _reply(self, ask: Request) -> Reply:
             if ask.passage == "deadly":
                 import os
 

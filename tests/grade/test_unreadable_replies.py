@@ -9,7 +9,7 @@ from pathlib import Path
 import exams
 from commands import Commands
 
-sys.path.append(str(Path(__file__).parents[1] / "llm"))
+sys.path.append(str(Path(__file__).parents[1] / "graders"))
 from servers import Answer, FaultServer, Seen, completion
 
 

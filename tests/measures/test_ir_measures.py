@@ -12,14 +12,14 @@ import pytest
 from ir_measures import AP, ScoredDoc
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.integrations.ir_measures import Cover, measure, nCover, qrels
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "dl19"
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     return str((len(ask.item) + 2 * len(ask.passage)) % 6)
 
 

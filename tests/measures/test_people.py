@@ -10,7 +10,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.board import caption, tidy
 from exampp.records import item_id
@@ -22,7 +22,7 @@ MAGNET = item_id("q2", exams.QUESTIONS["q2"][0])
 BY_PEOPLE = "3 cells decided by 2 people, 1 of them disputed"
 
 
-def rated(ask: Ask) -> str:
+def rated(ask: Request) -> str:
     """The first question of a query is answered by its first passage, and nothing else is."""
     answered = {
         (exams.QUESTIONS["q1"][0], exams.PASSAGES["p1"]),
