@@ -100,13 +100,31 @@ def outputs(path: Path, only: re.Pattern[str], texts: bool) -> dict[tuple[str, s
                 continue
             found[command, "exit"] = str(one["exit"])
             if texts or MACHINE.search(command):
-                found[command, "out"] = one["out"]
+                found[command, "out"] = one["out"] if texts else without_texts(one["out"])
             if texts:
                 found[command, "err"] = one["err"]
             for name, text in one["files"].items():
                 if texts or not name.endswith((".html", ".svg", ".md")):
-                    found[command, name] = text
+                    found[command, name] = text if texts else without_texts(text)
     return found
+
+
+def without_texts(text: str) -> str:
+    """Return JSON without captions and notes, which are for people; all else as it is."""
+
+    def rest(value: Any) -> Any:
+        if isinstance(value, list):
+            return [rest(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {k: rest(v) for k, v in value.items() if k not in ("caption", "notes", "legend")}
+
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return json.dumps(rest(json.loads(text)))
+    except ValueError:
+        return text
 
 
 def shortened(text: str | None) -> str:

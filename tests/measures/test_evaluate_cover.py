@@ -379,6 +379,8 @@ def test_no_filling_of_the_holes_leaves_the_bounds(
     true = cover(make_book(*filled, systems=book.systems), (tau,), k=2, subtopics="query")
     for kind in ("Cover", "nCover"):
         (bounded,), (exact,) = bounds.of(kind), true.of(kind)
+        assert bounded.low is not None
+        assert bounded.high is not None
         both = bounded.values.counts & exact.values.counts
         assert (bounded.low.values[both] <= exact.values.values[both] + CLOSE).all()
         assert (bounded.high.values[both] >= exact.values.values[both] - CLOSE).all()

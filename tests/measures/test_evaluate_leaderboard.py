@@ -148,10 +148,10 @@ def test_no_notes_where_there_is_nothing_to_say() -> None:
         "Left out of the ranking measures, having no graded passage: empty, ungraded.",
         "Cover@5: Queries that a system does not answer are counted 0: b (2).",
         "P@5: Queries that a system does not answer are counted 0: b (1).",
-        "Up to 100.0% (b) of the cells that decide Cover@5 have no grade: they count as below the "
+        "Up to 100.0% (b) of the cells that Cover@5 reads have no grade: they count as below the "
         "threshold.",
-        "Up to 100.0% (b) of the passages behind P@5 have no grade.",
-        "From rating 3 on: 1 of 2 queries have no relevant passage and count 0 for every system: "
+        "Up to 100.0% (b) of the passages that P@5 reads have no grade.",
+        "From rating 3 on, 1 of 2 queries have no relevant passage and count 0 for every system: "
         "P@5.",
         "1 rankings have scores that contradict their ranks: ranking measures follow the scores, "
         "as trec_eval does; Cover follows the ranks.",
@@ -222,7 +222,7 @@ def test_equal_notes_are_one() -> None:
     assert [note for note in found if note.startswith(("Left out", "From rating"))] == [
         "Left out of nCover@5 at 2, nCover@5 at 3, nCover@5 at 4, nCover@3 at 2, nCover@3 at 3, "
         "nCover@3 at 4, as no graded passage covers anything: q.",
-        "From rating 2, 3, 4 on: 1 of 1 queries have no relevant passage and count 0 for every "
+        "From rating 2, 3, 4 on, 1 of 1 queries have no relevant passage and count 0 for every "
         "system: AP, RR.",
     ]
 

@@ -17,10 +17,10 @@ from exampp.measures.nuggets import NUGGET_SCORES, describe_support
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
-from exampp.results.notes import About, grouped
+from exampp.results.notes import about, joined
 from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
-from exampp.results.view import ERROR, Bounded, Column, Value
+from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
 
 _DECIMALS = 10
@@ -339,7 +339,7 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     are last, by the name of their leaderboard.
     """
     officials = officials or {}
-    columns: list[tuple[str | Column, Mapping[str, Value]]] = []
+    columns: list[tuple[str | Column, Mapping[str, Cell]]] = []
     rows_of: dict[tuple[str, int | None], dict[str, BoardRow]] = {}
     for row in (*board.rows, *board.overall):
         rows_of.setdefault((row.measure, row.min_rating), {})[row.system] = row
@@ -353,9 +353,7 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     # an answer of one passage and a ranking of twenty do not compare
     if len(set(board.passages.values())) > 1:
         columns.append((Column("passages", 1), board.passages))
-    for name, ranks in zip(
-        official_columns(officials or {}), (officials or {}).values(), strict=True
-    ):
+    for name, ranks in zip(official_columns(officials), officials.values(), strict=True):
         columns.append((name, {system: official_rank(system, ranks) for system in board.systems}))
     systems = [*board.systems, *([OVERALL] if board.overall else [])]
     return Table.of(
@@ -366,10 +364,10 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     )
 
 
-def _mean(row: BoardRow) -> Value:
+def _mean(row: BoardRow) -> Value | Interval:
     if row.low is None or row.high is None or row.low == row.high:
         return row.mean
-    return Bounded(row.mean, (row.low, row.high))
+    return Interval(row.mean, row.low, row.high)
 
 
 def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
@@ -401,7 +399,7 @@ def per_query(board: Leaderboard) -> Table:
     source = provenance_values(board)
     rows = [[*row[:-1], *source, row.ranking] for row in board.per_query()]
     columns: list[str | Column] = [*names]
-    columns += (Column(name, for_machines=True) for name in (*PROVENANCE, ranking))
+    columns += (Column(name, readers="programs") for name in (*PROVENANCE, ranking))
     return Table.of(columns, rows, caption(board), board.notes)
 
 
@@ -449,8 +447,8 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     value = tau.reason if tau.value is None else f"{tau.value:.3f}"
     notes = [
         f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
-        *grouped(
-            About("", part, f": {note}")
+        *joined(
+            about(part, note)
             for part, board in (("public", public), ("sealed", sealed))
             for note in board.notes
         ),

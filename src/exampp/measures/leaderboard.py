@@ -34,7 +34,7 @@ from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
 from exampp.records.readings import describe_readings, without_grade
-from exampp.results.notes import About, grouped
+from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
 
 
@@ -76,13 +76,11 @@ def missing_prerequisite(book: Gradebook) -> MissingPrerequisite | None:
     return None
 
 
-_SHOWN = 5
 _COUNTED: Mapping[str, str] = {"NuggetVital": "vital", "NuggetWeighted": "vital or okay"}
-
-_MISSING: Mapping[Missing, str] = {
+_FATE: Mapping[Missing, str] = {
     "zero": "they count as below the threshold",
     "skip": "items without any graded cell are left out",
-    "bounds": "the mean counts them as below the threshold, low and high bound what they can do",
+    "bounds": "the mean counts them as below the threshold; low and high are bounds",
 }
 
 
@@ -97,11 +95,11 @@ class EvaluationSettings(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
-    """Everything that is worth a sentence under a leaderboard.
+class BoardContext:
+    """What the notes of a leaderboard are about.
 
     `covered` are the results behind each measure of covered items, `floors` the chance levels of
-    each Cover.
+    each Cover, `scored` the result of ranking measures.
     """
 
     gradebook: Gradebook
@@ -111,225 +109,189 @@ class Notes:
     scored: MeasuredSystems | None
     settings: EvaluationSettings
 
-    def all(self) -> tuple[str, ...]:
-        """The sentences, the general ones first, each once, with the measures that it concerns."""
-        notes = [
-            *self._grades(),
-            *self.gradebook.notes,
-            *self._queries(),
-            *self._cover(),
-            *self._importances(),
-            *self._chance(),
-            *self._weighted(),
-            *self._scores(),
-        ]
-        return grouped(notes, whole=[str(measure) for measure in self._measures])
-
     @property
-    def _measures(self) -> list[Measure]:
-        return list(dict.fromkeys(column.measure for column in self.columns))
-
-    @property
-    def _nuggets(self) -> list[Measure]:
+    def nuggets(self) -> list[Measure]:
+        """The nugget scores among the measures."""
         return [one for one in self.covered if one.name in NUGGET_SCORES]
 
     @property
-    def _family(self) -> str:
+    def family(self) -> str:
         """The measures of covered items, in words."""
-        if not self._nuggets:
+        if not self.nuggets:
             return "Cover and nCover"
-        both = len(self._nuggets) < len(self.covered)
-        return "Cover, nCover and nugget scores" if both else "Nugget scores"
+        several = len(self.nuggets) < len(self.covered)
+        return "Cover, nCover and nugget scores" if several else "nugget scores"
 
-    def _grades(self) -> Iterator[str]:
-        book, policy, subtopics = self.gradebook, self.settings.policy, self.settings.subtopics
-        if book.grader.is_draft:
-            yield "These are draft grades: good for trying things out, not for conclusions."
-        yield from describe_readings(book.readings, book.grader)
-        if book.bank_is_graded_items:
-            yield (
-                "No bank given; using the items found in the grades, so Cover may be overestimated."
-            )
-        if book.pending:
-            states = without_grade(book.pending, book.readings, most=1)
-            yield f"Cells without a grade in the whole collection: {states}."
-        if policy.name != "exam" and self.covered:
-            yield f"{self._family} follow the policy {policy.name}."
-        if policy.ranks_as_written and subtopics != "query" and self.covered:
-            yield "For Cover, all rankings of a system for a query and its subtopics are joined."
-            if subtopics == "subtopic" and self.scored:
-                yield "For other measures each subtopic is a separate query."
-        elif subtopics == "subtopic":
-            yield (
-                "Cover is the mean over the subtopics of a query, then over queries; for other "
-                "measures each subtopic is a separate query."
-            )
-        elif subtopics == "pool":
-            yield "The subtopic rankings of a system are interleaved into one ranking per query."
-        if missing := missing_prerequisite(book):
-            yield f"{missing.cause}."
-
-    def _queries(self) -> Iterator[str | About]:
-        for measure, result in self.covered.items():
-            if result.left_out:
-                yield f"Left out of {self._family}, having no items: {_list(result.left_out)}."
-            yield from _unanswered(measure, result, left_out=self.settings.policy.answered_only)
-        if self.scored is None:
-            return
-        if self.scored.left_out:
-            queries = _list(self.scored.left_out)
-            yield f"Left out of the ranking measures, having no graded passage: {queries}."
-        for measure in dict.fromkeys(column.measure for column in self.scored.columns):
-            yield from _unanswered(measure, self.scored, left_out=False)
-
-    def _cover(self) -> Iterator[About]:
-        missing = self.settings.missing
-        for measure, result in self.covered.items():
-            columns = [one for one in result.columns if one.measure == measure]
-            name, systems = str(measure), result.systems
-            if worst := _worst(systems, columns[0].missing_cells):
-                fate = f" have no grade: {_MISSING[missing]}."
-                yield About(f"Up to {worst} of the cells that decide ", name, fate)
-            if missing == "zero" and columns[0].low is not None:
-                yield About(
-                    "More than 1% of the cells that decide ",
-                    name,
-                    " have no grade: brackets show the lowest and highest possible score (retry "
-                    "with exampp grade).",
-                )
-            for column in columns:
-                at = f"{measure} at {column.min_rating}"
-                if measure.name == "nCover" and (queries := _undefined(column)):
-                    nothing = ", as no graded passage covers anything"
-                    yield About("Left out of ", at, f"{nothing}: {_list(queries)}.")
-                if measure.name == "Cover" and missing == "skip":
-                    fewer = (~column.values.counts).sum(axis=1)
-                    few = [f"{s} ({n})" for s, n in zip(systems, fewer, strict=True) if n]
-                    if few:
-                        yield About(
-                            "", at, f" leaves out queries without a graded cell: {_list(few)}."
-                        )
-
-    def _importances(self) -> Iterator[str | About]:
-        """What is not known of nuggets, and what has no value for it."""
-        weighing = [one for one in self._nuggets if one.name != "NuggetAll"]
-        words = importances_of(self.gradebook) if self._nuggets else []
-        invalid = Counter(
-            word or "(empty)" for word in words if word is not None and word not in WEIGHTS
-        )
-        if invalid:
-            some = _list([f"{word!r} ({count})" for word, count in invalid.most_common()])
-            yield (
-                "Importances other than vital and okay are invalid, and such nuggets count in "
-                f"NuggetAll alone: {some}."
-            )
-        if weighing and words and not any(word in WEIGHTS for word in words):
-            names = ", ".join(map(str, weighing))
-            yield (
-                f"The bank does not say which items are vital or okay, so {names} have no value. "
-                "Import a bank that does: nuggetizer's, or one with a column importance."
-            )
-            return
-        for measure in weighing if self.settings.missing != "skip" else ():
-            column = next(one for one in self.columns if one.measure == measure)
-            if queries := _undefined(column):
-                none = f", as none of their nuggets is {_COUNTED[measure.name]}"
-                yield About("Left out of ", str(measure), f"{none}: {_list(queries)}.")
-
-    def _chance(self) -> Iterator[str]:
-        for measure, floor in self.floors.items():
-            columns = [
-                one for one in self.columns if one.measure == measure and one.chance is not None
-            ]
-            if not columns:
-                continue
-            several = len(columns) > 1
-            name = str(measure) if several else columns[0].name
-            values = [
-                f"{value:.3f}" + (f" (\u2265{one.min_rating})" if several else "")
-                for one, value in zip(columns, floor.values, strict=bool(columns))
-            ]
-            of_systems = [
-                [mean.mean for mean in column.values.means() if mean.mean is not None]
-                for column in columns
-            ]
-            averages = ", ".join(f"{np.mean(means):.3f}" for means in of_systems if means)
-            average = f"; systems average {averages}" if averages else ""
-            yield f"Chance level of {name}: {floor.drawn} score {', '.join(values)}{average}."
-
-    def _weighted(self) -> Iterator[str]:
-        weighted = [column for column in self.columns if column.weighting]
-        for column in weighted:
-            yield f"{column.name}: {column.weighting}."
-        if weighted:
-            yield (
-                "Weights are made from these systems, without human labels, and stay the same for "
-                "systems added later. They rank systems better in one known collection, so report "
-                "the plain Cover beside them (exampp analyze items)."
-            )
-
-    def _scores(self) -> Iterator[str | About]:
-        if self.scored is None:
-            return
-        share = missing_share(self.gradebook)
-        irrelevant: dict[tuple[int | None, int], list[str]] = {}
-        for column in self.scored.columns:
-            name = str(column.measure)
-            if worst := _worst(self.scored.systems, column.ungraded):
-                yield About(f"Up to {worst} of the passages behind ", name, " have no grade.")
-            if share > FEW_MISSING:
-                yield About(
-                    f"{share:.1%} of the cells of ranked passages have no grade, so labels of "
-                    "passages and ",
-                    name,
-                    " may be wrong, mostly too low. No bounds are known.",
-                )
-            if column.without_relevant:
-                key = (column.min_rating, column.without_relevant)
-                irrelevant.setdefault(key, []).append(name)
-        for (threshold, count), measures in irrelevant.items():
-            what = (
-                f"{count} of {len(self.scored.query_ids)} queries have no relevant passage "
-                f"and count 0 for every system: {', '.join(measures)}."
-            )
-            known = threshold is not None
-            yield About("From rating ", str(threshold), f" on: {what}") if known else what
-        diverse = [str(one) for one in self._measures if one.kind.subtopics]
-        if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
-            yield f"All items count alike, without the weights of the bank: {', '.join(diverse)}."
-        if wrong := contradictions(self.gradebook):
-            yield (
-                f"{wrong} rankings have scores that contradict their ranks: ranking measures "
-                "follow the scores, as trec_eval does; Cover follows the ranks."
-            )
+    def of(self, measure: Measure) -> list[MeasureColumn]:
+        """The columns of a measure, by threshold."""
+        return [one for one in self.columns if one.measure == measure]
 
 
-def _unanswered(measure: Measure, result: MeasuredSystems, *, left_out: bool) -> Iterator[About]:
-    """Queries that some systems do not answer, and that there is only one query."""
-    name = str(measure)
+def board_notes(of: BoardContext) -> tuple[Note, ...]:
+    """Return what a reader of a leaderboard must know, the general first, each once."""
+    measures = dict.fromkeys(str(column.measure) for column in of.columns)
+    return notes_of(of, _CHECKS, whole=list(measures))
+
+
+def _grades(of: BoardContext) -> Iterator[str]:
+    book = of.gradebook
+    if book.grader.is_draft:
+        yield note("draft")
+    for text in describe_readings(book.readings, book.grader):
+        yield note("grade-readings", text=text)
+    if book.bank_is_graded_items:
+        yield note("bank-inferred")
+    if book.pending:
+        yield note("cells-ungraded", states=without_grade(book.pending, book.readings, most=1))
+    if missing := missing_prerequisite(book):
+        yield note("prerequisite", cause=missing.cause)
+    yield from book.notes
+
+
+def _policy(of: BoardContext) -> Iterator[Note]:
+    policy, subtopics = of.settings.policy, of.settings.subtopics
+    if policy.name != "exam" and of.covered:
+        family = of.family[0].upper() + of.family[1:]
+        yield note("policy", family=family, policy=policy.name)
+    if policy.ranks_as_written and subtopics != "query" and of.covered:
+        yield note("subtopics-joined")
+        if subtopics == "subtopic" and of.scored:
+            yield note("subtopics-separate")
+    elif subtopics == "subtopic":
+        yield note("subtopics-averaged")
+    elif subtopics == "pool":
+        yield note("subtopics-pooled")
+
+
+def _queries(of: BoardContext) -> Iterator[Note]:
+    for measure, result in of.covered.items():
+        if result.left_out:
+            yield note("queries-without-items", family=of.family, queries=result.left_out)
+        yield from _unanswered(measure, result, leave_out=of.settings.policy.answered_only)
+    if of.scored is not None:
+        if of.scored.left_out:
+            yield note("queries-without-labels", queries=of.scored.left_out)
+        for measure in dict.fromkeys(column.measure for column in of.scored.columns):
+            yield from _unanswered(measure, of.scored, leave_out=False)
+
+
+def _unanswered(measure: Measure, result: MeasuredSystems, *, leave_out: bool) -> Iterator[Note]:
+    name, nobody = str(measure), result.answered_by_none
     if len(result.query_ids) == 1:
-        yield About("", name, ": Only one query counts, so there is no standard error.")
+        yield note("one-query", name)
     if measure.kind.formula:
         return
-    nobody = len(result.answered_by_none)
     if nobody:
-        fate = "left out of all means" if left_out else "0 for all of them"
-        yield About("", name, f": No system answers {_list(result.answered_by_none)}: {fate}.")
-    unanswered = [
-        f"{system} ({count - nobody})"
+        fate = "left out of all means" if leave_out else "0 for all of them"
+        yield note("unanswered-by-all", name, queries=nobody, fate=fate)
+    some = [
+        f"{system} ({count - len(nobody)})"
         for system, count in zip(result.systems, result.unanswered, strict=True)
-        if count > nobody
+        if count > len(nobody)
     ]
-    if unanswered:
-        fate = "left out of its mean" if left_out else "counted 0"
-        others = "that only others answer" if nobody else "that a system does not answer"
-        yield About("", name, f": Queries {others} are {fate}: {_list(unanswered)}.")
+    if some:
+        fate = "left out of its mean" if leave_out else "counted 0"
+        what = "that only others answer" if nobody else "that a system does not answer"
+        yield note("unanswered", name, what=what, fate=fate, systems=some)
+
+
+def _cover(of: BoardContext) -> Iterator[Note]:
+    missing = of.settings.missing
+    for measure, result in of.covered.items():
+        name, first, *_ = str(measure), *of.of(measure)
+        if worst := _worst(result.systems, first.missing_cells):
+            yield note("cover-ungraded", name, worst=worst, fate=_FATE[missing])
+        if missing == "zero" and first.low is not None:
+            yield note("cover-bounds", name)
+        for column in of.of(measure):
+            at = f"{measure} at {column.min_rating}"
+            if measure.name == "nCover" and (queries := _undefined(column)):
+                yield note("ncover-undefined", at, queries=queries)
+            if measure.name == "Cover" and missing == "skip":
+                fewer = (~column.values.counts).sum(axis=1)
+                few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
+                if few:
+                    yield note("cover-skipped", at, systems=few)
 
 
 def _undefined(column: MeasureColumn) -> list[str]:
-    """The queries on which even the whole pool has no value."""
+    """Return the queries that have no value for the whole pool."""
     counts = column.overall.counts[0] if column.overall else ()
-    return [query for query, known in zip(column.query_ids, counts, strict=True) if not known]
+    return [query for query, count in zip(column.query_ids, counts, strict=True) if not count]
+
+
+def _importances(of: BoardContext) -> Iterator[Note]:
+    """Note which importances are not known, and which queries have no value for it."""
+    weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
+    words = importances_of(of.gradebook) if of.nuggets else []
+    invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
+    if invalid:
+        listed = [f"{word!r} ({count})" for word, count in invalid.most_common()]
+        yield note("importance-invalid", words=listed)
+    if weighing and words and not any(word in WEIGHTS for word in words):
+        yield note("importance-missing", measures=list(map(str, weighing)))
+    elif of.settings.missing != "skip":
+        for measure in weighing:
+            if queries := _undefined(of.of(measure)[0]):
+                counted = _COUNTED[measure.name]
+                yield note("nuggets-undefined", str(measure), counted=counted, queries=queries)
+
+
+def _chance(of: BoardContext) -> Iterator[Note]:
+    for measure, floor in of.floors.items():
+        columns = of.of(measure) if floor.values else []
+        several = len(columns) > 1
+        values = [
+            f"{value:.3f}" + (f" (\u2265{one.min_rating})" if several else "")
+            for one, value in zip(columns, floor.values, strict=True)
+        ]
+        means = [[m.mean for m in one.values.means() if m.mean is not None] for one in columns]
+        averages = ", ".join(f"{np.mean(one):.3f}" for one in means if one)
+        if columns:
+            yield note(
+                "chance",
+                measure=measure if several else columns[0].name,
+                drawn=floor.drawn,
+                values=", ".join(values),
+                average=f"; systems average {averages}" if averages else "",
+            )
+
+
+def _weights(of: BoardContext) -> Iterator[Note]:
+    weighted = [column for column in of.columns if column.weighting]
+    for column in weighted:
+        yield note("weights", measure=column.name, text=column.weighting)
+    if weighted:
+        yield note("weights-caveat")
+
+
+def _scores(of: BoardContext) -> Iterator[Note]:
+    if of.scored is None:
+        return
+    queries = len(of.scored.query_ids)
+    irrelevant: dict[tuple[int | None, int], list[str]] = {}
+    share = missing_share(of.gradebook)
+    for column in of.scored.columns:
+        name = str(column.measure)
+        if worst := _worst(of.scored.systems, column.ungraded):
+            yield note("passages-ungraded", name, worst=worst)
+        if share > FEW_MISSING:
+            yield note("labels-ungraded", name, share=share)
+        if column.without_relevant:
+            key = (column.min_rating, column.without_relevant)
+            irrelevant.setdefault(key, []).append(name)
+    for (threshold, count), measures in irrelevant.items():
+        code = "no-relevant" if threshold is None else "no-relevant-from"
+        subjects = () if threshold is None else (str(threshold),)
+        yield note(code, *subjects, count=count, queries=queries, measures=", ".join(measures))
+    diverse = [str(one.measure) for one in of.scored.columns if one.measure.kind.subtopics]
+    if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in of.gradebook.queries):
+        yield note("weights-ignored", measures=list(dict.fromkeys(diverse)))
+    if wrong := contradictions(of.gradebook):
+        yield note("ranks-contradict", count=wrong)
+
+
+_CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _weights, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
@@ -339,11 +301,6 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
         default=(0.0, ""),
     )
     return f"{share:.1%} ({system})" if share else ""
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
@@ -471,7 +428,7 @@ def _evaluate(
                 gradebook, measure, plain, subtopics, settings.missing, policy
             )
     columns = tuple(column for one in measures for column in columns_of[one])
-    notes = Notes(
+    context = BoardContext(
         gradebook,
         columns,
         {one: results[cutoff] for one, cutoff in cutoffs.items()},
@@ -486,7 +443,7 @@ def _evaluate(
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=notes.all(),
+        notes=board_notes(context),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,
