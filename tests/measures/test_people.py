@@ -62,7 +62,7 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
         "of 1 pairs of systems change places (--decisions without)."
     ) in board.notes
     assert caption(board).endswith(f"; {BY_PEOPLE}")
-    assert f"Left out, as asked for: {BY_PEOPLE}." in other.notes
+    assert f"Left out, as requested: {BY_PEOPLE}." in other.notes
     assert "decided" not in caption(other)
 
 
