@@ -34,7 +34,8 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.measures.board import MeasureColumn, describe_oversight, wide
+from exampp.measures.board import describe_oversight, wide
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted

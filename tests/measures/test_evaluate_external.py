@@ -35,9 +35,9 @@ def test_runs_take_the_place_of_the_rankings() -> None:
     assert ranking.scores.tolist() == [9.0, 1.0, 1.0]
     assert book.queries[0].ratings.shape == (2, 2)
     result = cover(found.gradebook, (1,), k=2)
-    assert [m.mean for m in result.cover[0].values.means()] == [1 / 2, 0]
-    assert result.ungraded == (1 / 2, None)
-    assert result.overall_ungraded == 0
+    assert [m.mean for m in result.of("Cover")[0].values.means()] == [1 / 2, 0]
+    assert result.columns[0].ungraded == (1 / 2, None)
+    assert result.columns[0].overall_shares[0] == 0
 
 
 def test_subtopics_are_found_by_name() -> None:

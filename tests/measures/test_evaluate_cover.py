@@ -15,24 +15,28 @@ from exampp.measures.cover import (
     EXAM,
     POLICIES,
     RUBRIC,
-    CoverResult,
     Missing,
     cover,
     longest_ranking,
 )
-from exampp.measures.exams import SubtopicChoice, interleave
-from exampp.measures.values import Mean
+from exampp.measures.exams import SubtopicChoice, interleave, resolve_subtopics
+from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook
 
 N = None
 
 
-def cover_of(result: CoverResult, system: str, threshold: int = 0) -> Mean:
-    return result.cover[threshold].values.means()[result.systems.index(system)]
+def cover_of(result: MeasuredSystems, system: str, threshold: int = 0) -> Mean:
+    return result.of("Cover")[threshold].values.means()[result.systems.index(system)]
 
 
-def n_cover_of(result: CoverResult, system: str, threshold: int = 0) -> Mean:
-    return result.n_cover[threshold].values.means()[result.systems.index(system)]
+def overall(column: MeasureColumn) -> Mean:
+    assert column.overall is not None
+    return column.overall.means()[0]
+
+
+def n_cover_of(result: MeasuredSystems, system: str, threshold: int = 0) -> Mean:
+    return result.of("nCover")[threshold].values.means()[result.systems.index(system)]
 
 
 # Items:            i0 i1 i2 i3
@@ -63,8 +67,8 @@ def test_cover_by_hand() -> None:
     # Nothing reaches 6: Cover is 0, nCover undefined everywhere.
     assert cover_of(result, "a", 2) == Mean(0.0, 0.0, 2)
     assert n_cover_of(result, "a", 2) == Mean(None, None, 0)
-    assert result.cover[0].overall.means()[0].mean == 3 / 4
-    assert result.n_cover[0].overall.means()[0].mean == 1.0
+    assert overall(result.of("Cover")[0]).mean == 3 / 4
+    assert overall(result.of("nCover")[0]).mean == 1.0
 
 
 def test_weights() -> None:
@@ -86,7 +90,7 @@ def test_a_query_without_items_is_left_out_and_named() -> None:
         make_query(TABLE, make_ranking("a", [3]), query_id="weightless", weights=[0, 0, 0, 0]),
     )
     result = cover(book, (1,))
-    assert result.no_bank == ("empty", "weightless")
+    assert result.left_out == ("empty", "weightless")
     assert result.query_ids == ("q1",)
     assert cover_of(result, "a").mean == 3 / 4
 
@@ -101,16 +105,16 @@ def test_n_cover_leaves_out_queries_whose_pool_covers_nothing() -> None:
     assert cover_of(result, "a").mean == (1 / 4 + 0) / 2
     filled = cover(book, (1,), policy=RUBRIC)
     assert n_cover_of(filled, "a").mean == (1 / 3 + 0) / 2
-    assert filled.n_cover[0].overall.means()[0] == Mean(1.0, 0.0, 2)
+    assert overall(filled.of("nCover")[0]) == Mean(1.0, 0.0, 2)
 
 
 def test_no_rankings_and_no_queries() -> None:
     result = cover(make_book(make_query(TABLE)), (1,), missing="bounds")
     assert result.systems == ()
-    assert result.cover[0].overall.means()[0].mean == 3 / 4
+    assert overall(result.of("Cover")[0]).mean == 3 / 4
     nothing = cover(make_book(systems=["a"]), (1, 2), missing="bounds")
     assert cover_of(nothing, "a") == Mean(None, None, 0)
-    assert nothing.missing_cells == (None,)
+    assert nothing.columns[0].missing_cells == (None,)
 
 
 def test_an_empty_pool_and_an_empty_ranking() -> None:
@@ -120,7 +124,7 @@ def test_an_empty_pool_and_an_empty_ranking() -> None:
     assert cover_of(result, "a") == Mean(None, None, 0)
     assert result.unanswered == (1,)
     assert result.answered_by_none == ("q",)
-    assert result.ungraded == (None,)
+    assert result.columns[0].ungraded == (None,)
 
 
 # Of p0 nothing is graded, of p1 only i0; p2 is complete.
@@ -140,24 +144,23 @@ def test_missing_cells_by_hand() -> None:
         systems=["none", "some", "part", "full", "absent"],
     )
     zero = cover(book, (1,))
-    assert [m.mean for m in zero.cover[0].values.means()] == [0, 0, 1 / 3, 2 / 3, 0]
+    assert [m.mean for m in zero.of("Cover")[0].values.means()] == [0, 0, 1 / 3, 2 / 3, 0]
     # none: 3 of 3 cells; some: 5 of 6; part: 2 of 6.
-    assert zero.missing_cells == (1.0, 5 / 6, 2 / 6, 0.0, None)
-    assert zero.ungraded == (1.0, 1 / 2, 0.0, 0.0, None)
-    assert zero.overall_missing_cells == 5 / 12
-    assert zero.overall_ungraded == 1 / 4
+    assert zero.columns[0].missing_cells == (1.0, 5 / 6, 2 / 6, 0.0, None)
+    assert zero.columns[0].ungraded == (1.0, 1 / 2, 0.0, 0.0, None)
+    assert zero.columns[0].overall_shares == (1 / 4, 5 / 12)
     skip = cover(book, (1,), missing="skip")
     # none: no cell is left, undefined. some: only i0 is left, not covered; i0 is covered by the
     # pool, so nCover is 0 of 1. part: all items have a graded cell. absent: nothing is missing.
-    assert [m.mean for m in skip.cover[0].values.means()] == [None, 0, 1 / 3, 2 / 3, 0]
-    assert [m.mean for m in skip.n_cover[0].values.means()] == [None, 0, 1 / 2, 1, 0]
+    assert [m.mean for m in skip.of("Cover")[0].values.means()] == [None, 0, 1 / 3, 2 / 3, 0]
+    assert [m.mean for m in skip.of("nCover")[0].values.means()] == [None, 0, 1 / 2, 1, 0]
     bounds = cover(book, (1,), missing="bounds")
-    low, high = bounds.cover[0].low, bounds.cover[0].high
+    low, high = bounds.of("Cover")[0].low, bounds.of("Cover")[0].high
     assert low is not None
     assert high is not None
     assert [m.mean for m in low.means()] == [0, 0, 1 / 3, 2 / 3, 0]
     assert [m.mean for m in high.means()] == [1, 1, 1, 2 / 3, 0]
-    low, high = bounds.n_cover[0].low, bounds.n_cover[0].high
+    low, high = bounds.of("nCover")[0].low, bounds.of("nCover")[0].high
     assert low is not None
     assert high is not None
     # The pool covers i0 i1 for certain. i2 may be covered by p0 (outside `part`, `full`) or p1.
@@ -203,13 +206,14 @@ def subtopiced(*, with_items: bool = True) -> Gradebook:
 )
 def test_subtopics_by_hand(subtopics: SubtopicChoice, car: float, flat: float, half: float) -> None:
     result = cover(subtopiced(), (1,), k=1, subtopics=subtopics)
-    assert [m.mean for m in result.cover[0].values.means()] == pytest.approx([car, flat, half])
+    values = result.of("Cover")[0].values
+    assert [mean.mean for mean in values.means()] == pytest.approx([car, flat, half])
 
 
 def test_subtopics_chosen_from_the_data() -> None:
-    assert cover(subtopiced(), (1,)).subtopics == "subtopic"
-    assert cover(subtopiced(with_items=False), (1,)).subtopics == "pool"
-    assert cover(make_book(make_query(TABLE)), (1,)).subtopics == "query"
+    assert resolve_subtopics(subtopiced(), "auto") == "subtopic"
+    assert resolve_subtopics(subtopiced(with_items=False), "auto") == "pool"
+    assert resolve_subtopics(make_book(make_query(TABLE)), "auto") == "query"
 
 
 def test_items_of_no_subtopic_are_sat_with_the_pooled_rankings() -> None:
@@ -241,8 +245,8 @@ def test_rubric_reads_ranks_as_written() -> None:
     book = make_book(make_query(TABLE, ranked, from_one, unnumbered))
     ours = cover(book, (1,), k=1)
     theirs = cover(book, (1,), k=1, policy=RUBRIC)
-    assert [m.mean for m in ours.cover[0].values.means()] == [1 / 4, 1 / 4, 1 / 4]
-    assert [m.mean for m in theirs.cover[0].values.means()] == [2 / 4, 1 / 4, 1 / 4]
+    assert [m.mean for m in ours.of("Cover")[0].values.means()] == [1 / 4, 1 / 4, 1 / 4]
+    assert [m.mean for m in theirs.of("Cover")[0].values.means()] == [2 / 4, 1 / 4, 1 / 4]
 
 
 def test_rubric_counts_graded_items_and_answered_queries_and_pools_all() -> None:
@@ -302,7 +306,7 @@ def test_cover_is_a_share_and_falls_with_the_threshold(
     book: Gradebook, subtopics: SubtopicChoice, missing: Missing
 ) -> None:
     result = cover(book, (1, 2, 3, 4, 5), k=2, subtopics=subtopics, missing=missing)
-    for table, normed in zip(result.cover, result.n_cover, strict=True):
+    for table, normed in zip(result.of("Cover"), result.of("nCover"), strict=True):
         values, n_values = table.values, normed.values
         for found in (values, n_values):
             assert ((found.values >= 0) & (found.values <= 1)).all()
@@ -314,7 +318,7 @@ def test_cover_is_a_share_and_falls_with_the_threshold(
             if bounded.low is not None and bounded.high is not None:
                 assert (bounded.low.values <= bounded.values.values + CLOSE).all()
                 assert (bounded.values.values <= bounded.high.values + CLOSE).all()
-    for easy, hard in itertools.pairwise(result.cover):
+    for easy, hard in itertools.pairwise(result.of("Cover")):
         assert (easy.values.values >= hard.values.values - CLOSE).all()
 
 
@@ -323,8 +327,8 @@ def test_cover_is_a_share_and_falls_with_the_threshold(
 def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) -> None:
     depths = [cover(book, (1, 3), k=k, subtopics=subtopics) for k in (1, 2, 9)]
     for shallow, deep in itertools.pairwise(depths):
-        for kind in ("cover", "n_cover"):
-            for less, more in zip(getattr(shallow, kind), getattr(deep, kind), strict=True):
+        for kind in ("Cover", "nCover"):
+            for less, more in zip(shallow.of(kind), deep.of(kind), strict=True):
                 assert (less.values.values <= more.values.values + CLOSE).all()
 
 
@@ -335,7 +339,7 @@ def test_cover_is_the_same_past_the_longest_ranking(
 ) -> None:
     longest = longest_ranking(book, subtopics)
     last, deeper = (cover(book, (1, 3), k=longest + more, subtopics=subtopics) for more in (0, 2))
-    for one, other in zip(last.cover, deeper.cover, strict=True):
+    for one, other in zip(last.of("Cover"), deeper.of("Cover"), strict=True):
         assert (one.values.values == other.values.values).all()
 
 
@@ -351,7 +355,7 @@ def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None
                 for weight, item in zip(query.weights, query.ratings.T, strict=True)
                 if any(item[p] >= tau for p in rankings.get(system, [])[:k])
             )
-            value = result.cover[0].values.values[row, column]
+            value = result.of("Cover")[0].values.values[row, column]
             assert math.isclose(value, got / query.weights.sum(), abs_tol=CLOSE)
 
 
@@ -373,8 +377,10 @@ def test_no_filling_of_the_holes_leaves_the_bounds(
             )
         )
     true = cover(make_book(*filled, systems=book.systems), (tau,), k=2, subtopics="query")
-    for kind in ("cover", "n_cover"):
-        (bounded,), (exact,) = getattr(bounds, kind), getattr(true, kind)
+    for kind in ("Cover", "nCover"):
+        (bounded,), (exact,) = bounds.of(kind), true.of(kind)
+        assert bounded.low is not None
+        assert bounded.high is not None
         both = bounded.values.counts & exact.values.counts
         assert (bounded.low.values[both] <= exact.values.values[both] + CLOSE).all()
         assert (bounded.high.values[both] >= exact.values.values[both] - CLOSE).all()

@@ -18,7 +18,8 @@ from exampp.measures.formulas import ir_measure, own_formula, provider_scores, t
 from exampp.measures.names import as_measures, parse_measure
 from exampp.measures.qrels import Labelling, qrels
 from exampp.measures.rankings import contradictions, with_runs
-from exampp.measures.scores import Score, ScoreResult, score
+from exampp.measures.scores import score
+from exampp.measures.values import MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
 
@@ -31,16 +32,16 @@ def scored(
     thresholds: Sequence[int] = (1,),
     subtopics: SubtopicChoice = "auto",
     labelling: Labelling | None = None,
-) -> ScoreResult:
+) -> MeasuredSystems:
     return score(book, as_measures(measures), thresholds, subtopics=subtopics, labelling=labelling)
 
 
-def only(book: Gradebook, measure: str, threshold: int = 1) -> Score:
-    (found,) = scored(book, measure, thresholds=(threshold,)).scores
+def only(book: Gradebook, measure: str, threshold: int = 1) -> MeasureColumn:
+    (found,) = scored(book, measure, thresholds=(threshold,)).columns
     return found
 
 
-def means(found: Score) -> list[float | None]:
+def means(found: MeasureColumn) -> list[float | None]:
     return [mean.mean for mean in found.values.means()]
 
 
@@ -104,7 +105,7 @@ def test_ndcg_by_hand() -> None:
 def test_thresholds_in_one_pass() -> None:
     result = scored(simple(), "P@4", "nDCG@3", "P(rel=2)@4", "RR", thresholds=(3, 4))
     assert result.unanswered == (0, 1, 2)
-    assert [(str(s.measure), s.min_rating) for s in result.scores] == [
+    assert [(str(s.measure), s.min_rating) for s in result.columns] == [
         ("P@4", 3),
         ("P@4", 4),
         ("nDCG@3", None),
@@ -116,8 +117,8 @@ def test_thresholds_in_one_pass() -> None:
 
 def test_unjudged_shares_follow_the_cutoff() -> None:
     # a reads p3 p0 p2 p1 and p4: of the first passages 1 of 2 has no label, of all 1 of 5.
-    assert only(simple(), "P@1").unjudged == (1 / 2, 0.0, None)
-    assert only(simple(), "AP").unjudged == (1 / 5, 0.0, None)
+    assert only(simple(), "P@1").ungraded == (1 / 2, 0.0, None)
+    assert only(simple(), "AP").ungraded == (1 / 5, 0.0, None)
 
 
 def test_queries_without_labels_are_left_out_and_named() -> None:
@@ -129,16 +130,16 @@ def test_queries_without_labels_are_left_out_and_named() -> None:
     )
     result = scored(book, "P@1", "nDCG@1", "StRecall@1", thresholds=(3,))
     assert result.query_ids == ("q", "hopeless")
-    assert result.unlabelled == ("itemless", "ungraded")
-    assert [found.hopeless for found in result.scores] == [1, 0, 1]
-    assert means(result.scores[0]) == [1 / 2]
+    assert result.left_out == ("itemless", "ungraded")
+    assert [found.without_relevant for found in result.columns] == [1, 0, 1]
+    assert means(result.columns[0]) == [1 / 2]
 
 
 def test_nothing_to_score() -> None:
     empty = scored(make_book(systems=["a"]), "P@1", "nDCG", "ERR@3", "Compat", "StRecall@5")
-    assert [means(found) for found in empty.scores] == [[None]] * 5
+    assert [means(found) for found in empty.columns] == [[None]] * 5
     unranked = scored(make_book(make_query([[5]])), "P@1", "ERR@3", "Judged@1", "Compat")
-    assert [means(found) for found in unranked.scores] == [[]] * 4
+    assert [means(found) for found in unranked.columns] == [[]] * 4
 
 
 def test_the_order_is_that_of_trec_eval() -> None:
@@ -182,15 +183,15 @@ def subtopiced() -> Gradebook:
 def test_subtopics_are_queries_of_their_own() -> None:
     result = scored(subtopiced(), "RR", "ERR@1", "Judged@2")
     assert result.query_ids == ("q/f1", "q/f2")
-    assert result.scores[0].values.values.tolist() == [[1, 1 / 2], [1 / 2, 1]]
+    assert result.columns[0].values.values.tolist() == [[1, 1 / 2], [1 / 2, 1]]
 
 
 def test_subtopic_rankings_can_be_pooled() -> None:
     result = scored(subtopiced(), "P@2", "StRecall@2", subtopics="pool")
     assert result.query_ids == ("q",)
     # car reads p0 p2 (p1): one of two items; flat both.
-    assert result.scores[0].values.values.tolist() == [[1 / 2], [1.0]]
-    assert result.scores[1].values.values.tolist() == [[1 / 2], [1.0]]
+    assert result.columns[0].values.values.tolist() == [[1 / 2], [1.0]]
+    assert result.columns[1].values.values.tolist() == [[1 / 2], [1.0]]
 
 
 @pytest.mark.parametrize(
@@ -216,13 +217,13 @@ def test_labellings(labelling: Labelling, measure: str, value: float) -> None:
     """At threshold 4: a passage is relevant where `at_least` items reach 4."""
     table = [[5, 4, 0], [3, 3, 3], [0, 0, 0]]
     book = make_book(make_query(table, make_ranking("s", [0, 1, 2])))
-    (found,) = scored(book, measure, thresholds=(4,), labelling=labelling).scores
+    (found,) = scored(book, measure, thresholds=(4,), labelling=labelling).columns
     assert means(found) == pytest.approx([value])
     assert found.min_rating == 4
 
 
 def test_labels_that_follow_the_threshold_make_every_measure_do_so() -> None:
-    found = scored(simple(), "nDCG@3", thresholds=(1, 4), labelling=Labelling("count")).scores
+    found = scored(simple(), "nDCG@3", thresholds=(1, 4), labelling=Labelling("count")).columns
     assert [s.min_rating for s in found] == [1, 4]
 
 
@@ -238,7 +239,7 @@ def test_strecall_is_cover() -> None:
         make_query([[3, 0]], make_ranking("a", [0]), query_id="q2"),
     )
     for tau in (1, 3, 5):
-        covered = cover(book, (tau,), k=20).cover[0].values.values
+        covered = cover(book, (tau,), k=20).of("Cover")[0].values.values
         recall = only(book, "StRecall@20", tau).values.values
         assert recall == pytest.approx(covered, abs=1e-6)
 
@@ -293,7 +294,7 @@ def test_against_pytrec_eval_called_naively(
     for query_id, passage_id, label in qrels(graded):
         judged.setdefault(query_id, {})[passage_id] = label
     result = scored(book, *NAIVE.split(), thresholds=(tau,))
-    for ours in result.scores:
+    for ours in result.columns:
         name = trec_name(ours.measure) or ""
         only_judged = bool(ours.measure.param("judged_only"))
         naive = pytrec_eval.RelevanceEvaluator(judged, {name}, tau, only_judged)
@@ -318,7 +319,7 @@ def test_counts_are_those_of_ir_measures(
     rows = [ir_measures.Qrel(q, p, int(label >= tau)) for q, p, label in qrels(graded)]
     asked = (ir_measures.NumQ, ir_measures.NumRet, ir_measures.NumRel, ir_measures.NumRet(rel=1))
     evaluator = ir_measures.evaluator(asked, rows)
-    ours = scored(book, "NumQ", "NumRet", "NumRel", "NumRelRet", thresholds=(tau,)).scores
+    ours = scored(book, "NumQ", "NumRet", "NumRel", "NumRelRet", thresholds=(tau,)).columns
     for row, system in enumerate(book.systems):
         run = [ir_measures.ScoredDoc(q, *one) for q, of in found[system].items() for one in of]
         # of a run without a line ir_measures says nothing

@@ -42,9 +42,11 @@ def test_cover(policy: Any) -> None:
     for index, threshold in enumerate(THRESHOLDS):
         wanted = tables[str(threshold)]["systems"]
         assert set(wanted) == {*result.systems, "_overall_"}
-        assert close(result.cover[index].overall.means()[0], wanted["_overall_"]["cover"])
-        covers = result.cover[index].values.means()
-        n_covers = result.n_cover[index].values.means()
+        overall = result.of("Cover")[index].overall
+        assert overall is not None
+        assert close(overall.means()[0], wanted["_overall_"]["cover"])
+        covers = result.of("Cover")[index].values.means()
+        n_covers = result.of("nCover")[index].values.means()
         for system, ours, n_ours in zip(result.systems, covers, n_covers, strict=True):
             assert close(ours, wanted[system]["cover"])
             assert close(n_ours, wanted[system][n_cover])

@@ -37,7 +37,7 @@ def test_cutoffs_past_the_longest_ranking_are_evaluated_as_alone(policy: CoverPo
 
 
 def test_a_leaderboard_by_hand() -> None:
-    board = evaluate(two_queries(), ["Cover", "P@1", "nDCG@1"], [3, 4], k=2)
+    board = evaluate(two_queries(), ["Cover@2", "P@1", "nDCG@1"], [3, 4])
     assert board.systems == ("high", "low", "aaa")
     assert [(str(c.measure), c.min_rating) for c in board.columns] == [
         ("Cover@2", 3),

@@ -28,7 +28,7 @@ MEASURES = (
 
 
 def values(book: Gradebook, measure: str, tau: int = 4) -> Any:
-    (found,) = score(book, [parse_measure(measure)], (tau,)).scores
+    (found,) = score(book, [parse_measure(measure)], (tau,)).columns
     return found.values.values
 
 
@@ -168,7 +168,7 @@ def test_against_formulas(measure: str) -> None:
 def test_subtopic_recall_is_cover_on_dl19() -> None:
     book = dl19()
     recall = values(book, "StRecall@20", 5)
-    assert recall == pytest.approx(cover(book, (5,)).cover[0].values.values, abs=1e-9)
+    assert recall == pytest.approx(cover(book, (5,)).of("Cover")[0].values.values, abs=1e-9)
     for measure in ("alpha_nDCG@20", "ERR_IA@20", "NRBP"):
         found = values(book, measure, 5)
         assert found.shape == (37, 43)
@@ -182,10 +182,10 @@ def test_a_query_without_results_is_0() -> None:
         make_query([[1]], make_ranking("a", [0]), make_ranking("b", [0]), query_id="q3"),
     )
     for measure in ("alpha_nDCG@5", "ERR_IA@1", "NRBP", "StRecall@3"):
-        (found,) = score(book, [parse_measure(measure)], (4,)).scores
+        (found,) = score(book, [parse_measure(measure)], (4,)).columns
         assert (found.values.values > 0).tolist() == [[True, True, False], [True, False, False]]
         assert found.values.counts.all()
-        assert found.hopeless == 1
+        assert found.without_relevant == 1
 
 
 def test_items_count_alike_and_those_without_weight_not_at_all() -> None:
@@ -195,7 +195,7 @@ def test_items_count_alike_and_those_without_weight_not_at_all() -> None:
         make_query(table, make_ranking("s", [0]), weights=weights, query_id="q1"),
         make_query([[5]], make_ranking("s", [0]), weights=[0.0], query_id="q2"),
     )
-    (found,) = score(book, [parse_measure("StRecall@5")], (4,)).scores
+    (found,) = score(book, [parse_measure("StRecall@5")], (4,)).columns
     assert found.values.values.tolist() == [[0.5, 0.0]]
     assert found.values.counts.tolist() == [[True, False]]
     board = evaluate(book, ["StRecall@5", "Cover@5"], [4])

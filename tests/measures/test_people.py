@@ -56,13 +56,13 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
     assert other.scores("Cover@20") == {"alpha": 0.75, "beta": 0.0}
     assert board.without_decisions is not None
     assert board.without_decisions.scores("Cover@20") == other.scores("Cover@20")
-    assert f"People's decisions stand over the grader's: {BY_PEOPLE}." in board.notes
+    assert f"Human decisions override grades: {BY_PEOPLE}." in board.notes
     assert (
-        "Without people's decisions means change by up to 0.750 (alpha, Cover@20 \u22654), and 1 "
+        "Without human decisions means change by up to 0.750 (alpha, Cover@20 \u22654), and 1 "
         "of 1 pairs of systems change places (--decisions without)."
     ) in board.notes
     assert caption(board).endswith(f"; {BY_PEOPLE}")
-    assert f"Left out, as asked for: {BY_PEOPLE}." in other.notes
+    assert f"Left out, as requested: {BY_PEOPLE}." in other.notes
     assert "decided" not in caption(other)
 
 
@@ -88,7 +88,7 @@ def test_what_changes_nothing_is_said_too(tmp_path: Path) -> None:
         board = opened.grades().evaluate(["Cover@20", "P@20"], min_rating=4)
     assert untouched.without_decisions is None
     assert not any("decided" in note or "decision" in note for note in untouched.notes)
-    assert "Without people's decisions no mean is another (--decisions without)." in board.notes
+    assert "Without human decisions no mean changes (--decisions without)." in board.notes
 
 
 def test_analyses_and_the_report_take_the_choice(path: Path) -> None:
