@@ -37,6 +37,61 @@ IMPORT = re.compile(r"^ *(?:from|import) exampp\.(\w+)", re.M)
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
 
 
+FRAGMENT = re.compile(r"_(tables|notes|records|findings|sentences)$")
+CORE = (
+    "records",
+    "store",
+    "prompts",
+    "formats",
+    "graders.base",
+    "graders.registry",
+    "graders.options",
+    "graders.draft",
+    "graders.function",
+    "graders.scripted",
+    "graders.openai",
+    "stats",
+    "results",
+    "inputs",
+    "items",
+    "grading",
+    "measures",
+    "analysis.correlation",
+    "analysis.agreement",
+    "analysis.significance",
+    "analysis.compare",
+    "review",
+)
+"""What importing, grading, evaluating and reviewing take; the public classes stand over it."""
+ON_TOP = (
+    "analysis.attacks",
+    "analysis.calibration",
+    "analysis.citations",
+    "analysis.corrected",
+    "analysis.gate",
+    "analysis.items",
+    "analysis.item_selection",
+    "analysis.omissions",
+    "analysis.reliability",
+    "analysis.report",
+    "analysis.reproduce",
+    "analysis.sensitivity",
+    "analysis.verdict",
+    "citations",
+    "cli",
+    "demo",
+    "graders.batches",
+    "graders.local",
+    "grading.ray",
+    "integrations",
+    "project",
+    "results.page",
+    "results.plots",
+    "web",
+)
+"""What the core works without, and never imports."""
+
+
 def modules() -> list[Path]:
     return sorted(ROOT.rglob("*.py"))
 
@@ -73,14 +128,77 @@ def imported_modules(module: Path) -> Iterator[str]:
             yield from (one.name for one in node.names)
 
 
+def dotted(module: Path) -> str:
+    """The name that a module is imported by; `exampp` for the package's own `__init__`."""
+    name = ".".join(("exampp", *module.relative_to(ROOT).with_suffix("").parts))
+    return name.removesuffix(".__init__")
+
+
 def test_no_module_leads_back_to_itself() -> None:
-    names = {
-        ".".join(("exampp", *module.relative_to(ROOT).with_suffix("").parts)): module
-        for module in modules()
-    }
+    names = {dotted(module): module for module in modules()}
     TopologicalSorter(
         {name: names.keys() & imported_modules(module) for name, module in names.items()}
     ).prepare()
+
+
+def within(name: str, places: tuple[str, ...]) -> bool:
+    return any(name == f"exampp.{one}" or name.startswith(f"exampp.{one}.") for one in places)
+
+
+def test_the_core_imports_nothing_on_top_of_it() -> None:
+    for module in modules():
+        name = dotted(module)
+        if within(name, CORE) and not within(name, ON_TOP):
+            wrong = {one for one in imported_modules(module) if within(one, ON_TOP)}
+            assert not wrong, f"{name} imports {', '.join(wrong)}"
+
+
+def test_no_module_is_a_fragment_of_another() -> None:
+    assert [str(m.relative_to(ROOT)) for m in modules() if FRAGMENT.search(m.stem)] == []
+
+
+def test_each_kind_of_plug_in_has_one_registry() -> None:
+    groups = re.findall(r'Registry\(\s*"(exampp\.\w+)"', "\n".join(map(text_of, modules())))
+    assert sorted(groups) == [
+        "exampp.formats",
+        "exampp.graders",
+        "exampp.measures",
+        "exampp.prompts",
+    ]
+
+
+@pytest.mark.parametrize("package", ["cli", "web"])
+def test_commands_and_pages_compute_nothing(package: str) -> None:
+    for module in (ROOT / package).rglob("*.py"):
+        found = set(re.findall(r"^ *(?:from|import) ([\w.]+)", text_of(module), re.M))
+        wrong = {
+            one
+            for one in found
+            if one.partition(".")[0] in ("numpy", "scipy", "statistics", "math")
+            or within(one, ("stats", "store"))
+        }
+        assert not wrong, f"{module.relative_to(ROOT)} imports {', '.join(wrong)}"
+
+
+def test_notes_are_selected_by_code() -> None:
+    """No note is compared with a text, nor searched for one."""
+    for module in modules():
+        for node in ast.walk(ast.parse(text_of(module))):
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                texts = [
+                    one
+                    for one in sides
+                    if isinstance(one, ast.JoinedStr)
+                    or (isinstance(one, ast.Constant) and isinstance(one.value, str))
+                ]
+                names = [one.id for one in sides if isinstance(one, ast.Name)]
+                searched = texts and {"note", "warning", "caution"} & set(names)
+                assert not searched, f"{module.relative_to(ROOT)}:{node.lineno}"
+            if isinstance(node, ast.Attribute) and node.attr in ("startswith", "endswith"):
+                subject = node.value.id if isinstance(node.value, ast.Name) else ""
+                where = f"{module.relative_to(ROOT)}:{node.lineno}"
+                assert subject not in ("note", "warning", "caution"), where
 
 
 def test_every_package_has_a_row() -> None:
