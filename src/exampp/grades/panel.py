@@ -13,8 +13,11 @@ from exampp.grades.one_or_several import GradesBase, Judgments
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.grader_reliability import GraderReliability
-    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.reliability import (
+        GraderReliability,
+        Reliability,
+        ReliabilitySettings,
+    )
     from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.voting import Voted
     from exampp.inputs.officials import Officials
@@ -106,8 +109,7 @@ class Panel(GradesBase, Generic[M]):
 
         Takes the options of `Grades.reliability`.
         """
-        from exampp.analysis.grader_reliability import grader_reliability
-        from exampp.analysis.reliability import reliability, scored_column
+        from exampp.analysis.reliability import grader_reliability, reliability, scored_column
         from exampp.measures.leaderboard import evaluate_gradebook
 
         scored = {}
