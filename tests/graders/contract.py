@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import pytest
 
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 
 Make = Callable[[], Grader]
 T = TypeVar("T")
@@ -40,13 +40,13 @@ def item_text(number: int) -> str:
     return f"What is said of the {_WORDS[number % len(_WORDS)]} in text {number}?"
 
 
-def make_ask(key: int, item: str, passage: str) -> Ask:
+def make_ask(key: int, item: str, passage: str) -> Request:
     """An ask with a prompt of question and passage, as the prompts of exampp have it."""
     user = f"Rate from 0 to 5.\nQuestion: {item}\nPassage: {passage}\nAnswer:"
-    return Ask(key, item, passage, user)
+    return Request(key, item, passage, user)
 
 
-def make_asks(passages: int, items: int = 3) -> Iterator[Ask]:
+def make_asks(passages: int, items: int = 3) -> Iterator[Request]:
     """Asks with the keys 0, 1, 2 ...: all items of one passage, then those of the next."""
     for number in range(passages * items):
         passage, item = divmod(number, items)
@@ -56,16 +56,16 @@ def make_asks(passages: int, items: int = 3) -> Iterator[Ask]:
 class Counted:
     """An iterable of asks that counts what was pulled, and on which threads."""
 
-    def __init__(self, asks: Iterable[Ask], fails_after: int | None = None) -> None:
+    def __init__(self, asks: Iterable[Request], fails_after: int | None = None) -> None:
         self.pulled = 0
         self.threads: set[int] = set()
         self._asks = iter(asks)
         self._fails_after = fails_after
 
-    def __iter__(self) -> Iterator[Ask]:
+    def __iter__(self) -> Iterator[Request]:
         return self
 
-    def __next__(self) -> Ask:
+    def __next__(self) -> Request:
         self.threads.add(threading.get_ident())
         if self.pulled == self._fails_after:
             raise LookupError("the source of the asks broke")
@@ -106,11 +106,11 @@ def check_reply(reply: Reply) -> None:
         assert math.isclose(sum(reply.scores.values()), 1, abs_tol=1e-6), reply.scores
 
 
-def answers(grader: Grader, asks: Iterable[Ask]) -> dict[int, Reply]:
+def answers(grader: Grader, asks: Iterable[Request]) -> dict[int, Reply]:
     """All replies by key; fails if an ask was answered twice or came back changed."""
-    asked: dict[int, Ask] = {}
+    asked: dict[int, Request] = {}
 
-    def remember() -> Iterator[Ask]:
+    def remember() -> Iterator[Request]:
         for ask in asks:
             asked[ask.key] = ask
             yield ask

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from contract import GraderContract, Make
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 
 
-def rating(ask: Ask) -> str:
+def rating(ask: Request) -> str:
     return str(len(ask.item + ask.passage) % 6)
 
 

@@ -12,7 +12,7 @@ import pytest
 from tiny_models import WORDS
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.local import finetune, load
 from exampp.graders.local.finetune import (
     UNANSWERABLE,
@@ -220,7 +220,9 @@ def test_loss_falls_and_the_result_grades(
     assert not (out / "checkpoints").exists()
     grader = load(str(out), device="cpu")
     context = "the lake is long 1"
-    ((_, reply),) = grader.answer([Ask(0, "What is said", context, ask("What is said", context))])
+    ((_, reply),) = grader.answer(
+        [Request(0, "What is said", context, ask("What is said", context))]
+    )
     # a tiny T5 learns in 50 steps how to reply, not what
     assert reply.text in {*WORDS[:9], UNANSWERABLE} if kind == "t5" else reply.text == "lake"
     assert not reply.truncated

@@ -16,7 +16,7 @@ import pytest
 from tiny_models import LABELS
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.local import load
 from exampp.graders.local.checkpoint import fetch
 
@@ -106,4 +106,4 @@ def test_a_tokenizer_that_does_not_fit_its_model_is_a_sentence(bert: Path, copie
     tokenizer["model"]["vocab"]["river"] = 10**6
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises((InputError, Unfinished), match=r"damaged|could not be loaded"):
-        list(load(str(folder), device="cpu").answer([Ask(1, "river", "the river is long")]))
+        list(load(str(folder), device="cpu").answer([Request(1, "river", "the river is long")]))

@@ -13,7 +13,7 @@ import pytest
 from tiny_models import LABELS, build_llama
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.local import checkpoint, load
 from exampp.graders.local.checkpoint import default_dtype, find_device
 from exampp.installed import install_command
@@ -184,7 +184,7 @@ def test_models_grade_with_fewer_bits(name: str, bits: str, request: pytest.Fixt
     grader = load(folder, labels=labels, device="cpu", quantize=bits)
     assert grader.settings == {**whole.settings, "quantize": bits}
     asks = [
-        Ask(n, "What is the river", f"The river {n} is long", f"Question: river Context: {n}")
+        Request(n, "What is the river", f"The river {n} is long", f"Question: river Context: {n}")
         for n in range(5)
     ]
     found = {ask.key: reply for ask, reply in grader.answer(asks)}

@@ -12,7 +12,7 @@ from contract import make_asks
 from tiny_models import LABELS, WORDS
 
 import exampp
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load
 from exampp.graders.local import grader as local_loading
 from exampp.graders.local.checkpoint import fetch
@@ -26,21 +26,21 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 PROMPT = load_prompt("question-self-rating")
 
 
-def prompts(count: int) -> list[Ask]:
+def prompts(count: int) -> list[Request]:
     """Prompts of quite different lengths, of the form that taught models have seen."""
     asks = []
     for key in range(count):
         question = f"What is the {WORDS[key % len(WORDS)]}"
         context = f"{' '.join(WORDS[key % 7 : key % 29])} {key}"
-        asks.append(Ask(key, question, context, f"Question: {question} Context: {context}"))
+        asks.append(Request(key, question, context, f"Question: {question} Context: {context}"))
     return asks
 
 
-def answered(grader: LocalGrader, asks: Sequence[Ask]) -> dict[int, Reply]:
+def answered(grader: LocalGrader, asks: Sequence[Request]) -> dict[int, Reply]:
     return {ask.key: reply for ask, reply in grader.answer(asks)}
 
 
-def first_step(grader: LocalGrader, ask: Ask) -> Any:
+def first_step(grader: LocalGrader, ask: Request) -> Any:
     """Log probabilities of the first token of the reply, by transformers alone."""
     import torch
 
@@ -297,11 +297,11 @@ def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None
 
     cut = fit(PROMPT, slots, grader.limit, grader.offsets, overhead)
     assert grader.length(cut.user) == 512
-    replies = answered(grader, [Ask(0, "", "", whole.user), Ask(1, "", "", cut.user)])
+    replies = answered(grader, [Request(0, "", "", whole.user), Request(1, "", "", cut.user)])
     assert replies[0] == Reply("", fault=f"the prompt has {length} tokens, the limit is 512")
     assert replies[1].text in LABELS
     longer = load(str(t5), labels=LABELS, device="cpu", limit=length)
-    assert answered(longer, [Ask(0, "", "", whole.user)])[0].text in LABELS
+    assert answered(longer, [Request(0, "", "", whole.user)])[0].text in LABELS
     assert longer.settings["limit"] == length
 
 
@@ -309,7 +309,7 @@ def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None
 def test_asks_of_which_none_can_be_asked(name: str, request: pytest.FixtureRequest) -> None:
     labels = () if name == "bert" else LABELS
     grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
-    assert [reply.fault for reply in answered(grader, [Ask(1, "", "", " ")]).values()] == [
+    assert [reply.fault for reply in answered(grader, [Request(1, "", "", " ")]).values()] == [
         "the item is empty" if name == "bert" else "the prompt is empty"
     ]
 
@@ -427,11 +427,11 @@ def test_span_of_a_passage(bert: Path) -> None:
     grader = load(str(bert), device="cpu")
     bert_logits(grader, {"[CLS]": 1, "stone": 4}, {"[CLS]": 1, "tower": 3})
     passage = "The river is a Stone and  long tower in the city"
-    reply = answered(grader, [Ask(0, "What is it", passage)])[0]
+    reply = answered(grader, [Request(0, "What is it", passage)])[0]
     assert reply.text == "Stone and  long tower"
     assert reply.detail == {"span": [15, 36], "score": 7.0, "null": 2.0, "windows": 1}
     bert_logits(grader, {"[CLS]": 4, "stone": 4}, {"[CLS]": 4, "tower": 3})
-    reply = answered(grader, [Ask(0, "What is it", passage)])[0]
+    reply = answered(grader, [Request(0, "What is it", passage)])[0]
     assert (reply.text, reply.fault, reply.truncated) == ("", "", False)
     assert reply.detail["span"] is None
 
@@ -439,17 +439,19 @@ def test_span_of_a_passage(bert: Path) -> None:
 def test_question_of_a_t5_stands_behind_the_mark_of_no_answer(t5_reader: Path) -> None:
     grader = load(str(t5_reader), device="cpu", limit=40)
     model: Any = grader.model
-    (windows,) = model.encode([Ask(0, "What <cls> is it", "a lake <cls> of </s> the king " * 20)])
+    (windows,) = model.encode(
+        [Request(0, "What <cls> is it", "a lake <cls> of </s> the king " * 20)]
+    )
     null = model.texts.tokenizer.cls_token_id
     assert all(row.ids[0] == null and row.null == 0 for row in windows)
     assert all(row.ids.count(null) == 1 for row in windows), "passages cannot spell it out"
     assert max(len(row.ids) for row in windows) == 40
     bert_logits(grader, {"<cls>": 1, "▁the": 4}, {"<cls>": 1, "▁king": 3})
     passage = "a lake of the king in the city"
-    reply = answered(grader, [Ask(0, "What is it", passage)])[0]
+    reply = answered(grader, [Request(0, "What is it", passage)])[0]
     assert (reply.text, reply.detail["null"], reply.detail["score"]) == ("the king", 2.0, 7.0)
     bert_logits(grader, {"<cls>": 9}, {"<cls>": 9})
-    assert answered(grader, [Ask(0, "What is it", passage)])[0].text == ""
+    assert answered(grader, [Request(0, "What is it", passage)])[0].text == ""
 
 
 def test_long_passages_are_read_in_windows(bert: Path) -> None:
@@ -457,12 +459,12 @@ def test_long_passages_are_read_in_windows(bert: Path) -> None:
     bert_logits(grader, {"[CLS]": 1, "stone": 4}, {"[CLS]": 1, "tower": 3})
     for before in (0, 40, 55, 63, 200):
         passage = "lake " * before + "stone tower " + "lake " * 100
-        reply = answered(grader, [Ask(0, "What is it", passage)])[0]
+        reply = answered(grader, [Request(0, "What is it", passage)])[0]
         assert reply.detail["span"] == [5 * before, 5 * before + 11]
         assert reply.text == "stone tower"
         assert reply.detail["windows"] > 1
         assert reply.usage.read > before + 100
-    fault = answered(grader, [Ask(0, "What " * 70, "a lake")])[0].fault
+    fault = answered(grader, [Request(0, "What " * 70, "a lake")])[0].fault
     assert fault == "the item leaves no room for the passage, the limit is 64 tokens"
     assert grader.limit is None
 

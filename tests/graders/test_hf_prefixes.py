@@ -13,7 +13,7 @@ import pytest
 from contract import item_text, passage_text
 from tiny_models import LABELS, Build
 
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load
 from exampp.graders.local.checkpoint import require
 from exampp.graders.local.tensors import families, shared
@@ -32,14 +32,14 @@ LEFT = {"passage first": 0.5, "question first": 0.9, "without instructions": 0.8
 """What is read at most of what prompts alone would have read."""
 
 
-def asks_of(order: str) -> list[Ask]:
+def asks_of(order: str) -> list[Request]:
     """Four questions on each of three passages, and one on a fourth."""
     cells = [(item, passage) for passage in range(3) for item in range(4)] + [(1, 7)]
     asks = []
     for key, (number, of) in enumerate(cells):
         item, passage = item_text(number) * (number + 1), passage_text(of) * (8 + of)
         user = ORDERS[order].format(instructions=INSTRUCTIONS, passage=passage, item=item)
-        asks.append(Ask(key, item, passage, user))
+        asks.append(Request(key, item, passage, user))
     return asks
 
 
@@ -70,7 +70,7 @@ def folder(request: pytest.FixtureRequest, built: Build, llama: Path) -> Path:
 
 
 def replies(
-    grader: LocalGrader, asks: Sequence[Ask], monkeypatch: pytest.MonkeyPatch, *, shares: bool
+    grader: LocalGrader, asks: Sequence[Request], monkeypatch: pytest.MonkeyPatch, *, shares: bool
 ) -> tuple[dict[int, Reply], int]:
     """The replies by key, and how many tokens the model has read for them, padding included."""
     from exampp.graders.local.models import Causal

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.local.batching import Batcher, is_out_of_memory
 from exampp.graders.local.extractive import (
     MAX_ANSWER_TOKENS,
@@ -39,7 +39,7 @@ class Echo:
         """For each batch that was waited for, how many were begun by then."""
         self.freed = 0
 
-    def encode(self, asks: Sequence[Ask]) -> list[tuple[str, ...] | str]:
+    def encode(self, asks: Sequence[Request]) -> list[tuple[str, ...] | str]:
         return [tuple(ask.user.split("|")) if ask.user else "empty" for ask in asks]
 
     def size(self, row: str) -> int:
@@ -66,7 +66,7 @@ class Echo:
     def doubtful(self, result: str) -> bool:
         return bool(self.doubts) and self.doubts in result
 
-    def reply(self, _: Ask, rows: Sequence[str], results: Sequence[str]) -> Reply:
+    def reply(self, _: Request, rows: Sequence[str], results: Sequence[str]) -> Reply:
         assert len(rows) == len(results)
         return Reply("+".join(results))
 
@@ -78,7 +78,7 @@ def run(
     model: Echo, texts: Sequence[str], budget: int = 100, look_ahead: int = 50, in_flight: int = 0
 ) -> list[str]:
     batcher = Batcher(model, budget=budget, look_ahead=look_ahead, in_flight=in_flight)
-    asks = [Ask(key, "", "", text) for key, text in enumerate(texts)]
+    asks = [Request(key, "", "", text) for key, text in enumerate(texts)]
     replies = {ask.key: reply for ask, reply in batcher.answer(asks)}
     assert len(replies) == len(texts)
     return [replies[key].fault or replies[key].text for key in range(len(texts))]
@@ -136,11 +136,11 @@ def test_batches_in_flight() -> None:
 def test_the_next_window_is_read_while_batches_are_in_flight() -> None:
     model, pulled = Echo(), 0
 
-    def source() -> Iterator[Ask]:
+    def source() -> Iterator[Request]:
         nonlocal pulled
         for key in range(60):
             pulled += 1
-            yield Ask(key, "", "", f"{key:05}")
+            yield Request(key, "", "", f"{key:05}")
 
     answered = pulled_then = 0
     for _ in Batcher(model, budget=10, look_ahead=30, in_flight=2).answer(source()):

@@ -9,7 +9,7 @@ from contract import Counted, answers, make_ask, make_asks
 from servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.openai import (
     BudgetSpent,
     Limits,
@@ -119,7 +119,7 @@ def test_a_limit_below_one_request_is_refused_after_what_came() -> None:
         grader = grader_at(server, Limits(max_cost=0.11, price=Price(1.0, 1.0)))
         assert not any(reply.fault for reply in answers(grader, asks).values())
         grader = grader_at(server, Limits(max_cost=0.11, price=Price(10.0, 1.0)))
-        came: list[tuple[Ask, Reply]] = []
+        came: list[tuple[Request, Reply]] = []
         with pytest.raises(InputError, match=r"could cost 1\.00\d+, and max_cost is 0\.11"):
             came.extend(grader.answer(asks))
     assert [(ask.key, reply.fault) for ask, reply in came] == [(1, "")]

@@ -10,7 +10,7 @@ from contract import answers, make_asks
 from servers import DIGITS, Answer, FaultServer, Seen, error, llama_server, logprobs
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy
 
 POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=30, backoff=0.01)
@@ -34,7 +34,7 @@ def text_completion(text: Any = " 4", **more: Any) -> Answer:
 def test_the_texts_are_sent_as_one_without_an_open_end() -> None:
     with FaultServer(lambda _: text_completion("\nRating: 4")) as server:
         grader = grader_at(server.url)
-        reply = answers(grader, [Ask(0, "i", "p", "Is it?\nAnswer: ", "Be fair.")])[0]
+        reply = answers(grader, [Request(0, "i", "p", "Is it?\nAnswer: ", "Be fair.")])[0]
         (seen,) = server.requests
     assert seen.path == "/v1/completions"
     assert seen.body == {

@@ -11,7 +11,7 @@ from contract import Counted, answers, make_ask, make_asks
 from servers import HOSTILE, Answer, FaultServer, Plan, Seen, completion, error, random_faults
 
 from exampp.errors import ExamError, InputError, Unfinished
-from exampp.graders.base import Ask, Reply, sanitize_reply
+from exampp.graders.base import Reply, Request, sanitize_reply
 from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 from exampp.grading.requests import reply_reader
 from exampp.prompts import load
@@ -280,7 +280,7 @@ def test_replies_that_are_not_whole(
 
 def test_huge_and_odd_texts_arrive_as_they_are() -> None:
     texts = ["a\x00b\x1b", "漢字 🜁 \u2028", "x" * 300_000, "half \ud83d"]
-    asks = [Ask(key, "", "", text, "be fair") for key, text in enumerate(texts)]
+    asks = [Request(key, "", "", text, "be fair") for key, text in enumerate(texts)]
     with FaultServer() as server:
         answers(grader_at(server), asks)
         arrived = sorted(server.attempts)

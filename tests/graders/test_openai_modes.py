@@ -11,7 +11,7 @@ from contract import answers, make_ask, make_asks
 from servers import Answer, FaultServer, Seen, capable, completion, error, logprobs
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy, Sampling
 from exampp.graders.openai.modes import Chat, LabelsMode, json_schema
 
@@ -258,7 +258,7 @@ def test_requests_say_what_the_settings_say() -> None:
     sampling = Sampling(temperature=None, seed=3, max_tokens=9, extra_body={"top_k": 1})
     with capable("json") as server:
         grader = grader_at(server, "json", field="grade", sampling=sampling)
-        answers(grader, [Ask(1, "item", "passage", "the user", "the system")])
+        answers(grader, [Request(1, "item", "passage", "the user", "the system")])
         body = server.requests[-1].body
     assert body == {
         "model": "tiny",

@@ -11,7 +11,7 @@ import pytest
 from contract import answers, item_text, make_asks, passage_text
 from servers import DIGITS, FaultServer, Seen, error, llama_server, rating
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.openai import Limits, OpenAICompatibleGrader, RetryPolicy, Sampling
 
 POLICY = RetryPolicy(max_concurrency=8, max_retries=1, timeout=30, backoff=0.01)
@@ -121,7 +121,7 @@ def evaluated(url: str, prompt: str) -> int:
     asks = []
     for key in range(40):
         passage, item = passage_text(key // 10) * 8, item_text(key % 10)
-        asks.append(Ask(key, item, passage, prompt.format(passage=passage, item=item)))
+        asks.append(Request(key, item, passage, prompt.format(passage=passage, item=item)))
     grader = grader_at(url, sampling=Sampling(max_tokens=1))
     assert not any(reply.fault for reply in answers(grader, asks).values())
     return grader.spent.read - grader.spent.cached

@@ -19,7 +19,9 @@ class Least(exampp.Grader):
 
     settings: Mapping[str, Any] = {"name": "least"}
 
-    def answer(self, asks: Iterable[exampp.Ask]) -> Iterator[tuple[exampp.Ask, exampp.Reply]]:
+    def answer(
+        self, asks: Iterable[exampp.Request]
+    ) -> Iterator[tuple[exampp.Request, exampp.Reply]]:
         for ask in asks:
             yield ask, exampp.Reply("4")
 
@@ -120,7 +122,7 @@ def test_a_scale_that_changed_is_not_mixed_with_the_old_one(tmp_path: Path, done
         assert [one.highest for one in collection.graders] == [5, 10, 10]
 
 
-Given = Callable[[list[exampp.Ask]], Iterable[Any]]
+Given = Callable[[list[exampp.Request]], Iterable[Any]]
 
 
 def last_is(given: Any) -> Given:
@@ -147,7 +149,7 @@ def test_what_is_no_answer_ends_the_run_and_the_rest_is_kept(
     answers: Given, error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     class Odd(Least):
-        def answer(self, asks: Iterable[exampp.Ask]) -> Iterator[Any]:
+        def answer(self, asks: Iterable[exampp.Request]) -> Iterator[Any]:
             yield from answers(list(asks))
 
     with exams.make(tmp_path) as collection:
@@ -160,7 +162,9 @@ def test_a_grader_that_ends_early_is_told(tmp_path: Path) -> None:
     """Nobody else has the cells that it was never asked about."""
 
     class Tired(Least):
-        def answer(self, asks: Iterable[exampp.Ask]) -> Iterator[tuple[exampp.Ask, exampp.Reply]]:
+        def answer(
+            self, asks: Iterable[exampp.Request]
+        ) -> Iterator[tuple[exampp.Request, exampp.Reply]]:
             yield next(iter(asks)), exampp.Reply("4")
 
     class Frank(Tired):

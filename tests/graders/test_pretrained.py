@@ -16,7 +16,7 @@ from contract import answers
 from servers import llama_server
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.local import LocalGrader, load
 from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
 from exampp.prompts import load as load_prompt
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.pretrained
 
 PROMPT = load_prompt("question-self-rating-passage-first")
 LABELS = PROMPT.labels
-PLAIN = Ask(0, "", "", "How many legs does a dog have?")
+PLAIN = Request(0, "", "", "How many legs does a dog have?")
 PASSAGES = (
     "Air scatters blue light more than red light, which is why the sky looks blue by day.",
     "Compasses point north because the core of the Earth is a magnet, as Gilbert wrote in 1600.",
@@ -35,11 +35,11 @@ PASSAGES = (
 ITEMS = ("What does air scatter?", "Why do compasses point north?", "Who wrote of it?")
 
 
-def asks() -> list[Ask]:
+def asks() -> list[Request]:
     """Three questions on each of two passages, and one prompt that does without either."""
     cells = [(item, passage) for passage in PASSAGES for item in ITEMS]
     return [
-        Ask(key, item, passage, PROMPT.user.format(question=item, context=passage))
+        Request(key, item, passage, PROMPT.user.format(question=item, context=passage))
         for key, (item, passage) in enumerate(cells, 1)
     ]
 

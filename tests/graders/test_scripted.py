@@ -8,14 +8,14 @@ import pytest
 from contract import answers, item_text, make_ask, make_asks, passage_text
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import Script, ScriptedGrader
 
 REEF = make_ask(1, "What is a reef?", "A reef is a ridge of rock.")
 BREAD = make_ask(2, "What is a reef?", "Bread is made of flour.")
 
 
-def said(grader: ScriptedGrader, *asks: Ask) -> list[str]:
+def said(grader: ScriptedGrader, *asks: Request) -> list[str]:
     return [reply.text for _, reply in grader.answer(asks)]
 
 
@@ -59,7 +59,7 @@ def test_faults_come_before_the_script() -> None:
 
 
 def test_error_of_a_script_comes_through() -> None:
-    def script(ask: Ask) -> str:
+    def script(ask: Request) -> str:
         raise OSError("out of paper")
 
     with pytest.raises(OSError, match="out of paper"):

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, number
 from exampp.items.edits import ItemKey, Operation, apply_edits, item_key
-from exampp.measures.board import MeasureColumn
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.qrels import Labelling, qrels
-from exampp.measures.values import Values
+from exampp.measures.values import MeasureColumn, Values
 from exampp.records import subtopic_of_item
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 from exampp.records.items import weighed

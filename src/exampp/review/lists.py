@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.measures.board import MeasureColumn
+from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State, choose_grader

@@ -21,9 +21,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from exampp.errors import InputError
-from exampp.results.html import table_html
+from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
-from exampp.results.result import UNDEFINED, Table
+from exampp.results.result import Table
+from exampp.results.view import UNDEFINED
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -150,7 +151,7 @@ def sentence(text: object) -> str:
 
 def table(of: Table) -> Markup:
     """Return a table of a result as HTML."""
-    return Markup(table_html(of))
+    return Markup(view_html(of.view()))
 
 
 def shade(rating: int, lowest: int, highest: int) -> int:

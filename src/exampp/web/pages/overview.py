@@ -18,7 +18,7 @@ from exampp.measures.values import Mean
 from exampp.records.gradebook import DecisionChoice
 from exampp.records.graders import grader_label
 from exampp.results.page import Line
-from exampp.results.plots.figure import Spread, axis_of
+from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.live_collection import LiveCollection
 from exampp.web.page_request import CHOICE, CurrentRequest, PageRequest
 from exampp.web.rendering import link, plural, render
@@ -186,7 +186,7 @@ def ranked_systems(
     found = ordered_systems(board, column)
     columns = [one.values.means() for one in board.columns]
     means = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
-    start, end, ticks = axis_of(found)
+    start, end, ticks = round_axis(found)
     return [(tick, _percent(tick, start, end)) for tick in ticks], [
         RankedSystem(place, one.system, means[one.system], error_bar(one, start, end))
         for place, one in enumerate(found, 1)

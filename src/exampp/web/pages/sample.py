@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.records.decisions import SamplePlan
 from exampp.records.inputs import DEFAULT_MIN_RELEVANT
 from exampp.results.result import Table
-from exampp.results.view import Value
+from exampp.results.view import Cell
 from exampp.review.sampling import SampleProgress, open_cells
 from exampp.web.cells import (
     CellIds,
@@ -57,7 +57,7 @@ class SamplePage(NamedTuple):
     """What was drawn, how far it is decided, and the leaderboard that it gives, or why not yet."""
 
     found: SampleProgress | None
-    facts: Sequence[Sequence[Value]]
+    facts: Sequence[Sequence[Cell]]
     corrected: Sequence[Table]
     trouble: str
 
