@@ -14,6 +14,7 @@ from exampp.errors import InputError
 from exampp.formats import columnar
 from exampp.formats.rag_presets import NEEDS
 from exampp.formats.rag_records import KINDS, kind_of
+from exampp.store.bank import bank_names
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
 RAGAS = {
@@ -322,7 +323,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: s
 
 def _kind(exam: exampp.Collection) -> dict[str, Any]:
     """The query itself is graded where there is no reference to make an item of."""
-    return {} if exam.bank_names("question") else {"kind": "query"}
+    return {} if bank_names(exam.connection, "question") else {"kind": "query"}
 
 
 def test_contexts_of_a_reference_are_relevant_passages(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def review(
         if name is ListName.plan:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             if labels is not None:
-                number = grades.plan(
+                number = grades.decisions.plan(
                     labels,
                     measure,
                     design=design.value,
@@ -266,7 +266,7 @@ def review(
                     min_rating=min_rating,
                     min_relevant=min_relevant,
                 ).number
-            drawn = grades.sample(number)
+            drawn = grades.decisions.sample(number)
             show_several(drawn.records() if style in MACHINE else drawn.tables(), style.value)
         elif name is ListName.decisions:
             decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
@@ -279,7 +279,7 @@ def review(
             show(made.disputes_table(disputes, limit or None), style.value)
         else:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
-            judged = grades.judging(query_id=query, min_rating=min_rating)
+            judged = grades.decisions.judging(query_id=query, min_rating=min_rating)
             confusion = made.confusion_table(made.everybody(judged), judged.scale)
             tables = {"confusion": confusion, "agreement": made.agreement_table(judged)}
             show_several(tables, style.value)

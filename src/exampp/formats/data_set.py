@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import exampp
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
 from exampp.formats import runs
 from exampp.formats.lines import encode_json
 from exampp.formats.output import new_folder, writing
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
+from exampp.version import __version__
 
 _HEAD = ("query-id", "corpus-id", "score")
 
@@ -124,7 +124,7 @@ def _card(name: str, counts: dict[str, int]) -> str:
         "An exam for systems that retrieve and generate: what a good answer to each query has to "
         "cover, the passages, people's judgments, and what systems returned.\n\n"
         f"| file | records | what |\n|---|---|---|\n{''.join(rows)}\n"
-        f"Written by exampp {exampp.__version__}. Licence, origin of the texts, and who made the "
+        f"Written by exampp {__version__}. Licence, origin of the texts, and who made the "
         "exam: to be said by whoever publishes it.\n\n"
         "```console\n$ exampp import my.exam . --bank bank.jsonl --runs systems.run\n```\n"
     )

@@ -89,14 +89,6 @@ def entries(
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def ratings(query_id: str, entry: Entry, on_cell: OnError = accept) -> dict[str, int]:
-    """Rating by item of an entry; `on_cell` is told of each that cannot be read."""
-    found = _marks(query_id, entry, on_cell).ratings
-    for failed in _faults(query_id, entry.typed):
-        found.pop(failed, None)
-    return found
-
-
 def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
     """The cells of an entry, in the order of its answers; a direct grade's item is the query."""
     marks = _marks(query_id, entry, on_cell)
