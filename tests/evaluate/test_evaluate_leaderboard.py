@@ -102,7 +102,7 @@ def test_undefined_values_are_none_and_explained() -> None:
     other = evaluate(book, ["Cover@5", "nCover@3"], [4])
     assert "Left out of nCover@3 at 4, as no graded passage covers anything: q." in other.notes
     assert not any("nCover@5" in note for note in other.notes)
-    assert "A single query counts, so that there is no standard error." in board.notes
+    assert "Only one query counts, so there is no standard error." in board.notes
 
 
 def test_bounds_stand_beside_the_mean() -> None:
@@ -142,20 +142,19 @@ def test_no_notes_where_there_is_nothing_to_say() -> None:
     "note",
     [
         "These are draft grades: good for trying things out, not for conclusions.",
-        "No bank was at hand: it was taken to be the items that occur among the grades, "
-        "so that Cover may be too high.",
+        "No bank given; using the items found in the grades, so Cover may be overestimated.",
         "Cells without a grade in the whole collection: 3 failed, 1 unparsed.",
         "Left out of Cover and nCover, having no items: empty.",
         "Left out of the ranking measures, having no graded passage: empty, ungraded.",
         "Cover@5: Queries that a system does not answer are counted 0: b (2).",
         "P@5: Queries that a system does not answer are counted 0: b (1).",
-        "Of the cells that Cover@5 reads, up to 100.0% (b) have no grade: they count as below "
-        "the threshold.",
-        "Of the passages that it reads, up to 100.0% (b) have no grade: P@5.",
-        "From rating 3 on: 1 of 2 queries have no relevant passage and count 0 for every system: "
+        "Up to 100.0% (b) of the cells that Cover@5 reads have no grade: they count as below the "
+        "threshold.",
+        "Up to 100.0% (b) of the passages that P@5 reads have no grade.",
+        "From rating 3 on, 1 of 2 queries have no relevant passage and count 0 for every system: "
         "P@5.",
         "1 rankings have scores that contradict their ranks: ranking measures follow the scores, "
-        "as trec_eval does, Cover follows the ranks.",
+        "as trec_eval does; Cover follows the ranks.",
     ],
 )
 def test_notes(note: str) -> None:
@@ -181,13 +180,13 @@ def test_notes_on_subtopics_and_policies() -> None:
         query_id="q",
     )
     book = make_book(subtopics)
-    assert any("each subtopic is a query of its own" in note for note in notes_of(book))
+    assert any("each subtopic is a separate query" in note for note in notes_of(book))
     assert any("interleaved into one" in note for note in notes_of(book, subtopics="pool"))
     rubric = notes_of(book, policy=RUBRIC)
     assert "Cover and nCover follow the policy rubric." in rubric
     assert any("all rankings of a system" in note for note in rubric)
     holes = make_book(make_query([[N], [5]], make_ranking("a", [0]), make_ranking("b", [1])))
-    assert "Cover@5 at 3 leaves out queries of which no cell is graded: a (1)." in notes_of(
+    assert "Cover@5 at 3 leaves out queries without a graded cell: a (1)." in notes_of(
         holes, missing="skip"
     )
     silent = make_book(make_query(TABLE, make_ranking("a", [0])), systems=["a", "b"])
@@ -198,7 +197,7 @@ def test_notes_on_subtopics_and_policies() -> None:
     assert f"Cover@5: {unanswered} left out of its mean: b (1)." in told
     assert f"P@5: {unanswered} counted 0: b (1)." in told
     assert f"{unanswered} counted 0: b (1)." in notes_of(silent)
-    assert "A single query counts, so that there is no standard error." in told
+    assert "Only one query counts, so there is no standard error." in told
     assert not any("policy" in note for note in notes_of(silent, "AP", policy=RUBRIC))
 
 
@@ -223,7 +222,7 @@ def test_equal_notes_are_one() -> None:
     assert [note for note in found if note.startswith(("Left out", "From rating"))] == [
         "Left out of nCover@5 at 2, nCover@5 at 3, nCover@5 at 4, nCover@3 at 2, nCover@3 at 3, "
         "nCover@3 at 4, as no graded passage covers anything: q.",
-        "From rating 2, 3, 4 on: 1 of 1 queries have no relevant passage and count 0 for every "
+        "From rating 2, 3, 4 on, 1 of 1 queries have no relevant passage and count 0 for every "
         "system: AP, RR.",
     ]
 
@@ -286,7 +285,7 @@ def test_a_query_that_no_system_answers_is_nobodys_fault() -> None:
     silent = make_query(TABLE, query_id="q7")
     for measure in ("Cover@5", "P@5"):
         notes = notes_of(make_book(answered, silent), measure)
-        assert "No system answers q7, which is 0 for all of them." in notes
+        assert "No system answers q7: 0 for all of them." in notes
         assert not any("Queries that" in note for note in notes)
         notes = notes_of(make_book(answered, partly, silent), measure)
         assert "Queries that only others answer are counted 0: b (1)." in notes

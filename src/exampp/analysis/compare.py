@@ -277,7 +277,7 @@ def total(found: SystemDifference) -> Table:
         "worse",
         "equal",
     ]
-    columns += [Column(name, for_machines=True) for name in PROVENANCE]
+    columns += [Column(name, readers="programs") for name in PROVENANCE]
     row += provenance_values(found.board)
     title = f"{found.second} compared with {found.first}, {caption(found.board)}"
     return Table.of(columns, [row], title, [*found.board.notes, *_notes(found)])

@@ -113,7 +113,7 @@ def scatter_figure(
 
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
     """How the ratings of each gradebook are spread."""
-    keys: dict[Value, Value] = {book.grader.name: book.grader.key for book in books}
+    keys: dict[object, Value] = {book.grader.name: book.grader.key for book in books}
     drawn = distributions.grades({book.grader.name: _ratings(book) for book in books})
     data = drawn.data
     keyed = Table.of(

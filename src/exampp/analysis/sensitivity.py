@@ -452,7 +452,7 @@ def drawn(found: Outcomes) -> Figure:
             if one.system in of
         ]
         low, high = np.quantile(ranks, [0.25, 0.75]).tolist()
-        spans.append(plots.RankSpan(one.system, one.best, low, one.median, high, one.worst))
+        spans.append((one.system, one.best, low, one.median, high, one.worst))
     figure = plots.ranks(spans, _ways(found) if scores else "")
     return replace(figure, draft=found.draft)
 

@@ -14,10 +14,10 @@ from exampp.measures.nuggets import NUGGET_SCORES, describe_support
 from exampp.measures.values import Mean, Values
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
-from exampp.results.notes import About, grouped
+from exampp.results.notes import about, joined
 from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
-from exampp.results.view import ERROR, Bounded, Column, Value
+from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
 from exampp.version import __version__
 
@@ -459,7 +459,7 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     """
     officials = officials or {}
     columns: list[str | Column] = ["system"]
-    cells: dict[str, list[Value]] = {system: [] for system in board.systems}
+    cells: dict[str, list[Cell]] = {system: [] for system in board.systems}
     overall: list[Value] = []
     by_column = _rows_by_column(board)
     for column in board.columns:
@@ -485,16 +485,16 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     for system in board.systems:
         cells[system] += [official_rank(system, ranks) for ranks in officials.values()]
     overall += [None] * len(officials)
-    body: list[list[Value]] = [[system, *values] for system, values in cells.items()]
+    body: list[list[Cell]] = [[system, *values] for system, values in cells.items()]
     if board.overall:
         body.append([OVERALL, *overall])
     return Table.of(columns, body, caption(board), board.notes)
 
 
-def _mean(row: BoardRow) -> Value:
+def _mean(row: BoardRow) -> Value | Interval:
     if row.low is None or row.high is None or row.low == row.high:
         return row.mean
-    return Bounded(row.mean, (row.low, row.high))
+    return Interval(row.mean, row.low, row.high)
 
 
 def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, BoardRow]]:
@@ -535,7 +535,7 @@ def per_query(board: Leaderboard) -> Table:
         for row in board.per_query()
     ]
     columns: list[str | Column] = [*names]
-    columns += (Column(name, for_machines=True) for name in (*PROVENANCE, "ranking"))
+    columns += (Column(name, readers="programs") for name in (*PROVENANCE, "ranking"))
     return Table.of(columns, rows, caption(board), board.notes)
 
 
@@ -593,8 +593,8 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     value = tau.reason if tau.value is None else f"{tau.value:.3f}"
     notes = [
         f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
-        *grouped(
-            About("", part, f": {note}")
+        *joined(
+            about(part, note)
             for part, board in (("public", public), ("sealed", sealed))
             for note in board.notes
         ),

@@ -33,11 +33,11 @@ from exampp.measures.nuggets import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import Score, ScoreResult, score
-from exampp.measures.values import Mean
+from exampp.measures.values import Mean, Values
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
 from exampp.records.readings import describe_readings, without_grade
-from exampp.results.notes import About, grouped
+from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
 
 
@@ -79,19 +79,17 @@ def missing_prerequisite(book: Gradebook) -> MissingPrerequisite | None:
     return None
 
 
-_SHOWN = 5
 _COUNTED: Mapping[str, str] = {"NuggetVital": "vital", "NuggetWeighted": "vital or okay"}
-
-_MISSING: Mapping[Missing, str] = {
+_FATE: Mapping[Missing, str] = {
     "zero": "they count as below the threshold",
     "skip": "items without any graded cell are left out",
-    "bounds": "the mean counts them as below the threshold, low and high bound what they can do",
+    "bounds": "the mean counts them as below the threshold; low and high are bounds",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
-    """Everything that is worth a sentence under a leaderboard."""
+class BoardContext:
+    """What the notes of a leaderboard are about."""
 
     gradebook: Gradebook
     measures: Sequence[Measure]
@@ -103,269 +101,208 @@ class Notes:
     missing: Missing
     policy: CoverPolicy
 
-    def all(self) -> tuple[str, ...]:
-        """The sentences, the general ones first, each once, with the measures that it concerns."""
-        notes = [
-            *self._grades(),
-            *self.gradebook.notes,
-            *self._queries(),
-            *self._cover(),
-            *self._importances(),
-            *self._chance(),
-            *self._weighted(),
-            *self._scores(),
-        ]
-        return grouped(notes, whole=[str(measure) for measure in self.measures])
-
-    @staticmethod
-    def _of(measures: Iterable[str], sentence: str) -> Iterator[About]:
-        """A sentence about some of the measures, which it names where they are not all."""
-        return (About("", measure, f": {sentence}") for measure in measures)
-
     @property
-    def _covering(self) -> list[str]:
-        return [str(one) for one in self.measures if one.kind.cover]
-
-    @property
-    def _nuggets(self) -> list[Measure]:
+    def nuggets(self) -> list[Measure]:
+        """The nugget scores among the measures."""
         return [one for one in self.measures if one.name in NUGGET_SCORES]
 
     @property
-    def _covers(self) -> bool:
-        """Whether Cover or nCover is asked for, and not nugget scores alone."""
-        return len(self._nuggets) < len(self._covering)
+    def covering(self) -> list[Measure]:
+        """The measures of covered items."""
+        return [one for one in self.measures if one.kind.cover]
 
     @property
-    def _family(self) -> str:
+    def family(self) -> str:
         """The measures of covered items, in words."""
-        if not self._nuggets:
+        if not self.nuggets:
             return "Cover and nCover"
-        return "Cover, nCover and nugget scores" if self._covers else "nugget scores"
+        several = len(self.nuggets) < len(self.covering)
+        return "Cover, nCover and nugget scores" if several else "nugget scores"
 
-    @property
-    def _ranking(self) -> list[str]:
-        return [str(one) for one in self.measures if not one.kind.cover]
+    def cover_name(self, k: int) -> str:
+        """What stands for all measures of covered items at a cutoff."""
+        return f"{'Cover' if len(self.nuggets) < len(self.covering) else 'NuggetAll'}@{k}"
 
-    def _grades(self) -> Iterator[str]:
-        book = self.gradebook
-        if book.grader.is_draft:
-            yield "These are draft grades: good for trying things out, not for conclusions."
-        yield from describe_readings(book.readings, book.grader)
-        if book.bank_is_graded_items:
-            yield (
-                "No bank was at hand: it was taken to be the items that occur among the grades, "
-                "so that Cover may be too high."
-            )
-        if book.pending:
-            states = without_grade(book.pending, book.readings, most=1)
-            yield f"Cells without a grade in the whole collection: {states}."
-        if self.policy.name != "exam" and self.covers:
-            family = self._family
-            yield f"{family[0].upper()}{family[1:]} follow the policy {self.policy.name}."
-        if self.policy.ranks_as_written and self.subtopics != "query" and self.covers:
-            yield "For Cover, all rankings of a system for a query and its subtopics go together."
-            if self.subtopics == "subtopic" and self.scored:
-                yield "For the other measures each subtopic is a query of its own."
-        elif self.subtopics == "subtopic":
-            yield (
-                "Cover is the mean over the subtopics of a query, then over queries; for the "
-                "other measures each subtopic is a query of its own."
-            )
-        elif self.subtopics == "pool":
-            yield "The subtopic rankings of a system are interleaved into one per query."
-        if missing := missing_prerequisite(book):
-            yield f"{missing.cause}."
 
-    def _queries(self) -> Iterator[str | About]:
-        for k, result in self.covers.items():
-            if result.no_bank:
-                yield f"Left out of {self._family}, having no items: {_list(result.no_bank)}."
-            if len(result.query_ids) == 1:
-                yield from self._of(self._covering, _ONE_QUERY)
-            cut = [str(m) for m in self.measures if m.kind.cover and m.cutoff == k]
-            yield from self._unanswered(cut, result, leave_out=self.policy.answered_only)
-        if self.scored is not None and self.scored.unlabelled:
-            left_out = _list(self.scored.unlabelled)
-            yield f"Left out of the ranking measures, having no graded passage: {left_out}."
-        if self.scored is not None:
-            if len(self.scored.query_ids) == 1:
-                yield from self._of(self._ranking, _ONE_QUERY)
-            told = [str(one) for one in self.measures if not (one.kind.cover or one.kind.formula)]
-            yield from self._unanswered(told, self.scored, leave_out=False)
+def board_notes(of: BoardContext) -> tuple[Note, ...]:
+    """Return what a reader of a leaderboard must know, the general first, each once."""
+    return notes_of(of, _CHECKS, whole=[str(measure) for measure in of.measures])
 
-    def _unanswered(
-        self, measures: Sequence[str], result: CoverResult | ScoreResult, *, leave_out: bool
-    ) -> Iterator[str | About]:
-        nobody = len(result.answered_by_none)
-        if nobody:
-            fate = "left out of all means" if leave_out else "0 for all of them"
-            what = "which is" if nobody == 1 else "which are"
-            sentence = f"No system answers {_list(result.answered_by_none)}, {what} {fate}."
-            yield from self._of(measures, sentence)
-        unanswered = [
-            f"{system} ({count - nobody})"
-            for system, count in zip(result.systems, result.unanswered, strict=True)
-            if count > nobody
+
+def _grades(of: BoardContext) -> Iterator[str]:
+    book = of.gradebook
+    if book.grader.is_draft:
+        yield note("draft")
+    for text in describe_readings(book.readings, book.grader):
+        yield note("grade-readings", text=text)
+    if book.bank_is_graded_items:
+        yield note("bank-inferred")
+    if book.pending:
+        yield note("cells-ungraded", states=without_grade(book.pending, book.readings, most=1))
+    if missing := missing_prerequisite(book):
+        yield note("prerequisite", cause=missing.cause)
+    yield from book.notes
+
+
+def _policy(of: BoardContext) -> Iterator[Note]:
+    if of.policy.name != "exam" and of.covers:
+        family = of.family[0].upper() + of.family[1:]
+        yield note("policy", family=family, policy=of.policy.name)
+    if of.policy.ranks_as_written and of.subtopics != "query" and of.covers:
+        yield note("subtopics-joined")
+        if of.subtopics == "subtopic" and of.scored:
+            yield note("subtopics-separate")
+    elif of.subtopics == "subtopic":
+        yield note("subtopics-averaged")
+    elif of.subtopics == "pool":
+        yield note("subtopics-pooled")
+
+
+def _queries(of: BoardContext) -> Iterator[Note]:
+    for k, result in of.covers.items():
+        if result.no_bank:
+            yield note("queries-without-items", family=of.family, queries=result.no_bank)
+        if len(result.query_ids) == 1:
+            yield note("one-query", *map(str, of.covering))
+        cut = [one for one in of.covering if one.cutoff == k]
+        yield from _unanswered(cut, result, leave_out=of.policy.answered_only)
+    if of.scored is not None:
+        if of.scored.unlabelled:
+            yield note("queries-without-labels", queries=of.scored.unlabelled)
+        ranking = [one for one in of.measures if not one.kind.cover]
+        if len(of.scored.query_ids) == 1:
+            yield note("one-query", *map(str, ranking))
+        plain = [one for one in ranking if not one.kind.formula]
+        yield from _unanswered(plain, of.scored, leave_out=False)
+
+
+def _unanswered(
+    measures: Sequence[Measure], result: CoverResult | ScoreResult, *, leave_out: bool
+) -> Iterator[Note]:
+    names = list(map(str, measures))
+    nobody = result.answered_by_none
+    if nobody and names:
+        fate = "left out of all means" if leave_out else "0 for all of them"
+        yield note("unanswered-by-all", *names, queries=nobody, fate=fate)
+    some = [
+        f"{system} ({count - len(nobody)})"
+        for system, count in zip(result.systems, result.unanswered, strict=True)
+        if count > len(nobody)
+    ]
+    if some and names:
+        fate = "left out of its mean" if leave_out else "counted 0"
+        what = "that only others answer" if nobody else "that a system does not answer"
+        yield note("unanswered", *names, what=what, fate=fate, systems=some)
+
+
+def _cover(of: BoardContext) -> Iterator[Note]:
+    for k, result in of.covers.items():
+        name = of.cover_name(k)
+        if worst := _worst(result.systems, result.missing_cells):
+            yield note("cover-ungraded", name, worst=worst, fate=_FATE[of.missing])
+        if of.missing == "zero" and any(one.low is not None for one in result.cover):
+            yield note("cover-bounds", name)
+        if any(one.name == "nCover" and one.cutoff == k for one in of.measures):
+            for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
+                if empty := _empty(result, table.overall):
+                    yield note("ncover-undefined", f"nCover@{k} at {threshold}", queries=empty)
+        if of.missing == "skip":
+            for threshold, table in zip(result.thresholds, result.cover, strict=True):
+                fewer = (~table.values.counts).sum(axis=1)
+                few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
+                if few:
+                    yield note("cover-skipped", f"Cover@{k} at {threshold}", systems=few)
+
+
+def _empty(result: CoverResult, overall: Values) -> list[str]:
+    """Return the queries that have no value for the whole pool."""
+    counts = overall.counts[0]
+    return [query for query, count in zip(result.query_ids, counts, strict=True) if not count]
+
+
+def _importances(of: BoardContext) -> Iterator[Note]:
+    """Note which importances are not known, and which queries have no value for it."""
+    weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
+    words = importances_of(of.gradebook)
+    strange = Counter(word or "(empty)" for word in words if word and word not in WEIGHTS)
+    strange.update(["(empty)"] * words.count(""))
+    if strange and of.nuggets:
+        listed = [f"{word!r} ({count})" for word, count in strange.most_common()]
+        yield note("importance-invalid", words=listed)
+    if weighing and words and not any(word in WEIGHTS for word in words):
+        yield note("importance-missing", measures=list(map(str, weighing)))
+        return
+    for measure in weighing:
+        result = of.covers[measure.cutoff or 0]
+        for table in result.of(measure)[:1]:
+            empty = _empty(result, table.overall)
+            if empty and of.missing != "skip":
+                counted = _COUNTED[measure.name]
+                yield note("nuggets-undefined", str(measure), counted=counted, queries=empty)
+
+
+def _chance(of: BoardContext) -> Iterator[Note]:
+    for k, floor in of.floors.items():
+        result = of.covers[k]
+        thresholds = result.thresholds[: len(floor.values)]
+        if not thresholds:
+            continue
+        several = len(thresholds) > 1
+        values = [
+            f"{value:.3f}" + (f" (\u2265{threshold})" if several else "")
+            for threshold, value in zip(thresholds, floor.values, strict=True)
         ]
-        if unanswered:
-            fate = "left out of its mean" if leave_out else "counted 0"
-            others = "that only others answer" if nobody else "that a system does not answer"
-            sentence = f"Queries {others} are {fate}: {_list(unanswered)}."
-            yield from self._of(measures, sentence)
-
-    def _cover(self) -> Iterator[str | About]:
-        for k, result in self.covers.items():
-            worst = _worst(result.systems, result.missing_cells)
-            if worst:
-                yield About(
-                    "Of the cells that ",
-                    f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
-                    f" reads, up to {worst} have no grade: {_MISSING[self.missing]}.",
-                )
-            if self.missing == "zero" and any(one.low is not None for one in result.cover):
-                yield About(
-                    "More than 1% of the cells that decide ",
-                    f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
-                    " have no grade: brackets show the lowest and the highest score that their "
-                    "grades can give (exampp grade asks again).",
-                )
-            if any(m.name == "nCover" and m.cutoff == k for m in self.measures):
-                yield from _uncovered(k, result)
-            if self.missing == "skip":
-                yield from _skipped(k, result)
-
-    def _importances(self) -> Iterator[str | About]:
-        """What is not known of nuggets, and what has no value for it."""
-        weighing = [one for one in self._nuggets if one.name != "NuggetAll"]
-        words = importances_of(self.gradebook)
-        strange = Counter(word or "(empty)" for word in words if word and word not in WEIGHTS)
-        strange.update(["(empty)"] * words.count(""))
-        if strange and self._nuggets:
-            some = _list([f"{word!r} ({count})" for word, count in strange.most_common()])
-            yield (
-                "Importances that are neither vital nor okay, as a model's reply that could not "
-                f"be read leaves them, are invalid, and such nuggets count in NuggetAll alone: "
-                f"{some}."
-            )
-        if weighing and words and not any(word in WEIGHTS for word in words):
-            names = ", ".join(map(str, weighing))
-            yield (
-                f"The bank says of no item whether it is vital or okay, and {names} have no value "
-                "without that. Import a bank that does: nuggetizer's, or one with a column "
-                "importance."
-            )
-            return
-        for measure in weighing:
-            result = self.covers[measure.cutoff or 0]
-            for table in result.of(measure)[:1]:
-                counts = table.overall.counts[0]
-                empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
-                if empty and self.missing != "skip":
-                    said = (
-                        f", as none of their nuggets is {_COUNTED[measure.name]}: {_list(empty)}."
-                    )
-                    yield About("Left out of ", str(measure), said)
-
-    def _chance(self) -> Iterator[str]:
-        for k, floor in self.floors.items():
-            result = self.covers[k]
-            thresholds = result.thresholds[: len(floor.values)]
-            if not thresholds:
-                continue
-            several = len(thresholds) > 1
-            name = heading(f"Cover@{k}", None if several else thresholds[0])
-            values = [
-                f"{value:.3f}" + (f" (\u2265{threshold})" if several else "")
-                for threshold, value in zip(thresholds, floor.values, strict=True)
-            ]
-            of_systems = [
-                [mean.mean for mean in cover.values.means() if mean.mean is not None]
-                for cover in result.cover[: len(thresholds)]
-            ]
-            averages = ", ".join(f"{np.mean(means):.3f}" for means in of_systems if means)
-            average = f"; systems have {averages} on average" if averages else ""
-            yield f"Chance floor of {name}: {floor.drawn} have {', '.join(values)}{average}."
-
-    def _weighted(self) -> Iterator[str]:
-        for measure, found in self.weighted.items():
-            for one in found:
-                yield f"{heading(str(measure), one.threshold)}: {one.said}."
-        if self.weighted:
-            yield (
-                "Weights are made from the systems at hand, without human labels: who comes later "
-                "is scored with the same ones. One collection is known in which they rank systems "
-                "better, so report the plain Cover beside them (exampp analyze items)."
-            )
-
-    def _scores(self) -> Iterator[str | About]:
-        if self.scored is None:
-            return
-        hopeless: dict[tuple[int | None, int], list[str]] = {}
-        lacking_cells = missing_share(self.gradebook)
-        for found in self.scored.scores:
-            worst = _worst(self.scored.systems, found.unjudged)
-            if worst:
-                about = f"Of the passages that it reads, up to {worst} have no grade: "
-                yield About(about, str(found.measure), ".")
-            if lacking_cells > FEW_MISSING:
-                yield About(
-                    f"{lacking_cells:.1%} of the cells of ranked passages have no grade, so that "
-                    "labels of passages, and with them ",
-                    str(found.measure),
-                    ", may be wrong, mostly too low. No bounds are known.",
-                )
-            if found.hopeless:
-                key = (found.min_rating, found.hopeless)
-                hopeless.setdefault(key, []).append(str(found.measure))
-        for (threshold, count), measures in hopeless.items():
-            what = (
-                f"{count} of {len(self.scored.query_ids)} queries have no relevant passage "
-                f"and count 0 for every system: {', '.join(measures)}."
-            )
-            yield (
-                what if threshold is None else About("From rating ", str(threshold), f" on: {what}")
-            )
-        diverse = dict.fromkeys(
-            str(one.measure) for one in self.scored.scores if one.measure.kind.subtopics
+        of_systems = [
+            [mean.mean for mean in cover.values.means() if mean.mean is not None]
+            for cover in result.cover[: len(thresholds)]
+        ]
+        averages = ", ".join(f"{np.mean(means):.3f}" for means in of_systems if means)
+        yield note(
+            "chance",
+            measure=heading(f"Cover@{k}", None if several else thresholds[0]),
+            drawn=floor.drawn,
+            values=", ".join(values),
+            average=f"; systems average {averages}" if averages else "",
         )
-        if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
-            names = ", ".join(diverse)
-            yield f"All items count alike, the weights of the bank play no part: {names}."
-        wrong = contradictions(self.gradebook)
-        if wrong:
-            yield (
-                f"{wrong} rankings have scores that contradict their ranks: ranking measures "
-                "follow the scores, as trec_eval does, Cover follows the ranks."
-            )
 
 
-_ONE_QUERY = "A single query counts, so that there is no standard error."
+def _weights(of: BoardContext) -> Iterator[Note]:
+    for measure, found in of.weighted.items():
+        for one in found:
+            name = heading(str(measure), one.threshold)
+            yield note("weights", measure=name, text=one.said)
+    if of.weighted:
+        yield note("weights-caveat")
 
 
-def _uncovered(k: int, result: CoverResult) -> Iterator[About]:
-    """Queries for which nCover is undefined."""
-    for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
-        counts = table.overall.counts[0]
-        empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
-        if empty:
-            yield About(
-                "Left out of ",
-                f"nCover@{k} at {threshold}",
-                f", as no graded passage covers anything: {_list(empty)}.",
-            )
+def _scores(of: BoardContext) -> Iterator[Note]:
+    if of.scored is None:
+        return
+    queries = len(of.scored.query_ids)
+    hopeless: dict[tuple[int | None, int], list[str]] = {}
+    share = missing_share(of.gradebook)
+    for found in of.scored.scores:
+        name = str(found.measure)
+        if worst := _worst(of.scored.systems, found.unjudged):
+            yield note("passages-ungraded", name, worst=worst)
+        if share > FEW_MISSING:
+            yield note("labels-ungraded", name, share=share)
+        if found.hopeless:
+            hopeless.setdefault((found.min_rating, found.hopeless), []).append(name)
+    for (threshold, count), measures in hopeless.items():
+        values = {"count": count, "queries": queries, "measures": ", ".join(measures)}
+        if threshold is None:
+            yield note("no-relevant", **values)
+        else:
+            yield note("no-relevant-from", str(threshold), **values)
+    diverse = [str(one.measure) for one in of.scored.scores if one.measure.kind.subtopics]
+    if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in of.gradebook.queries):
+        yield note("weights-ignored", measures=list(dict.fromkeys(diverse)))
+    if wrong := contradictions(of.gradebook):
+        yield note("ranks-contradict", count=wrong)
 
 
-def _skipped(k: int, result: CoverResult) -> Iterator[About]:
-    """Systems of which some query has no graded cell at all."""
-    for threshold, table in zip(result.thresholds, result.cover, strict=True):
-        fewer = (~table.values.counts).sum(axis=1)
-        few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
-        if few:
-            yield About(
-                "",
-                f"Cover@{k} at {threshold}",
-                f" leaves out queries of which no cell is graded: {_list(few)}.",
-            )
+_CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _weights, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
@@ -375,11 +312,6 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
         default=(0.0, ""),
     )
     return f"{share:.1%} ({system})" if share else ""
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
@@ -517,9 +449,9 @@ def _evaluate_books(
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=Notes(
-            gradebook, asked, mode, covers, floors, weighted, scored, missing, policy
-        ).all(),
+        notes=board_notes(
+            BoardContext(gradebook, asked, mode, covers, floors, weighted, scored, missing, policy)
+        ),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,

@@ -22,7 +22,6 @@ import pytest
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.results.plots import distributions, dots, heatmap, lines
-from exampp.results.plots import dots as rank_ranges
 from exampp.results.plots.dots import groups, leaderboard
 from exampp.results.plots.figure import (
     DRAFT,
@@ -91,10 +90,8 @@ def sizes(names: list[str]) -> Figure:
 
 
 def spans(names: list[str]) -> Figure:
-    rows = [
-        rank_ranges.RankSpan(name, 1, 2, n + 1, n + 2, len(names)) for n, name in enumerate(names)
-    ]
-    return rank_ranges.ranks(rows, "25 specifications")
+    rows = [(name, 1, 2, n + 1, n + 2, len(names)) for n, name in enumerate(names)]
+    return dots.ranks(rows, "25 specifications")
 
 
 FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat, sizes, spans]
@@ -196,8 +193,13 @@ def test_systems_not_told_apart_from_the_best_are_filled() -> None:
     letters = {"one": "ab", "two": "b", "three": "a1c", "four": "cd"}
     scores = [Spread(name, 0.9 - n / 10) for n, name in enumerate(letters)]
     figure = leaderboard(scores, "AP", letters=letters)
-    fills = {row["name"]: row["fill"] for row in figure.spec["data"]["values"]}
-    assert fills == {"one": SERIES[0], "two": SERIES[0], "three": "none", "four": "none"}
+    filled = {row["name"] for row in figure.spec["data"]["values"] if row["series"] == "best"}
+    assert filled == {"one", "two"}
+    fills = figure.spec["layer"][1]["encoding"]["fill"]["scale"]
+    assert dict(zip(fills["domain"], fills["range"], strict=True)) == {
+        "best": SERIES[0],
+        "": "none",
+    }
     assert groups("aZa1B12") == {"a", "Z", "a1", "B12"}
 
 
@@ -216,19 +218,17 @@ def test_methods_renormalise_over_the_systems_of_the_order_only() -> None:
     assert [(row[1], row[2]) for row in figure.data.rows] == [("b", 0.0), ("a", 1.0)]
 
 
-def test_error_bars_of_methods_are_whole_however_long() -> None:
-    """By hand: the scores go to 0 and 1, the bars of b with them from -2 to 2, of a from -4 to 6.
-
-    They are drawn at 10 for one, and none ends outside the 250 pixels of the plot.
-    """
+def test_ranges_of_methods_are_whole_however_long() -> None:
+    """By hand: the scores go to 0 and 1, the range of b from -2 to 2, that of a from -4 to 6."""
     scores = {"AP": [Spread("a", 0.6, 0.1, 1.1), Spread("b", 0.5, 0.3, 0.7)]}
     bars = re.findall(
-        rf'<line transform="translate\([\d.]+,([\d.-]+)\)" x2="0" y2="([\d.-]+)"[^>]*{SERIES[0]}',
+        r'<line transform="translate\(([\d.]+),[\d.]+\)" x2="([\d.-]+)" y2="0" stroke="'
+        + SERIES[0],
         drawn(dots.methods(scores, ["a", "b"])),
     )
-    ends = [sorted((float(y), float(y) + float(height))) for y, height in bars]
+    ends = [sorted((float(x), float(x) + float(width))) for x, width in bars]
     (low_a, high_a), (low_b, high_b) = ends
-    assert 0 <= low_a < low_b < high_b < high_a <= 250
+    assert 0 <= low_a < low_b < high_b < high_a <= 600
     assert (high_a - low_a) / (high_b - low_b) == pytest.approx(10 / 4, abs=0.01)
 
 
@@ -397,18 +397,12 @@ def test_a_pdf_has_the_size_of_its_column_and_its_fonts() -> None:
     assert b"/FontFile2" in made
 
 
-def test_many_systems_of_several_methods_stand_in_panels() -> None:
+def test_methods_have_rows_in_the_order_given_and_room_to_stand_apart() -> None:
     names = [f"s{n}" for n in range(100)]
-    scores = {"m": [Spread(name, n / 100) for n, name in enumerate(names)]}
-    made = dots.methods(scores, names)
-    parts = [view["encoding"]["x"]["scale"]["domain"] for view in made.spec["vconcat"]]
-    assert [name for part in parts for name in part] == names
-    # labels of 9 pixels, turned by 60 degrees
-    assert min(
-        view["width"] / 12 >= len(part)
-        for view, part in zip(made.spec["vconcat"], parts, strict=True)
-    )
-    assert "vconcat" not in dots.methods(scores, names[:37]).spec
+    scores = {m: [Spread(name, n / 100) for n, name in enumerate(names)] for m in ("m", "n")}
+    one, two = (dots.methods(dict(list(scores.items())[:n]), names).spec for n in (1, 2))
+    assert one["encoding"]["y"]["scale"]["domain"] == names
+    assert two["height"] > one["height"]
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#14171a"])
@@ -444,7 +438,7 @@ def test_every_format_is_written() -> None:
 
 
 NOTHING = [
-    rank_ranges.ranks([], "no specification"),
+    dots.ranks([], "no specification"),
     lines.reliability([], "AP", present=0, target=0.95, interval=""),
     leaderboard([], "AP"),
     leaderboard([Spread("a", None)], "AP"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.results.result import MACHINES, STYLES, Table, render
-from exampp.results.view import Bounded, Column, is_numeric
+from exampp.results.view import Cell, Column, Interval, Marked
 
 TABLE = Table.of(
     ["system", Column("score", 2), "n"],
@@ -35,11 +35,13 @@ def test_text() -> None:
 
 def test_digits() -> None:
     """Of numbers and of those with an interval, where people read them; never of machines."""
-    found = Table.of(["a", Column("b", 2)], [[0.12345, Bounded(0.5, (-0.00004, 1.0))]])
+    found = Table.of(["a", Column("b", 2)], [[0.12345, Interval(0.5, -0.00004, 1.0)]])
     assert render(found, "text").splitlines()[2] == "0.123  0.50 [0.00, 1.00]"
     assert render(found, "text", 4).splitlines()[2] == "0.1235  0.5000 [0.0000, 1.0000]"
-    assert render(found, "tsv").splitlines()[1] == "0.12345\t0.50 [0.00, 1.00]"
-    assert json.loads(render(found, "json"))["rows"] == [{"a": 0.12345, "b": "0.50 [0.00, 1.00]"}]
+    assert render(found, "tsv").splitlines()[1] == "0.12345\t0.5\t-4e-05\t1.0"
+    assert json.loads(render(found, "json"))["rows"] == [
+        {"a": 0.12345, "b": 0.5, "b_low": -0.00004, "b_high": 1.0}
+    ]
     for style in STYLES:
         if style in MACHINES:
             with pytest.raises(InputError, match=f"{style} holds all digits"):
@@ -95,8 +97,11 @@ def test_machines_get_full_precision() -> None:
 
 MARKED = Table.of(
     ["method", "min", Column("S", 2, "Cover"), Column("K", 2, "Cover"), Column("S", 2, "P@20")],
-    [["m_1", 1, 0.931, 0.8, 0.4], ["m_1", 2, 0.9, 0.7, None], ["m_2", 1, 0.45, 0.1, 0.6]],
-    marks={(0, 2): "best", (1, 2): "near", (2, 2): "weak", (1, 4): "noted"},
+    [
+        ["m_1", 1, Marked(0.931, "best"), 0.8, 0.4],
+        ["m_1", 2, Marked(0.9, "near"), 0.7, Marked(None, "noted")],
+        ["m_2", 1, Marked(0.45, "weak"), 0.1, 0.6],
+    ],
     legend={"near": "within 0.05 of it"},
     notes=["all scores are equal"],
     grouped=True,
@@ -153,37 +158,41 @@ def test_a_table_that_a_column_of_a_paper_cannot_hold_spans_both() -> None:
         assert (lines[1], lines[-1]) == (rf"\begin{{{place}}}", rf"\end{{{place}}}")
 
 
-def test_machines_get_values_and_marks_apart() -> None:
+def test_programs_get_values_without_marks() -> None:
     assert render(MARKED, "tsv").splitlines()[:2] == [
         "method\tmin\tCover S\tCover K\tP@20 S",
         "m_1\t1\t0.931\t0.8\t0.4",
     ]
     value = json.loads(render(MARKED, "json"))
     assert value["rows"][1]["Cover S"] == 0.9
-    assert {"row": 1, "column": "Cover S", "mark": "near"} in value["marks"]
-    assert len(value["marks"]) == 4
-    assert value["legend"]["near"] == "within 0.05 of it"
 
 
-def test_a_long_name_of_a_group_takes_no_room_beside_its_rows() -> None:
-    long = "a-grader:with-a-long-prompt"
-    table = Table.of(
-        ["method", "min", "S"],
-        [[long, 1, 0.5], [long, 2, 0.25], ["b", 1, 0.125]],
-        marks={(1, 2): "best"},
-        grouped=True,
-    )
-    assert render(table, "text") == (
-        "min       S\n"
-        "---  -------\n"
-        f"{long}\n"
-        "  1   0.500\n"
-        "  2  *0.250*\n"
-        "b\n"
-        "  1   0.125\n"
-        "* *x*: the best\n"
-    )
-    assert render(table, "tsv").splitlines()[0] == "method\tmin\tS"
+def test_columns_have_keys_and_readers() -> None:
+    columns: list[str | Column] = [
+        "system",
+        Column("items in all", readers="people"),
+        Column("of", key="items"),
+    ]
+    columns.append(Column("grader key", readers="programs"))
+    table = Table.of(columns, [["bm25", 6, 3, "k"]])
+    assert render(table, "tsv") == "system\titems\tgrader key\nbm25\t3\tk\n"
+    assert render(table, "markdown").splitlines()[0] == "| system | items in all | of |"
+
+
+def test_wide_tables_are_pivots_of_values() -> None:
+    cells: list[tuple[tuple[str], Column, Cell]] = [
+        (("bm25",), Column("S", 2, "Cover"), 0.5),
+        (("bm25",), Column("K", 2, "Cover"), Marked(0.25, "best")),
+        (("dense",), Column("K", 2, "Cover"), 1.0),
+    ]
+    table = Table.wide(["system"], cells, missing="")
+    assert render(table, "tsv") == ("system\tCover S\tCover K\nbm25\t0.5\t0.25\ndense\t\t1.0\n")
+
+
+def test_records_are_rows_by_the_names_of_their_fields() -> None:
+    table = Table.of_records([Interval(0.5, 0.25, 1.0)], ["value", Column("upper end", key="high")])
+    assert render(table, "csv") == "value,high\n0.5,1.0\n"
+    assert "upper end" in render(table, "text")
 
 
 def test_headings_of_one_name_lose_nothing_in_json() -> None:
@@ -222,17 +231,11 @@ def test_markdown_shows_markup_as_text() -> None:
     ],
 )
 def test_what_reads_as_a_number_is_aligned_right(cells: list[str | None], right: bool) -> None:
-    assert is_numeric(Table.of(["x"], [[cell] for cell in cells])) == [right]
+    assert Table.of(["x"], [[cell] for cell in cells]).view().numeric == [right]
 
 
 def test_nothing_is_less_than_nothing() -> None:
     assert render(Table.of(["x"], [[-0.0001]]), "markdown").splitlines()[-1] == "| 0.000 |"
-
-
-@pytest.mark.parametrize("marks", [{(0, 0): "shiny"}, {(1, 0): "best"}, {(0, -1): "best"}])
-def test_a_mark_that_no_style_would_show(marks: dict[tuple[int, int], str]) -> None:
-    with pytest.raises(ValueError, match="mark"):
-        Table.of(["x"], [[1]], marks=marks)
 
 
 def test_not_a_number_never_leaves() -> None:

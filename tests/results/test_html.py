@@ -8,27 +8,26 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.results.html import table_html
+from exampp.results.html import view_html
 from exampp.results.result import Table, render
-from exampp.results.view import Column
+from exampp.results.view import Column, Marked
 
 TABLE = Table.of(
     ["method", "min", Column("S", 2, "Cover"), Column("K", 2, "Cover"), "note"],
     [
-        ["<b>", 1, 0.931, 0.8, "a & b"],
-        ["<b>", 2, 0.9, None, '"c"'],
-        ["m2", 1, 0.45, 0.1, "d"],
+        ["<b>", 1, Marked(0.931, "best"), 0.8, "a & b"],
+        ["<b>", 2, 0.9, Marked(None, "noted"), '"c"'],
+        ["m2", 1, Marked(0.45, "weak"), 0.1, "d"],
     ],
     caption="Scores < 1",
     notes=["one is <undefined>"],
-    marks={(0, 2): "best", (2, 2): "weak", (1, 3): "noted"},
     legend={"weak": "below 0.5"},
     grouped=True,
 )
 
 
 def parsed(table: Table) -> ElementTree.Element:
-    return ElementTree.fromstring(table_html(table))
+    return ElementTree.fromstring(view_html(table.view()))
 
 
 def test_headings_have_their_scope() -> None:
