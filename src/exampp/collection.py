@@ -41,7 +41,7 @@ from exampp.store.bank import (
     only_bank,
 )
 from exampp.store.cells import DEPTH
-from exampp.store.connection import connect, is_collection, transaction
+from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, rename_system, system_counts
 from exampp.store.search import search
@@ -524,6 +524,7 @@ class Collection:
         `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
+        refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
 
         return plan_run(

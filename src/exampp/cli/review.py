@@ -229,6 +229,7 @@ def review(
     """
     from exampp.records.graders import choose_grader
     from exampp.review import decision_tables as made
+    from exampp.store.connection import is_collection
 
     if name is None:
         raise InputError(
@@ -253,7 +254,7 @@ def review(
             )
             _show_parts(found, style)
             return
-        if not isinstance(opened, exampp.Collection):
+        if not is_collection(collection):
             raise InputError("a graded file holds no decisions", mend="Give a collection")
         if name is ListName.plan:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)

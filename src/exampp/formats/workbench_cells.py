@@ -102,17 +102,6 @@ def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grad
     )
 
 
-def plain_cells(query_id: str, entry: Entry) -> list[tuple[str | None, int]] | None:
-    """(reply, rating) of the cells of an entry; None unless all have both and no more is said."""
-    if entry.stated or _faults(query_id, entry.typed):
-        return None
-    found, bad = _marks(query_id, entry, accept)
-    replies = _replies(query_id, entry.typed)
-    if bad or replies.keys() != found.keys():
-        return None
-    return [(reply, found[item]) for item, reply in replies.items()]
-
-
 def _replies(query_id: str, typed: MarksJson | DirectJson) -> dict[str, str | None]:
     if isinstance(typed, DirectJson):
         return {query_id: typed.answer if isinstance(typed.answer, str) else None}

@@ -332,15 +332,9 @@ def transaction(
     Raises CollectionBusy where another process holds the write lock for longer than `patience`,
     in seconds.
     """
-    if isinstance(connection, GuardedConnection):
-        if connection.graded_notes is not None:
-            raise InputError(
-                "a graded file is only read",
-                file=connection.file,
-                mend="Import it into a collection: exampp import",
-            )
-        if connection.checksums is not None:
-            connection.checksums.begin(connection)
+    refuse_graded_file(connection)
+    if isinstance(connection, GuardedConnection) and connection.checksums is not None:
+        connection.checksums.begin(connection)
     try:
         _begin(connection, patience)
     except sqlite3.DatabaseError as error:
@@ -353,6 +347,16 @@ def transaction(
 def is_graded_file(connection: sqlite3.Connection) -> bool:
     """Tell whether a connection reads what was made from a graded file."""
     return isinstance(connection, GuardedConnection) and connection.graded_notes is not None
+
+
+def refuse_graded_file(connection: sqlite3.Connection) -> None:
+    """Raise InputError where a connection reads what was made from a graded file."""
+    if is_graded_file(connection):
+        raise InputError(
+            "a graded file is only read",
+            file=file_of(connection),
+            mend="Import it into a collection: exampp import",
+        )
 
 
 def _begin(connection: sqlite3.Connection, patience: float) -> None:
