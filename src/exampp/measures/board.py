@@ -283,6 +283,7 @@ PROVENANCE = (
     "disputed_cells",
 )
 """Whose numbers these are: who graded what, and how many cells people decided."""
+PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENANCE)
 
 
 def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
@@ -399,7 +400,7 @@ def per_query(board: Leaderboard) -> Table:
     source = provenance_values(board)
     rows = [[*row[:-1], *source, row.ranking] for row in board.per_query()]
     columns: list[str | Column] = [*names]
-    columns += (Column(name, readers="programs") for name in (*PROVENANCE, ranking))
+    columns += (*PROVENANCE_COLUMNS, Column(ranking, readers="programs"))
     return Table.of(columns, rows, caption(board), board.notes)
 
 
