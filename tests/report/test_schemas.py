@@ -43,7 +43,7 @@ def lines(path: Path) -> Iterator[Any]:
 
 
 def test_exports_are_as_said(demo_exam: Path, tmp_path: Path) -> None:
-    kinds = exported().keys() - NO_JSON - {"nuggetizer", "assignments", "ranx"}
+    kinds = set(exported()) - NO_JSON - {"nuggetizer", "assignments", "ranx"}
     with exampp.Collection(demo_exam) as exam:
         for kind in kinds:
             out = tmp_path / f"{kind}.out"

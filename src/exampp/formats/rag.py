@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -451,12 +451,14 @@ def _raw_rows(
         yield from columnar.rows(path)
         return
     lines = read_lines(path)
-    _, head = next(lines)
+    first = [*islice(lines, 1)]
+    head = first[0][1]
     if not head.lstrip().startswith((b"{", b"[")):
         yield from _table(path, head, on_error, is_sample=is_sample)
         return
-    place = _place_of_records(path, head, lines)
-    for number, value in read_lines(path) if place is None else read_array(path, place):
+    first += islice(lines, _FIRST_LINES)
+    place = _place_of_records(path, [line for _, line in first])
+    for number, value in chain(first, lines) if place is None else read_array(path, place):
         try:
             row = _decoded(value, path, number) if isinstance(value, bytes) else value
             if not isinstance(row, dict):
@@ -466,15 +468,13 @@ def _raw_rows(
             on_error(error)
 
 
-def _place_of_records(
-    path: str | Path, head: bytes, others: Iterator[tuple[int, bytes]]
-) -> str | None:
+def _place_of_records(path: str | Path, first: Sequence[bytes]) -> str | None:
     """Return where the records are in a file that is one object; None for lines of objects."""
     with suppress(ValueError, RecursionError):
-        fields = frozenset(OBJECT.decode(valid_json(head.replace(b"NaN", b"null"), path, None)))
+        head = valid_json(first[0].replace(b"NaN", b"null"), path, None)
+        fields = frozenset(OBJECT.decode(head))
         if any(one.fits(fields) is not None for one in presets().values() if not one.plain_names):
             return None
-    first = (head, *(line for _, line in islice(others, _FIRST_LINES)))
     start = "\n".join(line.decode(errors="replace") for line in first)[:_START]
     places = (place for preset in presets().values() for place in preset.rows)
     return next((place for place in places if may_have_array(start, place)), None)
