@@ -24,7 +24,7 @@ from ir_measures import AP, P, Qrel, ScoredDoc, nDCG
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.draft import THRESHOLDS, DraftGrader
 
 FOLDS = 5
@@ -72,7 +72,7 @@ def grade(topics: Sequence[Topic], threads: int | None) -> list[Scores]:
     start = time.perf_counter()
     grader = DraftGrader(threads)
     asks = (
-        Ask(0, question, passage["text"])
+        Request(0, question, passage["text"])
         for topic in topics
         for passage in topic.passages
         for question in topic.questions.values()

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 import transformers
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.prompts import fill
 from exampp.prompts import load as load_prompt
 
@@ -63,13 +63,13 @@ def make_tokenizer(texts: Iterable[str], *, split_zero: bool = True) -> Any:
     return transformers.T5Tokenizer(vocab=pieces, extra_ids=0)
 
 
-def make_asks(tokenizer: Any, cells: int, per_passage: int) -> list[Ask]:
+def make_asks(tokenizer: Any, cells: int, per_passage: int) -> list[Request]:
     """Rating prompts of some 250 to 510 tokens, `per_passage` questions for each context."""
     questions, passages = read_texts()
     chance = random.Random(11)
     empty = fill(PROMPT, {"question": questions[0], "context": ""}).user
     overhead = len(tokenizer(empty)["input_ids"]) + 40
-    asks: list[Ask] = []
+    asks: list[Request] = []
     while len(asks) < cells:
         words = " ".join(chance.sample(passages, 6)).split()
         room = min(chance.randint(100, 450), LIMIT - overhead)  # long ones are cut
@@ -78,7 +78,7 @@ def make_asks(tokenizer: Any, cells: int, per_passage: int) -> list[Ask]:
         for question in chance.sample(questions, per_passage)[: cells - len(asks)]:
             context = " ".join(words)
             user = fill(PROMPT, {"question": question, "context": context}).user
-            asks.append(Ask(len(asks), question, context, user))
+            asks.append(Request(len(asks), question, context, user))
     return asks
 
 
@@ -99,7 +99,7 @@ def make_model(size: str) -> Any:
     return model.eval()
 
 
-def set_ratings(model: Any, tokenizer: Any, asks: Sequence[Ask]) -> None:
+def set_ratings(model: Any, tokenizer: Any, asks: Sequence[Request]) -> None:
     """Let the model rate each prompt at random, with an end behind the rating.
 
     The last hidden states of every start of a reply are collected; the output rows of the tokens

@@ -35,7 +35,7 @@ from hf_flan_shapes import (
 )
 from hf_score_vs_generate import Ratings, naive, ours, seconds
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.local import LocalGrader, load, t5_scoring
 from exampp.graders.local.tensors import pad
 
@@ -68,14 +68,14 @@ def matmul_rate(device: str, dtype: torch.dtype) -> float:
     return 2 * side**3 / best
 
 
-def cells(asks: Sequence[Ask], count: int) -> Iterator[Ask]:
+def cells(asks: Sequence[Request], count: int) -> Iterator[Request]:
     """As many asks as wanted, no two with the same prompt."""
     for key in range(count):
         ask = asks[key % len(asks)]
         yield replace(ask, key=key, user=f"{ask.user} {key // len(asks)}")
 
 
-def rate(grader: LocalGrader, asks: Sequence[Ask], options: argparse.Namespace) -> None:
+def rate(grader: LocalGrader, asks: Sequence[Request], options: argparse.Namespace) -> None:
     """Print how many cells are graded in a second, and what the process does for each."""
     for _ in grader.answer(cells(asks, max(1, options.cells // 20))):
         pass
@@ -109,7 +109,10 @@ def by_transformers(
 
 
 def compare(
-    grader: LocalGrader, beams: Callable[[Sequence[Ask]], Ratings], asks: list[Ask], device: str
+    grader: LocalGrader,
+    beams: Callable[[Sequence[Request]], Ratings],
+    asks: list[Request],
+    device: str,
 ) -> None:
     """Print how much longer other ways take, and how many ratings are the same."""
     own, batcher, score = t5_scoring.encode, grader._batcher, ours(grader, [])

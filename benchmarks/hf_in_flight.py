@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hf_flan_shapes import LABELS, PROMPT, make_asks, make_tokenizer, read_texts
 from hf_gpu import cells
 
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.local.batching import Batcher
 from exampp.graders.local.grader import BATCH_TOKENS, IN_FLIGHT, LOOK_AHEAD
 from exampp.graders.local.tensors import Row
@@ -34,7 +34,7 @@ class StandIn:
         self._cell = cell
         self._device = device
 
-    def encode(self, asks: Sequence[Ask]) -> list[tuple[Row]]:
+    def encode(self, asks: Sequence[Request]) -> list[tuple[Row]]:
         """The tokens of each prompt."""
         return [(ids,) for ids in self.texts.ids([(ask.user, ask.system) for ask in asks])]
 
@@ -60,7 +60,7 @@ class StandIn:
         """Never."""
         return False
 
-    def reply(self, _: Ask, /, rows: Sequence[Row], results: Sequence[int]) -> Reply:
+    def reply(self, _: Request, /, rows: Sequence[Row], results: Sequence[int]) -> Reply:
         """A label that depends on the tokens."""
         return Reply("".join(LABELS[result] for _, result in zip(rows, results, strict=True)))
 

@@ -33,7 +33,7 @@ from hf_flan_shapes import (
     set_ratings,
 )
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.local import LocalGrader, load
 
 BATCH = 10
@@ -43,13 +43,13 @@ Ratings = list[str]
 
 def naive(
     folder: str, device: str, max_new_tokens: int, dtype: str = "float32"
-) -> Callable[[Sequence[Ask]], Ratings]:
+) -> Callable[[Sequence[Request]], Ratings]:
     """The papers' way, as a plain script would do it."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     auto: Any = transformers.AutoModelForSeq2SeqLM
     model = auto.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
 
-    def rate(asks: Sequence[Ask]) -> Ratings:
+    def rate(asks: Sequence[Request]) -> Ratings:
         ratings: Ratings = []
         for start in range(0, len(asks), BATCH):
             texts = [ask.user for ask in asks[start : start + BATCH]]
@@ -62,10 +62,10 @@ def naive(
     return rate
 
 
-def ours(grader: LocalGrader, outside: list[float]) -> Callable[[Sequence[Ask]], Ratings]:
+def ours(grader: LocalGrader, outside: list[float]) -> Callable[[Sequence[Request]], Ratings]:
     """The backend; collects the probability mass outside the labels."""
 
-    def rate(asks: Sequence[Ask]) -> Ratings:
+    def rate(asks: Sequence[Request]) -> Ratings:
         replies = {ask.key: reply for ask, reply in grader.answer(asks)}
         outside[:] = [reply.detail["outside"] for reply in replies.values()]
         return [replies[ask.key].text for ask in asks]
@@ -115,8 +115,8 @@ def main() -> None:
 
 
 def report(
-    variants: dict[str, Callable[[Sequence[Ask]], Ratings]],
-    asks: Sequence[Ask],
+    variants: dict[str, Callable[[Sequence[Request]], Ratings]],
+    asks: Sequence[Request],
     device: str,
     rounds: int,
 ) -> None:

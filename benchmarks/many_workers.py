@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from million_cells import write_inputs
 
 import exampp
-from exampp.graders.base import WRITTEN, Ask, Reply
+from exampp.graders.base import WRITTEN, Reply, Request
 from exampp.grading.plan import join_grading
 from exampp.grading.run import GradingRun
 from exampp.grading.workers import (
@@ -60,7 +60,7 @@ class SleepingWorkers:
         except Empty:
             return None
 
-    def give(self, worker: str, batch: int, asks: Sequence[Ask]) -> None:
+    def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
         """Sleep over a batch."""
         replies = [(ask.key, Reply(str(ask.key % 6))) for ask in asks]
         self._threads[worker].submit(self._answer, worker, batch, replies)

@@ -60,10 +60,10 @@ def write_files(folder: Path, options: argparse.Namespace) -> None:
 def grade(path: Path, queries: int) -> None:
     """Grade the pools of the first queries by a function."""
     import exampp
-    from exampp.graders.base import Ask
+    from exampp.graders.base import Request
     from exampp.graders.scripted import ScriptedGrader
 
-    def rate(ask: Ask) -> str:
+    def rate(ask: Request) -> str:
         return str(len(ask.passage) % 6)
 
     with exampp.Collection(path) as exam:

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.queues import Queue
 from typing import Any
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
 
 PATH = "/chat/completions"
@@ -81,10 +81,12 @@ def started_server(delay: float) -> Iterator[str]:
         process.join()
 
 
-def make_asks(number: int) -> Iterator[Ask]:
+def make_asks(number: int) -> Iterator[Request]:
     for key in range(number):
         item = f"What is a reef, part {key}?"
-        yield Ask(key, item, PASSAGE, f"Rate from 0 to 5.\nQuestion: {item}\nPassage: {PASSAGE}")
+        yield Request(
+            key, item, PASSAGE, f"Rate from 0 to 5.\nQuestion: {item}\nPassage: {PASSAGE}"
+        )
 
 
 async def bare(url: str, number: int, concurrency: int, *, raw: bool = False) -> int:

@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from hf_flan_shapes import DATA, LABELS, read_texts
 
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.local import load
 from exampp.graders.local.models import Causal
 from exampp.graders.openai import OpenAICompatibleGrader, Sampling
@@ -77,17 +77,19 @@ def draw(passages: int, questions: int) -> list[Passage]:
     return sorted(drawn, key=lambda one: len(one.text))
 
 
-def make_asks(prompt: str, passages: Sequence[Passage]) -> list[Ask]:
+def make_asks(prompt: str, passages: Sequence[Passage]) -> list[Request]:
     """Every question on its passage, the same for every prompt."""
-    asks: list[Ask] = []
+    asks: list[Request] = []
     for passage in passages:
         for item in passage.questions:
             slots = {"question": item, "context": passage.text}
-            asks.append(Ask(len(asks), item, passage.text, fill(load_prompt(prompt), slots).user))
+            asks.append(
+                Request(len(asks), item, passage.text, fill(load_prompt(prompt), slots).user)
+            )
     return asks
 
 
-def replies(grader: Grader, asks: Sequence[Ask]) -> dict[int, Reply]:
+def replies(grader: Grader, asks: Sequence[Request]) -> dict[int, Reply]:
     """What the grader says, by key."""
     found = {ask.key: reply for ask, reply in grader.answer(asks)}
     if faults := [reply.fault for reply in found.values() if reply.fault]:
@@ -149,7 +151,7 @@ class Cost(NamedTuple):
     computed: int
 
 
-def cost(grader: OpenAICompatibleGrader, asks: Sequence[Ask]) -> Cost:
+def cost(grader: OpenAICompatibleGrader, asks: Sequence[Request]) -> Cost:
     """What the replies take."""
     before, start = grader.spent, time.process_time()
     replies(grader, asks)
@@ -173,7 +175,7 @@ def show_costs(passages: Sequence[Passage], costs: Mapping[str, Cost]) -> None:
 
 def on_llama_cpp(file: Path, passages: int, questions: int, rounds: int) -> None:
     """Measure a model on llama.cpp's server."""
-    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests/llm")]
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests/graders")]
     from servers import llama_server
 
     drawn = draw(passages, questions)

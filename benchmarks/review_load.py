@@ -36,7 +36,7 @@ from urllib.parse import urlencode, urlsplit
 import psutil
 
 from exampp import Collection
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.web import serve
 
@@ -53,7 +53,7 @@ def served(path: str, people: list[str], said: multiprocessing.SimpleQueue[str])
 def grade(path: str, commits: str) -> None:
     """Grade everything again and again, as ever new graders, slowly enough to commit often."""
 
-    def rate(ask: Ask) -> str:
+    def rate(ask: Request) -> str:
         time.sleep(0.002)
         return str((len(ask.item) * 7 + len(ask.passage)) % 6)
 

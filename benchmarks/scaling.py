@@ -125,10 +125,10 @@ def make(folder: Path, shape: Mapping[str, int]) -> None:
 def grade(path: Path) -> None:
     """Grade all of a collection by a function."""
     import exampp
-    from exampp.graders.base import Ask
+    from exampp.graders.base import Request
     from exampp.graders.scripted import ScriptedGrader
 
-    def rate(ask: Ask) -> str:
+    def rate(ask: Request) -> str:
         return str(len(ask.passage) % 6)
 
     with exampp.Collection(path) as exam:

@@ -11,7 +11,7 @@ from typing import Any
 
 from forked import FORK
 
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.grading.workers import (
     BatchAnswered,
     GradingWorker,
@@ -50,7 +50,7 @@ class ProcessWorkers:
     def ask_by(self, prompt: Prompt, kind: str) -> None:
         self._asked = prompt, kind
 
-    def give(self, worker: str, batch: int, asks: Sequence[Ask]) -> None:
+    def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
         assert self._asked is not None
         self.given.append((worker, [ask.key for ask in asks]))
         with suppress(BrokenPipeError):  # `wait` will find it lost

@@ -17,7 +17,7 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.graders import draft
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.draft import DraftGrader, Encoded, load_encoder, max_similarity
 
 QUESTION = "Why do leaves change colour in autumn?"
@@ -47,7 +47,7 @@ def encode() -> Callable[[str], Encoded]:
     return load_encoder()
 
 
-def made_asks(passages: int, items: int, seed: int = 1) -> list[Ask]:
+def made_asks(passages: int, items: int, seed: int = 1) -> list[Request]:
     """Asks of many lengths, from one word to more than the model takes."""
     rng = random.Random(seed)
     texts = [
@@ -56,15 +56,15 @@ def made_asks(passages: int, items: int, seed: int = 1) -> list[Ask]:
     ]
     questions = [" ".join(rng.choices(WORDS, k=rng.randint(1, 20))) for _ in range(items)]
     pairs = [(item, text) for text in texts for item in questions]
-    return [Ask(key, item, text) for key, (item, text) in enumerate(pairs)]
+    return [Request(key, item, text) for key, (item, text) in enumerate(pairs)]
 
 
-def replies(grader: DraftGrader, asks: list[Ask]) -> dict[int, Reply]:
+def replies(grader: DraftGrader, asks: list[Request]) -> dict[int, Reply]:
     return {ask.key: reply for ask, reply in grader.answer(iter(asks))}
 
 
 def one(grader: DraftGrader, item: str, passage: str) -> Reply:
-    return next(grader.answer([Ask(0, item, passage)]))[1]
+    return next(grader.answer([Request(0, item, passage)]))[1]
 
 
 # What a reply depends on
@@ -233,10 +233,10 @@ def test_no_asks_no_replies(recorder: Recorder) -> None:
 def test_the_look_ahead_is_bounded(recorder: Recorder, passages_differ: bool) -> None:
     pulled = 0
 
-    def feed() -> Iterator[Ask]:
+    def feed() -> Iterator[Request]:
         nonlocal pulled
         for pulled in range(1, 100_000):
-            yield Ask(pulled, "item", f"passage {pulled if passages_differ else 0}")
+            yield Request(pulled, "item", f"passage {pulled if passages_differ else 0}")
 
     bound = draft.LOOK_AHEAD * (1 if passages_differ else draft.RUN_LENGTH)
     replies = DraftGrader(threads=2).answer(feed())
@@ -247,14 +247,14 @@ def test_the_look_ahead_is_bounded(recorder: Recorder, passages_differ: bool) ->
 
 
 def test_a_passage_is_encoded_once_a_run_and_an_item_once(recorder: Recorder) -> None:
-    asks = [Ask(0, f"item {i}", f"passage {p}") for p in range(30) for i in range(5)]
+    asks = [Request(0, f"item {i}", f"passage {p}") for p in range(30) for i in range(5)]
     list(DraftGrader(threads=1).answer(asks))
     assert set(recorder.seen.values()) == {1}
 
 
 def test_an_error_in_the_asks_is_the_callers(recorder: Recorder) -> None:
-    def feed() -> Iterator[Ask]:
-        yield Ask(0, "item", "passage")
+    def feed() -> Iterator[Request]:
+        yield Request(0, "item", "passage")
         raise OSError("disk gone")
 
     with pytest.raises(OSError, match="disk gone"):

@@ -14,7 +14,7 @@ from commands import Commands
 
 import exampp
 from exampp.formats.registry import FORMATS
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
@@ -145,7 +145,7 @@ def test_from_python(exam: Path) -> None:
     grader = GRADERS.get("shared-words")
     assert grader is not None
     made = grader.make(load("question-self-rating"), {"enough": 2})
-    ((_, reply),) = made.answer([Ask(1, "a blue sky", "The sky is blue.")])
+    ((_, reply),) = made.answer([Request(1, "a blue sky", "The sky is blue.")])
     assert reply.text == "5"
 
 

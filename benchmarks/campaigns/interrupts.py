@@ -32,13 +32,13 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "llm"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "graders"))
 import exams
 import interrupting
 import servers
 
 import exampp
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 from exampp.graders.scripted import ScriptedGrader
 
@@ -63,7 +63,7 @@ class Counting(Grader):
         """Those of the inner one."""
         return self._inner.settings
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """What the inner one answers."""
         for ask, reply in self._inner.answer(asks):
             try:
@@ -77,7 +77,7 @@ def grade(collection: exampp.Collection, given: Given) -> None:
     collection.grade(Counting(grader, given), model="scripted")
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     return str(len(ask.item + ask.passage) % 6)
 
 

@@ -5,7 +5,7 @@
 
 The server answers on loopback with a rating that depends on the text alone. A share of the attempts
 meets a fault: 429 with Retry-After, 500, hangs, cut connections, garbage, and hostile replies
-(`tests/llm/servers.py`): half of a surrogate pair, NUL, a megabyte of spaces, unfinished thoughts,
+(tests/graders/servers.py): half of a surrogate pair, NUL, a megabyte of spaces, open thoughts,
 usage of 10^30 tokens, web pages, redirects, gzip that blows up. Once the faults end, the same
 command again must bring the grades of the run that met none, and no cell may have got a wrong one
 before. Then the same with `kill -9` at random moments. Then Ctrl-C at servers that hang, trickle,
@@ -31,7 +31,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "llm"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "graders"))
 import servers
 from million_cells import write_inputs
 

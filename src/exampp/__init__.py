@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from exampp.formats.format import Format
     from exampp.graded_file import GradedFile
-    from exampp.graders.base import Ask, Grader, Reply
+    from exampp.graders.base import Grader, Reply, Request
     from exampp.graders.options import Option
     from exampp.graders.registry import Backend
     from exampp.grades.grades import Grades
@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AmbiguousGrader": "exampp.errors",
-    "Ask": "exampp.graders.base",
+    "Request": "exampp.graders.base",
     "Backend": "exampp.graders.registry",
     "Batches": "exampp.grading.batches",
     "Checked": "exampp.inputs.checking",
@@ -74,7 +74,6 @@ _HOMES = {
 
 __all__ = [
     "AmbiguousGrader",
-    "Ask",
     "Backend",
     "Batches",
     "Checked",
@@ -97,6 +96,7 @@ __all__ = [
     "Panel",
     "RankedQuery",
     "Reply",
+    "Request",
     "Unfinished",
     "__version__",
     "check",

@@ -11,7 +11,7 @@ import exampp
 from exampp.analysis.citations import CitationScores
 from exampp.citations import collect
 from exampp.errors import InputError
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.inputs import CitedSentence, read_sentence
 
@@ -35,7 +35,7 @@ def graded(folder: Path, *lines: str) -> CitationScores:
     (folder / "answers.jsonl").write_text("\n".join(lines))
     with collect(folder / "cited.exam", folder / "answers.jsonl") as exam:
 
-        def reply(ask: Ask) -> str:
+        def reply(ask: Request) -> str:
             name = ask.passage.removeprefix("Text of ").removesuffix(".")
             return LABEL.get(name[:4], "cannot say")
 

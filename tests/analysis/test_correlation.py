@@ -35,6 +35,7 @@ from exampp.measures.names import parse_measure
 from exampp.measures.values import Values
 from exampp.records import Judgment
 from exampp.results.result import STYLES, render
+from exampp.results.view import plain
 from exampp.stats.rank_correlation import round_as_printed, unite_ties
 
 SYSTEMS = "abcdefgh"
@@ -205,7 +206,7 @@ def test_undefined_is_said_with_its_reason(name: str) -> None:
     assert {found.estimate.value for found in comparison.found} == {None}
     assert {found.estimate.reason for found in comparison.found} == {f"because {reason}"}
     table = wide(comparison, "o")
-    assert set(table.marks.values()) == {"noted"}
+    assert {mark for row in table.view().marks for mark in row[2:]} == {"noted"}
     assert f"undefined, because {reason}: M of {name}" in table.notes
     for style in STYLES:
         assert "nan" not in render(table, style).lower().replace("unan", "")
@@ -271,10 +272,10 @@ def test_marks_of_the_papers() -> None:
         listed("poor", "hgfedcba"),
     ]
     table = wide(compare_methods(methods, {"o": OFFICIAL}, ["spearman"]), "o")
-    assert [row[2] for row in table.rows] == pytest.approx(
+    assert [plain(row[2]) for row in table.rows] == pytest.approx(
         [1, 1 - 12 / 504, 1 - 6 * (2 + 20) / 504, -1]
     )
-    assert table.marks == {(0, 2): "best", (1, 2): "near", (3, 2): "weak"}
+    assert [row[2] for row in table.view().marks] == ["best", "near", "", "weak"]
     assert [row[:2] for row in table.rows] == [(method.name, "any") for method in methods]
 
 
@@ -293,7 +294,7 @@ def test_layout_of_methods_thresholds_and_measures() -> None:
     ]
     assert [row[1] for row in table.rows] == [4, 5, "any"] * 2
     assert table.rows[0][4:] == table.rows[2][2:4] == ("", "")
-    assert table.rows[0][2] == pytest.approx(0.72, abs=0.005)
+    assert plain(table.rows[0][2]) == pytest.approx(0.72, abs=0.005)
     beside = intervals(comparison, "o")
     assert beside is not None
     assert [row[:2] for row in beside.rows[:3]] == [
@@ -301,7 +302,7 @@ def test_layout_of_methods_thresholds_and_measures() -> None:
         (method.name, "Cover@20 \u22655"),
         (method.name, "nDCG@20"),
     ]
-    assert str(beside.rows[0][2]).startswith("0.72 [")
+    assert beside.view().cells[0][2].startswith("0.72 [")
     assert "over 36 systems" in beside.caption
     tidied = json.loads(render(tidy(comparison), "json"))["rows"]
     assert len(tidied) == 2 * 3 * 2

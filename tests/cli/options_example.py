@@ -14,7 +14,7 @@ import attacked
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.project.config import read_config
 from exampp.project.steps import run_steps
@@ -41,11 +41,11 @@ def chance(*parts: str) -> int:
     return hashlib.sha256("|".join(parts).encode()).digest()[0] % 6
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     return str(chance("judge", ask.item, ask.passage))
 
 
-def differ(ask: Ask) -> str:
+def differ(ask: Request) -> str:
     return str(chance("other", ask.item, ask.passage))
 
 
@@ -289,7 +289,7 @@ class Recorded(Grader):
         Path("asked.json").write_text(said)
         self.settings = {"made": said}
 
-    def answer(self, asks: Any) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Any) -> Iterator[tuple[Request, Reply]]:
         for ask in asks:
             yield (
                 ask,

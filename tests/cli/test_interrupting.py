@@ -170,12 +170,12 @@ def test_a_grader_that_cannot_be_told_is_interrupted(
     graded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from exampp.cli.grade import work
-    from exampp.graders.base import Ask
+    from exampp.graders.base import Request
     from exampp.graders.scripted import ScriptedGrader
 
     monkeypatch.setattr(stopping, "PATIENCE_SECONDS", 0.1)
 
-    def deaf(ask: Ask) -> str:
+    def deaf(ask: Request) -> str:
         if "magnet?" in ask.item:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(20)

@@ -10,7 +10,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.items import models_in, own_bank, same_model
 from exampp.results.page import to_json
@@ -56,7 +56,7 @@ def test_the_warning_counts() -> None:
     assert own_bank("n", {"m": 2}, 2) == ""
 
 
-def rate(_: Ask) -> str:
+def rate(_: Request) -> str:
     return "4"
 
 

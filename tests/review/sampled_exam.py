@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 
 QUERIES = [f"q{number:02}" for number in range(12)]
@@ -23,7 +23,7 @@ def relevance(query: str, passage: str) -> int:
     return chance("truth", query, passage) % 4
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     """A grade that has something to do with nothing: the sample must find that out."""
     return str(chance("grade", ask.item, ask.passage) % 6)
 

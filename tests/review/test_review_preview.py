@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.items.edits import Operation
 from exampp.records import item_id
@@ -27,7 +27,7 @@ OF_Q1 = 3
 """Passages in the pool of q1."""
 
 
-def rating(ask: Ask) -> str:
+def rating(ask: Request) -> str:
     """Some rating that depends on both texts."""
     return str(sum(map(ord, ask.item + ask.passage)) % 6)
 

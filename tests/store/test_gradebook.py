@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.status import grading_status
 from exampp.measures.qrels import Labelling, write_qrels
@@ -23,7 +23,7 @@ from exampp.store.connection import connect, transaction
 from exampp.store.grades import graders, rule_counts
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     return str(len(ask.passage) % 6)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.status import grading_status
 from exampp.store.cells import pending_cells, scope_of
@@ -21,7 +21,7 @@ CELLS = 1024
 STEP = 100
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     return str(len(ask.passage) % 6)
 
 

@@ -17,9 +17,6 @@ from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.records.decisions import Decision
-from exampp.store import connection as module
-from exampp.store.connection import connect, transaction
-from exampp.store.schema import MIGRATIONS
 
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 SUNSET = item_id("q1", exams.QUESTIONS["q1"][1])
@@ -251,47 +248,6 @@ def test_a_decision_waits_for_a_grading_run_that_commits(collection: exampp.Coll
     committing.join()
     writer.close()
     assert said(collection) == [(1, "ann", 5)]
-
-
-def test_decisions_of_a_collection_made_before_there_were_scales(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "MIGRATIONS", MIGRATIONS[:1])
-        connect(tmp_path / "old.exam", create=True).close()
-        opened = connect(tmp_path / "old.exam")
-        assert opened.execute("PRAGMA user_version").fetchone() == (1,)
-        with transaction(opened):
-            opened.execute("INSERT INTO query (query_id) VALUES ('q1')")
-            opened.execute("INSERT INTO bank (name) VALUES ('main')")
-            opened.execute(
-                "INSERT INTO item (query, bank, item_id, kind) VALUES (1, 1, 'i', 'question')"
-            )
-            opened.execute("INSERT INTO item_version (item, text) VALUES (1, 'Why?')")
-            opened.execute("UPDATE item SET version = 1")
-            opened.execute("INSERT INTO passage (passage_id) VALUES ('p')")
-            opened.execute(
-                "INSERT INTO passage_version (passage, text, hash) VALUES (1, 'So.', x'00')"
-            )
-            opened.execute("UPDATE passage SET version = 1")
-            opened.execute("INSERT INTO pool (query, passage) VALUES (1, 1)")
-            opened.execute(
-                "INSERT INTO grader (key, model, prompt, kind, lowest, highest, settings) "
-                "VALUES ('k', 'm', 'question-self-rating', 'question', 0, 5, '{}')"
-            )
-            opened.execute(
-                "INSERT INTO decision (item_version, passage_version, rating, author, reason, at) "
-                "VALUES (1, 1, 5, 'ann', 'clear', '2026-01-01T00:00:00+00:00')"
-            )
-        opened.close()
-    with exampp.Collection(tmp_path / "old.exam") as migrated:
-        (one,) = migrated.decisions.list()
-        assert (one.decision.rating, one.decision.reason, one.verdict) == (5, "clear", False)
-        assert not one.decision.blind
-        assert not one.decision.adjudicates
-        assert migrated.grades().gradebook.queries[0].ratings.tolist() == [[5]]
-        migrated.grades().decide("q1", "i", "p", 0, author="ann")
-        assert migrated.grades().gradebook.queries[0].ratings.tolist() == [[0]]
 
 
 def test_decisions_are_counted_and_those_of_earlier_texts_apart(

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.status import grading_status
 from exampp.store.bank import bank_names
@@ -26,7 +26,6 @@ from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import failure_reasons, graders, prompt_deviations, rule_counts
 from exampp.store.inputs import counts
 from exampp.store.rescue import rescue
-from exampp.store.schema import MIGRATIONS
 from exampp.store.tallies import count_tallies, tallied_contents
 
 KEYED = (
@@ -88,7 +87,7 @@ def number(*texts: str) -> int:
     return sum(map(ord, "".join(texts)))
 
 
-def rated(ask: Ask) -> Reply:
+def rated(ask: Request) -> Reply:
     """Ratings, faults, replies that say nothing, cut passages and refused parameters."""
     of = number(ask.item, ask.passage)
     if of % 5 == 0:
@@ -97,7 +96,7 @@ def rated(ask: Ask) -> Reply:
     return Reply("no idea" if of % 7 == 0 else str(of % 6), cut=of % 4 == 0, detail=detail)
 
 
-def extracted(ask: Ask) -> str:
+def extracted(ask: Request) -> str:
     words = ["unanswerable", *ask.passage.rstrip(".").split()[:3]]
     return words[number(ask.item, ask.passage) % len(words)]
 
@@ -358,20 +357,3 @@ def test_what_is_kept_is_not_counted_again(keyed: Path) -> None:
         opened.execute(trigger)
     with exampp.Collection(keyed) as exam:
         assert before in exam.status().rows
-
-
-def test_an_older_collection_counts_once(keyed: Path) -> None:
-    with exampp.Collection(keyed) as exam:
-        grade(exam, "rater", "main", False)
-    with closing(sqlite3.connect(keyed)) as old:
-        named = (
-            "SELECT type, name FROM sqlite_master WHERE type = 'trigger' OR name LIKE '%tally' "
-            "OR name = 'checksum'"
-        )
-        for what, name in old.execute(named).fetchall():
-            old.execute(f"DROP {what} IF EXISTS {name}")
-        old.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 3}")
-    check(keyed)
-    with exampp.Collection(keyed) as exam:
-        grade(exam, "other", "main", False)
-    check(keyed)

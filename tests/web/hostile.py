@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 
 PROOF = "exampp_was_hacked"
@@ -69,7 +69,7 @@ def passages() -> dict[str, str]:
     return {name: texts[n % len(texts)] for n, name in enumerate(IDS)}
 
 
-def reply(ask: Ask) -> str:
+def reply(ask: Request) -> str:
     """A raw reply that is as hostile as the passages, and holds one number."""
     rating = (len(ask.item) + len(ask.passage)) % 6
     return f"{rating} <script>window.{PROOF} = true</script>\x1b[m\u202e"

@@ -19,14 +19,14 @@ import exams
 import pytest
 
 from exampp import Collection
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
 
 
-def rate(ask: Ask) -> str:
+def rate(ask: Request) -> str:
     """A grade that depends on the texts alone: 0 to 5."""
     return str((len(ask.item) + 2 * len(ask.passage)) % 6)
 

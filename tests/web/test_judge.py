@@ -15,7 +15,7 @@ import rooms
 from rooms import Client
 
 import exampp
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 
 Q1, Q2 = exams.QUERIES
@@ -24,7 +24,7 @@ Q1, Q2 = exams.QUERIES
 def graded_by(folder: Path, rating: int) -> Path:
     """The small exam, every cell graded the same, with a telling reply and confidence."""
 
-    def reply(ask: Ask) -> str:
+    def reply(ask: Request) -> str:
         return f"{rating} because the text {'says' if rating > 2 else 'never says'} so"
 
     folder.mkdir()

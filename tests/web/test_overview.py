@@ -14,7 +14,7 @@ from rooms import Client
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.values import Mean, error_bar
-from exampp.results.plots.figure import Spread, axis_of
+from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.pages import standings
 from exampp.web.rendering import visible
 
@@ -124,14 +124,14 @@ def means(*values: float | None) -> list[Spread]:
 
 
 def test_the_axis_holds_every_error_bar_between_round_numbers() -> None:
-    low, high, ticks = axis_of(means(0.681, 0.66, 0.64, 0.62))
+    low, high, ticks = round_axis(means(0.681, 0.66, 0.64, 0.62))
     assert (low, high) == pytest.approx((0.6, 0.75))
     assert ticks == pytest.approx([0.6, 0.65, 0.7, 0.75])
 
 
 def test_a_system_far_below_all_others_does_not_press_them_together() -> None:
     found = means(0.681, 0.675, 0.66, 0.65, 0.64, 0.05)
-    low, high, _ = axis_of(found)
+    low, high, _ = round_axis(found)
     assert low >= 0.6
     bar = standings._bar(found[-1], low, high)
     assert bar is not None
@@ -140,7 +140,7 @@ def test_a_system_far_below_all_others_does_not_press_them_together() -> None:
 
 
 def test_one_system_alone_has_an_axis() -> None:
-    low, high, ticks = axis_of([Spread("only", 0.5)])
+    low, high, ticks = round_axis([Spread("only", 0.5)])
     assert low <= 0.5 <= high
     assert low < high
     assert len(ticks) >= 2

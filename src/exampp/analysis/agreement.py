@@ -32,7 +32,7 @@ from exampp.records import Judgment
 from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column, Value
 from exampp.stats.estimate import Estimate
 
 NAMES = {
@@ -119,7 +119,7 @@ def confusion_table(block: AgreementBlock) -> Table:
     columns = comparison.other.scale.groups(block.layout)
     counts = comparison.counts(block.layout)[::-1, ::-1].tolist()
     kappa = block.estimates["kappa"]
-    body: list[list[Value]] = [
+    body: list[list[Cell]] = [
         [group_name(labels), *of_row, sum(of_row)]
         for labels, of_row in zip(rows[::-1], counts, strict=True)
     ]
@@ -146,7 +146,7 @@ def statistics_table(found: Sequence[AgreementBlock]) -> Table:
     With two categories weights change nothing, and their columns stay empty or away.
     """
     names = [name for name in NAMES if name not in SAME_IN_TWO or not all(map(_twofold, found))]
-    body: list[list[Value]] = [
+    body: list[list[Cell]] = [
         [
             label_name(block.comparison.at_least),
             block.layout,
@@ -172,7 +172,7 @@ def statistics_table(found: Sequence[AgreementBlock]) -> Table:
 
 def joint_table(found: Sequence[Joint]) -> Table:
     """Krippendorff's alpha of all graders together: a row a label and layout."""
-    body: list[list[Value]] = []
+    body: list[list[Cell]] = []
     notes: dict[str, None] = {}
     for one in found:
         values = [with_interval(estimate) for estimate in one.estimates.values()]

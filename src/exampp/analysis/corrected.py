@@ -22,7 +22,7 @@ from exampp.measures.names import heading
 from exampp.measures.population import Population
 from exampp.records.wording import counted
 from exampp.results.page import Block, Notices, Section, Text
-from exampp.results.plots.dots import CorrectedSystem, corrected_scores
+from exampp.results.plots.dots import corrected_scores
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Value
@@ -184,7 +184,7 @@ class Corrected(Result):
         """The three ways side by side, with the intervals of the corrected scores."""
         people = self.people[self.settings.over]
         ways = [
-            CorrectedSystem(
+            (
                 system,
                 float(self.graded[row]),
                 float(self.shown.scores[row]),

@@ -22,9 +22,9 @@ from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import About, grouped
+from exampp.results.notes import about, joined
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column, Value, marked
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import FEWEST_SAMPLES, LEVEL, SAMPLES, Estimate, check_draws, undefined
 from exampp.stats.rank_correlation import (
@@ -48,7 +48,7 @@ POOR = 0.5
 NO_THRESHOLD = "any"
 """Stands for the threshold of measures that do not depend on it."""
 
-Cell = tuple[str, int | None, str, str]
+MethodKey = tuple[str, int | None, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,25 +121,21 @@ def wide(comparison: Correlations, official: str) -> Table:
         for measure in measures
         for statistic in comparison.statistics
     ]
-    rows: list[list[Value]] = []
-    marks: dict[tuple[int, int], str] = {}
+    rows: list[list[Cell]] = []
     best = {statistic.name: _best(found, statistic.name) for statistic in comparison.statistics}
     for method, threshold in lines:
-        row: list[Value] = [method, NO_THRESHOLD if threshold is None else threshold]
+        row: list[Cell] = [method, NO_THRESHOLD if threshold is None else threshold]
         for measure in measures:
             for statistic in comparison.statistics:
                 one = found.get((method, threshold, measure, statistic.name))
                 mark = _mark(one, best[statistic.name])
-                if mark:
-                    marks[len(rows), len(row)] = mark
-                row.append("" if one is None else one.estimate.value)
+                row.append("" if one is None else marked(one.estimate.value, mark))
         rows.append(row)
     return Table.of(
         ["method", "min rating", *columns],
         rows,
         _caption(official, against),
         list(_notes(comparison, official, against)),
-        marks=marks,
         legend={"near": f"within {NEAR} of it", "weak": f"below {POOR}"},
         grouped=True,
     )
@@ -153,7 +149,7 @@ def intervals(comparison: Correlations, official: str) -> Table | None:
     if not comparison.has_intervals(official):
         return None
     found = _against(comparison, official)
-    lines: dict[tuple[str, str], list[Value]] = {}
+    lines: dict[tuple[str, str], list[Cell]] = {}
     for one in found:
         key = one.method, heading(one.measure, one.min_rating)
         lines.setdefault(key, []).append(with_interval(one.estimate))
@@ -224,7 +220,7 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
         for (official, measure, min_rating), found in lines.items()
     ]
     names = [one.name for one in comparison.statistics]
-    said = [Column(name, for_machines=True) for name in PROVENANCE]
+    said = [Column(name, readers="programs") for name in PROVENANCE]
     columns: list[str | Column] = ["measure", "min_rating", *names, "systems", "official", *said]
     return Table.of(
         columns,
@@ -234,7 +230,7 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
     )
 
 
-def _best(found: dict[Cell, MethodCorrelation], statistic: str) -> float | None:
+def _best(found: dict[MethodKey, MethodCorrelation], statistic: str) -> float | None:
     values = (one.estimate.value for one in found.values() if one.statistic == statistic)
     return max((value for value in values if value is not None), default=None)
 
@@ -500,10 +496,8 @@ def compare_methods(
         )
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     found: list[MethodCorrelation] = []
-    notes = {
-        "": grouped(
-            About("", method.name, f": {note}") for method in methods for note in method.notes
-        )
+    notes: dict[str, tuple[str, ...]] = {
+        "": joined(about(method.name, note) for method in methods for note in method.notes)
     }
     if decimals is not None:
         told = (

@@ -31,7 +31,7 @@ from exampp.records.wording import counted
 from exampp.results.plots import lines as plots
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column, Value, interval_text, marked
 from exampp.sanitize import or_default
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, check_draws, draw_queries, undefined
@@ -284,7 +284,7 @@ def _verdict(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
 
 def _value(study: ReliabilityEstimate) -> str:
     bounded = with_interval(study.erho2)
-    return "-" if bounded is None else bounded.shown(3)
+    return "-" if bounded is None else interval_text(bounded, 3)
 
 
 def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
@@ -486,7 +486,7 @@ SUMMARY = (
 )
 
 
-def summary(study: ReliabilityEstimate) -> list[Value]:
+def summary(study: ReliabilityEstimate) -> list[Cell]:
     """The values of `SUMMARY` of a study."""
     if study.crossed is None:
         return [None] * len(SUMMARY)
@@ -575,25 +575,23 @@ def _sizes_table(found: Reliability) -> Table:
     group = "items per query" if items != [None] else ""
     columns: list[str | Column] = ["left out", "queries"]
     columns += [Column(_items(one) if group else ORDER, 3, group) for one in items]
-    rows: list[list[Value]] = []
-    marks: dict[tuple[int, int], str] = {}
+    rows: list[list[Cell]] = []
     for study in studies:
         of = {(size.queries, size.items): size for size in study.sizes}
         for queries in dict.fromkeys(size.queries for size in study.sizes):
+            present = study.nested.items if study.nested else None
             values = [
-                of[queries, one].erho2.value if (queries, one) in of else None for one in items
+                marked(
+                    of[queries, one].erho2.value if (queries, one) in of else None,
+                    "best" if queries == found.queries and one == present else "",
+                )
+                for one in items
             ]
-            if queries == found.queries:
-                present = study.nested.items if study.nested else None
-                marks |= {
-                    (len(rows), 2 + at): "best" for at, one in enumerate(items) if one == present
-                }
             rows.append([left_out(study), queries, *values])
     return Table.of(
         columns,
         rows,
         f"{ORDER} of exams of other sizes",
-        marks=marks,
         legend={"best": "the exam at hand"},
         grouped=True,
     )
@@ -604,14 +602,12 @@ def _items(items: float | None) -> str:
 
 
 def _designs_table(found: Reliability) -> Table:
-    rows: list[list[Value]] = []
-    marks: dict[tuple[int, int], str] = {}
+    rows: list[list[Cell]] = []
     for study in found.studies:
         for design in study.designs:
-            if design == study.cheapest:
-                marks[len(rows), 4] = "best"
             cells = None if design.queries is None else design.queries * design.items
-            rows.append([left_out(study), design.items, design.queries, cells, design.cost])
+            cost = marked(design.cost, "best" if design == study.cheapest else "")
+            rows.append([left_out(study), design.items, design.queries, cells, cost])
     settings = found.settings
     caption = (
         f"Exams that reach {ORDER} {settings.target:g}, at {settings.query_cost:g} a query and "
@@ -621,7 +617,7 @@ def _designs_table(found: Reliability) -> Table:
     columns: list[str | Column] = ["left out", "items per query", "queries", "items in all"]
     columns.append(Column("cost", 0))
     legend = {"best": "the least that any number of items per query costs"}
-    return Table.of(columns, rows, caption, notes, marks=marks, legend=legend, grouped=True)
+    return Table.of(columns, rows, caption, notes, legend=legend, grouped=True)
 
 
 _POINTS = 48

@@ -14,7 +14,7 @@ from exampp.analysis.agreement import AgreementBlock
 from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery, headline
 from exampp.analysis.corrected import section as corrected_section
 from exampp.analysis.correlation import Correlations
-from exampp.analysis.phrases import share_shown, with_interval
+from exampp.analysis.phrases import share_shown
 from exampp.analysis.reliability import Reliability
 from exampp.analysis.report_data import (
     LAYOUTS,
@@ -34,14 +34,15 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.measures.board import MeasureColumn, describe_oversight, wide
+from exampp.measures.board import describe_oversight, wide
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
-from exampp.results.view import Value
+from exampp.results.view import Value, interval_text
 from exampp.stats.estimate import Estimate
 
 TITLE = "Certificate"
@@ -386,7 +387,7 @@ def _official(found: ReportData) -> Section:
 def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
     """The correlations of the column of the figures, in words."""
     parts = [
-        f"{statistic.meaning} {with_interval(one.estimate)}"
+        f"{statistic.meaning} {interval_text(one.estimate, 2)}"
         for statistic in exact.statistics
         for one in exact.found
         if one.statistic == statistic.name

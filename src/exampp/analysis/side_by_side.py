@@ -17,7 +17,7 @@ from exampp.measures.board import Ranks, official_columns, official_rank
 from exampp.measures.names import heading
 from exampp.measures.values import Mean
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column, Value, marked
 from exampp.stats.rank_correlation import RankCorrelation, correlate, unite_ties
 
 _COLUMNS = (
@@ -229,22 +229,20 @@ def wide(found: SideBySide) -> Table:
         Column(_below(one, alone=len(measures) == 1), 3, name)
         for one, name in zip(found.series, names, strict=True)
     ]
-    rows: list[list[Value]] = []
+    rows: list[list[Cell]] = []
     above = dict.fromkeys(found.officials, "\u22481")
     for system in found.systems:
-        row: list[Value] = [system, *(_shown(one, system) for one in found.series)]
+        row: list[Cell] = [system, *(_shown(one, system) for one in found.series)]
         for name, ranks in found.officials.items():
             rank = official_rank(system, ranks)
             if rank is not None:
                 above[name] = f"\u2248{rank}"
             row.append(above[name] if rank is None else rank)
         rows.append(row)
-    marks: dict[tuple[int, int], str] = {}
     for statistic, values in _statistics(found):
         best = max((value for value in values if value is not None), default=None)
-        of_row = {(len(rows), at): "best" for at, value in enumerate(values, 1) if value == best}
-        marks |= of_row if best is not None else {}
-        rows.append([statistic, *values, *("" for _ in found.officials)])
+        shown = [marked(one, "best" if one is not None and one == best else "") for one in values]
+        rows.append([statistic, *shown, *("" for _ in found.officials)])
     measure = f"{measures.pop()}; " if len(measures) == 1 else ""
     approximate = any(str(value).startswith("\u2248") for row in rows for value in row)
     notes = (
@@ -257,7 +255,6 @@ def wide(found: SideBySide) -> Table:
         rows,
         f"Leaderboards side by side: {measure}{title}ordered by {found.ordered_by}",
         [*notes, *found.notes],
-        marks=marks,
     )
 
 

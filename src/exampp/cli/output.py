@@ -25,9 +25,9 @@ import click
 from exampp.errors import Undefined, Unfinished
 from exampp.formats.output import descriptor
 from exampp.installed import typed_path
-from exampp.results.notes import grouped
-from exampp.results.result import Table, render, rounded
-from exampp.results.text import as_text
+from exampp.results.notes import joined
+from exampp.results.result import Table, render
+from exampp.results.text import view_text
 from exampp.stopping import stop_on_signal
 
 _LEAST = 40
@@ -184,7 +184,7 @@ def show(table: Table, style: str, digits: int | None = None) -> None:
 def _rendered(table: Table, style: str, digits: int | None) -> str:
     if style != "text":
         return render(table, style, digits)
-    return as_text(rounded(table, digits), room(), is_styled())
+    return view_text(table.view(digits), room(), styled=is_styled())
 
 
 def _write(text: str, style: str) -> None:
@@ -205,7 +205,7 @@ def show_several(tables: Mapping[str, Table], style: str, digits: int | None = N
         return
     _write("\n".join(_rendered(table, style, digits) for table in tables.values()), style)
     if style in ("tsv", "csv"):
-        for note in grouped(note for table in tables.values() for note in table.notes):
+        for note in joined(note for table in tables.values() for note in table.notes):
             print_message(note)
 
 

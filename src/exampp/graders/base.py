@@ -40,7 +40,7 @@ MOST_TOKENS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Request:
     """One cell as a grader sees it.
 
     `key` is opaque to graders and comes back with the reply. `item` is the text of the question,
@@ -165,7 +165,7 @@ MEASURED = frozenset({"thresholds"})
 
 
 class Grader(ABC):
-    """A backend. Every implementation passes the contract tests in `tests/llm`.
+    """A backend. Every implementation passes the contract tests in `tests/graders`.
 
     Derive from this class and write `settings` and `answer`. The rest has defaults: what a grader
     says about itself is a property here, and an attribute or a property of the same name replaces
@@ -181,10 +181,10 @@ class Grader(ABC):
         )
 
     @abstractmethod
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its reply, once, in any order, with a bounded look-ahead."""
 
-    late: Sequence[tuple[Ask, Reply]] = ()
+    late: Sequence[tuple[Request, Reply]] = ()
     """Replies that had come when `answer` was closed and that it could not yield."""
 
     def stop(self, grace: float) -> None:  # noqa: B027
@@ -300,10 +300,10 @@ def check_grader(grader: object) -> Grader:
 def describe_mismatch(given: object, waiting: Container[int]) -> str:
     """What is wrong with what a grader gave, where asks of these keys wait for replies; or ""."""
     match given:
-        case (Ask() as ask, Reply()):
+        case (Request() as ask, Reply()):
             answered = "the grader answered what it was not asked, or answered it twice"
             return "" if ask.key in waiting else answered
-        case (Ask(), other):
+        case (Request(), other):
             return f"the grader gave {type(other).__name__} in place of a Reply"
     return f"the grader gave {type(given).__name__} in place of an ask with its Reply"
 
@@ -317,7 +317,7 @@ class Replies:
     """
 
     def __init__(self, grader: Grader) -> None:
-        self.arrived: deque[tuple[Ask, Reply]] = deque()
+        self.arrived: deque[tuple[Request, Reply]] = deque()
         self._grader = grader
         self._until = float("inf")
 
@@ -326,7 +326,7 @@ class Replies:
         self._until = min(self._until, time.monotonic() + grace)
         self._grader.stop(grace)
 
-    def come(self, asks: Iterable[Ask]) -> Generator[None, None, None]:
+    def come(self, asks: Iterable[Request]) -> Generator[None, None, None]:
         """Wait for one reply after the other; each is in `arrived` then."""
         replies = self._grader.answer(asks)
         try:

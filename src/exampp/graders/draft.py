@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.graders.base import MEASURED, Ask, Grader, Reply
+from exampp.graders.base import MEASURED, Grader, Reply, Request
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -153,10 +153,10 @@ class DraftGrader(Grader):
             "scoring": "mean over item tokens of the largest cosine with a passage token",
         }
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its reply, in order, pulling at most `LOOK_AHEAD` runs ahead."""
         pool = ThreadPoolExecutor(self._threads)
-        pending: deque[Future[list[tuple[Ask, Reply]]]] = deque()
+        pending: deque[Future[list[tuple[Request, Reply]]]] = deque()
         try:
             for run in _runs(asks):
                 pending.append(pool.submit(self._answer_run, run))
@@ -167,7 +167,7 @@ class DraftGrader(Grader):
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _answer_run(self, run: list[Ask]) -> list[tuple[Ask, Reply]]:
+    def _answer_run(self, run: list[Request]) -> list[tuple[Request, Reply]]:
         passage = self._encode(run[0].passage)
         return [(ask, _reply(self._encode_item(ask.item), passage)) for ask in run]
 
@@ -179,7 +179,7 @@ def _reply(item: Encoded, passage: Encoded) -> Reply:
     return Reply(f"{max_similarity(item.vectors, passage.vectors):z.4f}", cut=passage.cut)
 
 
-def _runs(asks: Iterable[Ask]) -> Iterator[list[Ask]]:
+def _runs(asks: Iterable[Request]) -> Iterator[list[Request]]:
     """Split the asks where the passage changes."""
     for _, same in groupby(asks, key=attrgetter("passage")):
         while run := list(islice(same, RUN_LENGTH)):

@@ -15,7 +15,7 @@ from numbers import Number
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 from exampp.sanitize import check_integer
 from exampp.stopping import LOOK_UP_SECONDS
 
@@ -93,7 +93,7 @@ class FunctionGrader(Grader):
         """That it is a function, and its scale: who it is, only its name can tell."""
         return {"name": FUNCTION, "scale": list(self._scale)}
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with what the function says."""
         source = iter(asks)
         windows = iter(lambda: tuple(islice(source, self._batch or 1)), ())
@@ -108,8 +108,10 @@ class FunctionGrader(Grader):
             else:
                 yield from self._replies(window, said)
 
-    def _answer_at_once(self, windows: Iterator[tuple[Ask, ...]]) -> Iterator[tuple[Ask, Reply]]:
-        under_way: dict[Future[Any], tuple[Ask, ...]] = {}
+    def _answer_at_once(
+        self, windows: Iterator[tuple[Request, ...]]
+    ) -> Iterator[tuple[Request, Reply]]:
+        under_way: dict[Future[Any], tuple[Request, ...]] = {}
         with _loop_on_a_thread() as loop:
             while True:
                 for window in islice(windows, self._concurrency - len(under_way)):
@@ -127,11 +129,11 @@ class FunctionGrader(Grader):
                     else:
                         yield from self._replies(window, said)
 
-    def _arguments(self, window: Sequence[Ask]) -> tuple[Any, Any]:
+    def _arguments(self, window: Sequence[Request]) -> tuple[Any, Any]:
         items, passages = [_item(ask) for ask in window], [_passage(ask) for ask in window]
         return (items[0], passages[0]) if self._batch is None else (items, passages)
 
-    def _replies(self, window: Sequence[Ask], said: Any) -> Iterator[tuple[Ask, Reply]]:
+    def _replies(self, window: Sequence[Request], said: Any) -> Iterator[tuple[Request, Reply]]:
         if self._batch is None:
             answers = [said]
         elif not isinstance(said, Iterable) or _is_no_list(said):
@@ -202,7 +204,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"it holds {type(value).__name__}")
 
 
-def _failed(window: Sequence[Ask], error: Exception) -> Iterator[tuple[Ask, Reply]]:
+def _failed(window: Sequence[Request], error: Exception) -> Iterator[tuple[Request, Reply]]:
     return ((ask, Reply("", fault=_reason(error))) for ask in window)
 
 
@@ -220,12 +222,12 @@ async def _said(call: Awaitable[Any]) -> Any:
         return error
 
 
-def _item(ask: Ask) -> ItemToGrade:
+def _item(ask: Request) -> ItemToGrade:
     ids = (ask.item_id, ask.kind, ask.query, ask.query_id, ask.subtopic_id)
     return ItemToGrade(ask.item, *ids, ask.answers)
 
 
-def _passage(ask: Ask) -> PassageToGrade:
+def _passage(ask: Request) -> PassageToGrade:
     return PassageToGrade(ask.passage, ask.passage_id)
 
 

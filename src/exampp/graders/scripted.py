@@ -17,14 +17,14 @@ from itertools import islice
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask, Grader, Reply
+from exampp.graders.base import Grader, Reply, Request
 from exampp.records.ids import content_hash
 
 Line = str | Reply
 Key = str | tuple[str, str]
 Lines = Mapping[str, Line] | Mapping[tuple[str, str], Line] | Mapping[Key, Line]
 Faults = Mapping[str, str] | Mapping[tuple[str, str], str] | Mapping[Key, str]
-Script = Line | Callable[[Ask], Line] | Lines | Sequence[Line]
+Script = Line | Callable[[Request], Line] | Lines | Sequence[Line]
 """One line for all asks; a function of the ask; lines by (item, passage) or item; a queue."""
 
 
@@ -62,7 +62,7 @@ class ScriptedGrader(Grader):
     ) -> None:
         if look_ahead < 1:
             raise InputError(f"a look-ahead of {look_ahead}", mend="Give 1 or more")
-        self.calls: list[Ask] = []
+        self.calls: list[Request] = []
         self._record = record
         reasons: Mapping[Any, str] = faults or {}
         self._faults: dict[Key, str] = dict(reasons)
@@ -78,7 +78,7 @@ class ScriptedGrader(Grader):
         """The name and a hash of the script; of a function only its qualified name counts."""
         return dict(self._settings)
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its line, pulling `look_ahead` asks at a time."""
         chance = None if self._shuffle is None else random.Random(self._shuffle)
         source = iter(asks)
@@ -91,7 +91,7 @@ class ScriptedGrader(Grader):
                     time.sleep(self._delay)
                 yield pair
 
-    def _reply(self, ask: Ask) -> Reply:
+    def _reply(self, ask: Request) -> Reply:
         if self._record:
             self.calls.append(ask)
         if self._faults:
@@ -109,7 +109,7 @@ class ScriptedGrader(Grader):
         return Reply(line) if isinstance(line, str) else line
 
 
-def _reader(script: Script) -> Callable[[Ask], Line | None]:
+def _reader(script: Script) -> Callable[[Request], Line | None]:
     if isinstance(script, str | Reply):
         return lambda _: script
     if callable(script):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask, Grader, Reply, Usage
+from exampp.graders.base import Grader, Reply, Request, Usage
 from exampp.graders.batches import (
     SERVICES,
     BatchLine,
@@ -582,7 +582,7 @@ class BatchGrader(Grader):
         self._why = ""
         self.stopped = ""
         self.goes_on_by: Sequence[str] | None = None
-        self.late: Sequence[tuple[Ask, Reply]] = ()
+        self.late: Sequence[tuple[Request, Reply]] = ()
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -626,7 +626,7 @@ class BatchGrader(Grader):
         """Say who it is in the collection."""
         self._identity = identity
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield what has come, put the rest off, and send what is not out yet.
 
         A pass that has something to give out sends nothing: whether it is any good is seen first.
@@ -664,7 +664,7 @@ class BatchGrader(Grader):
         if self._chosen.cancel:
             self._outbox.cancel(grader)
 
-    def _reply(self, ask: Ask, pending: Pending, *, sends: bool) -> Reply:
+    def _reply(self, ask: Request, pending: Pending, *, sends: bool) -> Reply:
         body = self._form.body(ask)
         request = request_id(self._name, body)
         found = kept.stored_request(self._connection, request)
@@ -681,7 +681,7 @@ class BatchGrader(Grader):
             pending.add(request, self._outbox.service.line(request, self._form.path, body), worst)
         return PUT_OFF
 
-    def _claim(self, ask: Ask, request: str, reply: Mapping[str, Any]) -> Reply:
+    def _claim(self, ask: Request, request: str, reply: Mapping[str, Any]) -> Reply:
         """What came, read; put off where it taught how to ask otherwise."""
         understood = self._form.read(ask, BatchLine(request, reply["status"], reply["body"]))
         if understood.other:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.grading.workers import (
     BatchAnswered,
     GradingWorker,
@@ -103,7 +103,7 @@ class RayWorkers:
         ready, _ = self._ray.wait(list(self._under), timeout=seconds)
         return self._event(ready[0]) if ready else None
 
-    def give(self, worker: str, batch: int, asks: Sequence[Ask]) -> None:
+    def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
         """Have a worker that has joined answer a batch."""
         prompt, kind = self._asked or (None, "")
         reference = self._actors[worker].answer.remote(prompt, kind, rows_of(asks))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, Ask, Grader, Reply
+from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit, read, verify
 from exampp.prompts.replies import UNNUMBERED
 from exampp.records import Outcome, State
@@ -133,7 +133,7 @@ def _confidence(
 class SentPrompt(NamedTuple):
     """What is sent; `kept` counts the characters that remain of a passage that was cut."""
 
-    ask: Ask
+    ask: Request
     kept: int | None = None
 
 
@@ -206,7 +206,7 @@ def request_builder(prompt: Prompt, kind: str, grader: Grader) -> RequestBuilder
     def ask(key: int, due: PendingCells) -> SentPrompt:
         filled = fill_cell_prompt(prompt, kind, grader, due) if prompt.user else _NOTHING
         ids = due.ids
-        asked = Ask(
+        asked = Request(
             key,
             due.item,
             due.passage,

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
-from exampp.graders.base import Ask, Grader, Replies, Reply, describe_mismatch, sanitize_reply
+from exampp.graders.base import Grader, Replies, Reply, Request, describe_mismatch, sanitize_reply
 from exampp.grading.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import ReplyReader, ReplyReading, RequestBuilder, why_ungraded
@@ -394,7 +394,7 @@ class GradingRun:
 
     def _asks_of(
         self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
-    ) -> Iterator[Ask]:
+    ) -> Iterator[Request]:
         for query in queries:
             if self.stopped:
                 return
@@ -419,7 +419,7 @@ class GradingRun:
             self._close(query)
         yield from self._asks_again(key, progress)
 
-    def _asks_again(self, key: int, progress: Progress) -> Iterator[Ask]:
+    def _asks_again(self, key: int, progress: Progress) -> Iterator[Request]:
         """Repeat what got an unreadable reply, unless another process now has its query."""
         while self._repeats and not self.stopped:
             query, one = self._repeats.popleft()
@@ -435,7 +435,7 @@ class GradingRun:
                     release(self.connection, key, lease.owner, [query])
             return claim(self.connection, key, query, self._owner)
 
-    def _ask(self, key: int, query: int, one: PendingCells, progress: Progress) -> Ask | None:
+    def _ask(self, key: int, query: int, one: PendingCells, progress: Progress) -> Request | None:
         self._asks += 1
         if not self.is_asked(one):
             outcome = Outcome(State.GRADED, self.grading.prompt.lowest, NO_ANSWER)
@@ -505,7 +505,7 @@ class GradingRun:
         now = self.grading.grader.limit
         return now is not None and (limit is None or now < limit)
 
-    def _settled(self, ask: Ask, reply: Reply, cells: int, progress: Progress) -> None:
+    def _settled(self, ask: Request, reply: Reply, cells: int, progress: Progress) -> None:
         """Count an ask; from here on it need not be settled again, where an interrupt comes."""
         self._forget(ask)
         spent, usage = progress.spent, reply.usage
@@ -518,7 +518,7 @@ class GradingRun:
             tokens_written=spent.tokens_written + usage.written,
         )
 
-    def _forget(self, ask: Ask) -> None:
+    def _forget(self, ask: Request) -> None:
         query = self._waiting[ask.key].query
         self._replies.arrived.popleft()
         del self._waiting[ask.key]

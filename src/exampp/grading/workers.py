@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import exampp
 from exampp.errors import ExamError, InputError, Unfinished
-from exampp.graders.base import Ask, Grader, Reply, check_grader
+from exampp.graders.base import Grader, Reply, Request, check_grader
 from exampp.grading.requests import RequestBuilder, check_prompt_fits, request_builder
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt
@@ -92,7 +92,7 @@ class WorkerPool(Protocol):
         """Say how workers are asked, before anything is given."""
         ...
 
-    def give(self, worker: str, batch: int, asks: Sequence[Ask]) -> None:
+    def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
         """Have a worker that has joined answer a batch."""
         ...
 
@@ -104,7 +104,7 @@ class WorkerPool(Protocol):
 class _Batch:
     """Asks that are given together, how often their workers were lost, and when they were given."""
 
-    def __init__(self, asks: Sequence[Ask]) -> None:
+    def __init__(self, asks: Sequence[Request]) -> None:
         self.asks = {ask.key: ask for ask in asks}
         self.losses = 0
         self.given = 0.0
@@ -154,7 +154,7 @@ class Dispatcher:
         self._until = min(self._until, time.monotonic() + grace)
 
     def answer(
-        self, asks: Iterable[Ask], arrived: deque[tuple[Ask, Reply]]
+        self, asks: Iterable[Request], arrived: deque[tuple[Request, Reply]]
     ) -> Iterator[WorkerJoined | None]:
         """Put every ask with its reply into `arrived`; yields when there is something new.
 
@@ -188,7 +188,7 @@ class Dispatcher:
                 self.lose(event, arrived)
                 yield None
 
-    def lose(self, event: WorkerLost, arrived: deque[tuple[Ask, Reply]]) -> None:
+    def lose(self, event: WorkerLost, arrived: deque[tuple[Request, Reply]]) -> None:
         """Have others answer what a worker had; asks at which several were lost are faults."""
         self.lost.append(event)
         member = self._members.pop(event.worker, None)
@@ -236,7 +236,7 @@ class Dispatcher:
             self._orphans.append(self._number)
         return bool(asks)
 
-    def _take(self, event: BatchAnswered, arrived: deque[tuple[Ask, Reply]]) -> None:
+    def _take(self, event: BatchAnswered, arrived: deque[tuple[Request, Reply]]) -> None:
         if isinstance(event.replies, ExamError):
             raise event.replies
         batch = self._batches.pop(event.batch, None)
@@ -257,13 +257,13 @@ class Dispatcher:
 class _Passages:
     """Pulls asks in batches that do not end within a passage, unless one has very many."""
 
-    def __init__(self, asks: Iterable[Ask]) -> None:
+    def __init__(self, asks: Iterable[Request]) -> None:
         self._asks = iter(asks)
-        self._next: Ask | None = None
+        self._next: Request | None = None
 
-    def pull(self, size: int) -> list[Ask]:
+    def pull(self, size: int) -> list[Request]:
         """About as many asks; none at the end."""
-        batch: list[Ask] = []
+        batch: list[Request] = []
         while len(batch) < MOST:
             ask, self._next = self._next or next(self._asks, None), None
             if ask is None:
@@ -342,9 +342,9 @@ class SpreadGrader(Grader):
         """Say how workers are asked: they fill the prompts, since they know their limit."""
         self._pool.ask_by(prompt, kind)
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its reply, as batches come back."""
-        arrived: deque[tuple[Ask, Reply]] = deque()
+        arrived: deque[tuple[Request, Reply]] = deque()
         try:
             for event in self._dispatcher.answer(asks, arrived):
                 if event is not None:
@@ -400,7 +400,7 @@ _row = attrgetter(
 )
 
 
-def rows_of(asks: Iterable[Ask]) -> list[Row]:
+def rows_of(asks: Iterable[Request]) -> list[Row]:
     """Asks as they are sent; equal texts are one object, so that each goes out once."""
     texts: dict[Any, Any] = {}
     return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in asks]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask, Grader, Replies, Reply, sanitize_reply
+from exampp.graders.base import Grader, Replies, Reply, Request, sanitize_reply
 from exampp.items.lint import NearDuplicate, near_duplicates
 from exampp.items.tables import near_table
 from exampp.prompts.generation import (
@@ -274,7 +274,7 @@ class GenerationRun:
             return self.grader.length(user, system)
         return -(-len(system + user) // CHARACTERS_PER_TOKEN)
 
-    def _asks(self) -> Iterator[Ask]:
+    def _asks(self) -> Iterator[Request]:
         limit = self.grader.limit
         for number, subject in enumerate(self.due):
             if self.stopped:
@@ -285,7 +285,7 @@ class GenerationRun:
                 self._unasked.append((subject, reason))
                 continue
             self._waiting[number] = subject
-            yield Ask(number, subject.query_text, "", user, system)
+            yield Request(number, subject.query_text, "", user, system)
 
     # ---- keeping ---------------------------------------------------------------------------------
 

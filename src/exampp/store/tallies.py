@@ -1,7 +1,7 @@
 """What a collection holds, counted once and kept: the pool of a query, the cells of an item.
 
 A count that the file keeps is right: a trigger of the schema drops it as soon as anything that it
-counts is written (see `store.migrations`), by whatever function of whatever process. `tallied`
+counts is written (see `schema.sql`), by whatever function of whatever process. `tallied`
 counts anew what is not there, and keeps it where the file can be written.
 
 Two kinds of rows are kept. `pool_tally`, of a query: its ranked passages to a depth and those that

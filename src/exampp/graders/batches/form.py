@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 from exampp.graders.batches.service import BatchLine
 from exampp.graders.openai.budget import Limits, Price
 from exampp.graders.openai.connection import ServerConnection
@@ -44,7 +44,7 @@ class BatchForm:
         """Where a request would go alone."""
         return self.mode.path
 
-    def body(self, ask: Ask) -> dict[str, Any]:
+    def body(self, ask: Request) -> dict[str, Any]:
         """The request of an ask."""
         return self.dialect.spoken(self.mode.body([ask]))
 
@@ -65,7 +65,7 @@ class BatchForm:
         trouble = self._trouble(line)
         return trouble.reason if trouble.then is RetryAction.AGAIN else ""
 
-    def read(self, ask: Ask, line: BatchLine) -> ReadLine:
+    def read(self, ask: Request, line: BatchLine) -> ReadLine:
         """The reply that a line holds.
 
         `error` is what no other request would escape. `other` tells that the request goes without

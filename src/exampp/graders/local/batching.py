@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from exampp.errors import ExamError, Unfinished
-from exampp.graders.base import Ask, Reply
+from exampp.graders.base import Reply, Request
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -34,7 +34,7 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory",
 class Model(Protocol[Row, Result]):
     """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
 
-    def encode(self, asks: Sequence[Ask]) -> Sequence[tuple[Row, ...] | str]:
+    def encode(self, asks: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
         """The rows of each ask (at least one), or the fault that keeps it from being asked."""
         ...
 
@@ -54,7 +54,7 @@ class Model(Protocol[Row, Result]):
         """Whether a difference as small as rounding could have changed this result."""
         ...
 
-    def reply(self, ask: Ask, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
+    def reply(self, ask: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
         """The reply to an ask from the results of its rows."""
         ...
 
@@ -74,7 +74,7 @@ class Failed:
 class _Job(Generic[Row]):
     """An ask that waits for its rows."""
 
-    ask: Ask
+    ask: Request
     rows: tuple[Row, ...]
     missing: int = field(init=False)
 
@@ -89,7 +89,7 @@ class _Window(Generic[Row, Result]):
     waiting: dict[Row, list[_Job[Row]]] = field(default_factory=dict)
     results: dict[Row, Result | Failed] = field(default_factory=dict)
 
-    def add(self, ask: Ask, rows: tuple[Row, ...]) -> None:
+    def add(self, ask: Request, rows: tuple[Row, ...]) -> None:
         job = _Job(ask, rows)
         for row in set(rows):
             self.waiting.setdefault(row, []).append(job)
@@ -130,7 +130,7 @@ class Batcher(Generic[Row, Result]):
         # one window is computed, one is read, and some of one before is in flight
         self._window = max(1, look_ahead // 3) if in_flight else look_ahead
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its reply, once, longest prompts of a window first."""
         stream = iter(asks)
         begun: deque[_Batch[Row, Result]] = deque()
@@ -153,13 +153,15 @@ class Batcher(Generic[Row, Result]):
         while begun:
             yield from self._replies(begun.popleft())
 
-    def _read(self, stream: Iterator[Ask], most: int) -> list[tuple[Ask, tuple[Row, ...] | str]]:
+    def _read(
+        self, stream: Iterator[Request], most: int
+    ) -> list[tuple[Request, tuple[Row, ...] | str]]:
         """The next asks, each with its rows or its fault."""
         asks = list(islice(stream, most))
         encoded = _failing_clearly(lambda: self.model.encode(asks)) if asks else []
         return list(zip(asks, encoded, strict=True))
 
-    def _replies(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Ask, Reply]]:
+    def _replies(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Request, Reply]]:
         """The replies that need no more than a batch that is begun."""
         for row, result in self._results(batch):
             for job in batch.window.done(row, result):

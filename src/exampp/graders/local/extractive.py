@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.local import tensors
 from exampp.graders.local.texts import PlainTexts, clean
 
@@ -132,7 +132,7 @@ class Extractive:
         self._pad = int(tokenizer.pad_token_id or 0)
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 
-    def encode(self, asks: Sequence[Ask]) -> list[tuple[Window, ...] | str]:
+    def encode(self, asks: Sequence[Request]) -> list[tuple[Window, ...] | str]:
         """The windows of each ask, or the fault that it cannot be asked."""
         return [
             self._windows(self.texts.safe(ask.item), self.texts.safe(ask.passage)) for ask in asks
@@ -194,7 +194,7 @@ class Extractive:
         """Whether rounding could have made the choice."""
         return result.margin < self._tie
 
-    def reply(self, ask: Ask, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
+    def reply(self, ask: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
         """The span that answers best, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=tensors.NOT_A_NUMBER)

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, MARKED, WRITTEN, Ask, Grader, Reply, check_least_mass
+from exampp.graders.base import (
+    LEAST_MASS,
+    MARKED,
+    WRITTEN,
+    Grader,
+    Reply,
+    Request,
+    check_least_mass,
+)
 from exampp.graders.local.batching import Batcher, Model
 from exampp.graders.local.checkpoint import (
     AUTO,
@@ -91,7 +99,7 @@ class LocalGrader(Grader):
         """Tokens that a prompt may have; None for extractive models, which read windows."""
         return self.model.limit
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its reply, once, as batches are done."""
         return self._batcher.answer(asks)
 

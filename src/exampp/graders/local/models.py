@@ -26,7 +26,7 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer
 from transformers.modeling_outputs import BaseModelOutput
 
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.local import t5_scoring, tensors
 from exampp.graders.local.tensors import (
     LEAST,
@@ -160,7 +160,7 @@ class Prompted(ABC):
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write a reply to each row."""
 
-    def encode(self, asks: Sequence[Ask]) -> list[tuple[Row] | str]:
+    def encode(self, asks: Sequence[Request]) -> list[tuple[Row] | str]:
         """The tokens of each prompt, or the fault that it is empty or too long."""
         return [
             self._fault(ask, ids) or (ids,)
@@ -169,7 +169,7 @@ class Prompted(ABC):
             )
         ]
 
-    def _fault(self, ask: Ask, ids: Row) -> str:
+    def _fault(self, ask: Request, ids: Row) -> str:
         if not ask.user.strip():
             return "the prompt is empty"
         if self.limit is not None and len(ids) > self.limit:
@@ -203,7 +203,7 @@ class Prompted(ABC):
         return result.margin < self._tie
 
     def reply(
-        self, _: Ask, rows: Sequence[Row], results: Sequence[LabelScores | Generated]
+        self, _: Request, rows: Sequence[Row], results: Sequence[LabelScores | Generated]
     ) -> Reply:
         """The reply to a prompt."""
         (row,), (result,) = rows, results

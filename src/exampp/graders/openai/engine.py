@@ -20,7 +20,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from exampp.graders.base import Ask, Reply, Usage
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.openai.background_loop import run
 from exampp.graders.openai.budget import Budget
 from exampp.graders.openai.connection import ServerConnection
@@ -33,13 +33,13 @@ from exampp.stopping import LOOK_UP_SECONDS
 JOIN_SECONDS = 1.0
 """After which a thread that does not end is left behind."""
 
-Pairs = list[tuple[Ask, Reply]]
+Pairs = list[tuple[Request, Reply]]
 
 
 class Unit(NamedTuple):
     """Asks about one passage that go into one request, and the most that it can cost."""
 
-    asks: list[Ask]
+    asks: list[Request]
     worst: float
 
 
@@ -53,9 +53,9 @@ class AskSource:
     `stopped` says why nothing more is pulled although there may be more.
     """
 
-    def __init__(self, asks: Iterable[Ask], mode: Mode, budget: Budget) -> None:
+    def __init__(self, asks: Iterable[Request], mode: Mode, budget: Budget) -> None:
         self.stopped = ""
-        self._too_dear: Ask | None = None
+        self._too_dear: Request | None = None
         self._ended = False
         self._asks = iter(asks)
         self._mode = mode
@@ -277,7 +277,7 @@ class Engine:
         return [(ask, reply) for ask in asks]
 
 
-def stream(engine: Engine, source: AskSource, look_ahead: int) -> Iterator[tuple[Ask, Reply]]:
+def stream(engine: Engine, source: AskSource, look_ahead: int) -> Iterator[tuple[Request, Reply]]:
     """Feed the engine from the source, `look_ahead` turns at a time at most, and yield replies."""
     batch = max(1, look_ahead // 4)
     outstanding = 0

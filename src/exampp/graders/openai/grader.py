@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, Ask, Grader, Reply, check_least_mass
+from exampp.graders.base import LEAST_MASS, Grader, Reply, Request, check_least_mass
 from exampp.graders.openai.background_loop import BackgroundTask, Cancelled
 from exampp.graders.openai.budget import TEMPLATE_TOKENS, Budget, BudgetSpent, Limits
 from exampp.graders.openai.connection import OPENAI, Provider, ServerConnection, connections_to
@@ -144,7 +144,7 @@ class OpenAICompatibleGrader(Grader):
         self._give_up: Callable[[float], None] | None = None
         self._silent: dict[str, None] = {}
         self.stopped = ""
-        self.late: Sequence[tuple[Ask, Reply]] = ()
+        self.late: Sequence[tuple[Request, Reply]] = ()
         self._declared = self._declare()
 
     def __repr__(self) -> str:
@@ -242,7 +242,7 @@ class OpenAICompatibleGrader(Grader):
         """Tokens of a prompt, with those of a chat template."""
         return len(token_spans(user)) + len(token_spans(system)) + TEMPLATE_TOKENS
 
-    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests.
 
         Where servers have slots, or there are several, the asks about a passage go to one, in their

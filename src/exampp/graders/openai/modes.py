@@ -17,7 +17,7 @@ from itertools import permutations
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard
 
 from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Ask, Reply, Usage
+from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
 from exampp.graders.openai.failures import Malformed
 from exampp.graders.openai.server_quirks import LIMIT
 
@@ -274,15 +274,15 @@ class Mode(Protocol):
         """What determines a reply, JSON-able."""
         ...
 
-    def texts(self, ask: Ask) -> tuple[str, ...]:
+    def texts(self, ask: Request) -> tuple[str, ...]:
         """What is sent for an ask."""
         ...
 
-    def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
+    def body(self, asks: Sequence[Request]) -> dict[str, Any]:
         """The request for asks about one passage."""
         ...
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
+    def read(self, data: Any, asks: Sequence[Request]) -> ReadReplies:
         """Their replies; Malformed if the answer is not of its shape."""
         ...
 
@@ -311,11 +311,11 @@ class TextMode:
         chosen = {"decode": "json", "schema": self.schema} if self.schema else {"decode": "text"}
         return {**chosen, **self.chat.settings(self.max_written)}
 
-    def texts(self, ask: Ask) -> tuple[str, ...]:
+    def texts(self, ask: Request) -> tuple[str, ...]:
         """The two messages."""
         return ask.system, ask.user
 
-    def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
+    def body(self, asks: Sequence[Request]) -> dict[str, Any]:
         """The request for one ask."""
         body = self.chat.body(asks[0].system, asks[0].user, self.max_written)
         if self.schema:
@@ -323,7 +323,7 @@ class TextMode:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
+    def read(self, data: Any, asks: Sequence[Request]) -> ReadReplies:
         """The text of the reply, whatever it is."""
         del asks
         said = self.chat.read(data)
@@ -514,11 +514,11 @@ class DecisionsMode:
             **({"extra_body": dict(self.extra)} if self.extra else {}),
         }
 
-    def texts(self, ask: Ask) -> tuple[str, ...]:
+    def texts(self, ask: Request) -> tuple[str, ...]:
         """What one ask can cost to be read: servers may read the passage for every question."""
         return ask.passage, ask.item, self.instructions, *self.labels, *self.meanings.values()
 
-    def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
+    def body(self, asks: Sequence[Request]) -> dict[str, Any]:
         """One request for asks about one passage."""
         passage = replace_surrogates(asks[0].passage)
         questions = [self._question(ask) for ask in asks]
@@ -528,7 +528,7 @@ class DecisionsMode:
             return body | {"state": passage, "questions": named}
         return body | {"input": passage, "questions": questions}
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
+    def read(self, data: Any, asks: Sequence[Request]) -> ReadReplies:
         """The replies; the tokens of the request are divided among them."""
         answers = data["answers"]
         if self.path == SYSTEM_ONE:
@@ -542,7 +542,7 @@ class DecisionsMode:
     def _ordered(self) -> tuple[str, ...]:
         return tuple(sorted(self.labels, key=int)) if self.is_score else self.labels
 
-    def _question(self, ask: Ask) -> dict[str, Any]:
+    def _question(self, ask: Request) -> dict[str, Any]:
         levels = self._ordered()
         kind = "score" if self.is_score else "choice"
         text = replace_surrogates(self.instructions.replace(ITEM, ask.item))
@@ -634,16 +634,16 @@ class LabelsMode:
         mode = {"decode": "labels", "labels": list(self.labels), "least_mass": self.least}
         return mode | self.chat.settings(None)
 
-    def texts(self, ask: Ask) -> tuple[str, ...]:
+    def texts(self, ask: Request) -> tuple[str, ...]:
         """The two messages."""
         return ask.system, ask.user
 
-    def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
+    def body(self, asks: Sequence[Request]) -> dict[str, Any]:
         """The request for one ask."""
         body = self.chat.body(asks[0].system, asks[0].user, 1)
         return body | self.chat.likeliest(self.top)
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
+    def read(self, data: Any, asks: Sequence[Request]) -> ReadReplies:
         """The reply of one ask."""
         del asks
         said = self.chat.read(data)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Ask
+from exampp.graders.base import Request
 from exampp.graders.openai.failures import RequestFailure
 from exampp.graders.openai.modes import (
     DECISIONS,
@@ -112,7 +112,7 @@ class Prober:
 
     async def decisions(self) -> str:
         """The path where the server answers a typed question with probabilities, or nothing."""
-        asks = [Ask(0, "Is this about rain?", "It rained all day.")]
+        asks = [Request(0, "Is this about rain?", "It rained all day.")]
         meanings = {"0": "no", "1": "yes"}
         for path in (DECISIONS, SYSTEM_ONE):
             mode = DecisionsMode(self._chat.model, path, ("0", "1"), meanings, "{item}")

@@ -156,7 +156,7 @@ def edits(log: Table, author: str | None = None, item: str | None = None) -> lis
             str(who),
             str(operation),
             str(reason),
-            [Edited(int(row[0] or 0), str(row[4]), str(row[5]), str(row[6])) for row in group],
+            [Edited(int(str(row[0] or 0)), str(row[4]), str(row[5]), str(row[6])) for row in group],
         )
         for (at, who, operation, reason), group in together
     ]

@@ -19,7 +19,7 @@ from exampp.errors import InputError
 from exampp.records.decisions import SamplePlan
 from exampp.records.gradebook import Dossier
 from exampp.records.inputs import DEFAULT_MIN_RELEVANT
-from exampp.results.html import table_html
+from exampp.results.html import view_html
 from exampp.review.sampling import SampleProgress, open_cells
 from exampp.web.cells import (
     CellIds,
@@ -78,7 +78,7 @@ def sample(visit: CurrentRequest) -> HTMLResponse:
             try:
                 measure = found.plan.measure
                 result = visit.choice.of(collection).corrected(measure, plan=found.plan.number)
-                corrected = [Markup(table_html(table)) for table in result.tables().values()]
+                corrected = [Markup(view_html(table.view())) for table in result.tables().values()]
             except InputError as error:
                 trouble = str(error)
     facts = () if found is None else next(iter(found.tables().values())).rows

@@ -9,7 +9,7 @@ from exampp.analysis import figures
 from exampp.measures.board import Leaderboard
 from exampp.measures.names import heading
 from exampp.measures.values import Mean
-from exampp.results.plots.figure import Spread, axis_of
+from exampp.results.plots.figure import Spread, round_axis
 
 
 class Bar(NamedTuple):
@@ -60,7 +60,7 @@ def standings(board: Leaderboard, chosen: int = 0) -> Standings:
     found = spreads(board, chosen)
     columns = [column.values.means() for column in board.columns]
     by_system = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
-    start, end, ticks = axis_of(found)
+    start, end, ticks = round_axis(found)
     rows = tuple(
         RankedSystem(place, one.system, by_system[one.system], _bar(one, start, end))
         for place, one in enumerate(found, 1)

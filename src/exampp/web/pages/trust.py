@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from exampp.analysis.verdict import TrustAnswer
-from exampp.results.html import table_html
+from exampp.results.html import view_html
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table
 from exampp.web.page_request import CurrentRequest, PageRequest
@@ -99,7 +99,7 @@ def _figure(found: TrustAnswer) -> Figure | None:
 
 
 def _table(table: Table) -> Markup:
-    return Markup(table_html(table))
+    return Markup(view_html(table.view()))
 
 
 def _command(visit: PageRequest, asked: Question) -> str:

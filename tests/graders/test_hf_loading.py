@@ -1,0 +1,353 @@
+"""Loading models: what is chosen, what is recorded, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import LABELS, build_llama
+
+from exampp.errors import InputError
+from exampp.graders.base import Request
+from exampp.graders.local import checkpoint, load
+from exampp.graders.local.checkpoint import default_dtype, find_device
+from exampp.installed import install_command
+
+pytest_plugins = ("tiny_models",)
+
+
+def test_settings_of_a_scoring_grader(transformers: Any, t5: Path) -> None:
+    grader = load(str(t5), labels=LABELS, device="cpu", batch_tokens=99, look_ahead=9)
+    settings = dict(grader.settings)
+    assert len(settings.pop("content")) == 64
+    assert settings == {
+        "name": "hf",
+        "task": "seq2seq",
+        "dtype": "float32",
+        "format": "text",
+        "limit": 512,
+        "beams": 5,
+        "decode": "score",
+        "labels": list(LABELS),
+    }
+    assert grader.settings == load(str(t5), labels=LABELS, device="cpu").settings
+    assert grader.provenance == {
+        "device": "cpu",
+        "batch_tokens": 99,
+        "transformers": transformers.__version__,
+    }
+
+
+def test_settings_of_other_graders(t5: Path, llama: Path, bert: Path) -> None:
+    generating = load(str(t5), decode="generate", device="cpu", max_new_tokens=7, beams=3).settings
+    assert generating["decode"] == "generate"
+    assert (generating["max_new_tokens"], generating["beams"]) == (7, 3)
+    assert "labels" not in generating
+    chat = load(str(llama), device="cpu", dtype="bfloat16", template={"tone": "calm"})
+    assert chat.settings["task"] == "causal"
+    assert chat.settings["dtype"] == "bfloat16"
+    assert chat.settings["template"] == {"tone": "calm"}
+    assert chat.settings["limit"] == 1024 - 64
+    span = load(str(bert), device="cpu").settings
+    assert (span["task"], span["decode"], span["window"]) == ("extractive", "span", 64)
+    json.dumps([dict(generating), dict(chat.settings), dict(span)], allow_nan=False)
+
+
+def test_text_without_a_number_is_an_answer_of_the_papers_models(
+    t5: Path, llama: Path, bert: Path
+) -> None:
+    labels = ("0", "1")
+    assert load(str(t5), decode="generate").unnumbered == "answer"
+    assert load(str(bert)).unnumbered == "answer"
+    assert load(str(llama), decode="generate").unnumbered == "unparsed"
+    assert load(str(llama), labels=labels, decode="score").unnumbered is None
+    assert load(str(t5), labels=labels, decode="score").unnumbered is None
+
+
+def test_a_folder_is_known_by_its_content(t5: Path, t5_taught: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere" / t5.name
+    shutil.copytree(t5, copy)
+    first = load(str(t5), device="cpu").settings
+    assert load(str(copy), device="cpu").settings == first
+    assert load(str(t5_taught), device="cpu").settings["content"] != first["content"]
+    (copy / "training.json").write_text("{}")
+    assert load(str(copy), device="cpu").settings == first
+
+
+def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: Path) -> None:
+    verdict = load(str(t5), labels=("Yes", "No"), device="cpu")
+    assert verdict.settings["decode"] == "score"
+    words = load(str(t5), labels=("good", "bad"), device="cpu")
+    assert words.settings["decode"] == "generate"
+    assert words.note == (
+        "Replies are generated, not scored: the label 'bad' is not a single token of this model"
+    )
+    assert load(str(t5), device="cpu").settings["decode"] == "generate"
+    with pytest.raises(InputError, match="the label 'bad' is not a single token") as error:
+        load(str(t5), labels=("good", "bad"), decode="score", device="cpu")
+    assert "decode='generate'" in error.value.mend
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "float16"}, "T5 models overflow in float16"),
+        ({"dtype": "int3"}, "no dtype 'int3'"),
+        ({"device": "tpu"}, "no device 'tpu' here"),
+        ({"device": "cpu:x"}, "no device 'cpu:x' here"),
+        ({"device": "cpu,cpu"}, "'cpu,cpu' are no cards to share a model"),
+        ({"device": "cpu, tpu"}, "no device 'tpu' here"),
+        ({"device": "cpu,"}, "'cpu,' are no cards to share a model"),
+        ({"quantize": "3bit"}, "no quantisation '3bit'"),
+        ({"decode": "guess"}, "'guess' is not known"),
+        ({"task": "sorting"}, "'sorting' is not known"),
+        ({"beams": 0}, "beams is 0"),
+        ({"batch_tokens": -1}, "batch_tokens is -1"),
+        ({"decode": "score"}, "0 different labels"),
+        ({"task": "extractive"}, "has no weights for qa_outputs"),
+    ],
+)
+def test_options_that_cannot_be(t5: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(str(t5), **{"device": "cpu", **options})
+
+
+def test_a_card_that_torch_cannot_use(
+    torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for built, said in ((None, ": the installed torch is built without CUDA"), ("13.0", "")):
+        monkeypatch.setattr(torch.version, "cuda", built)
+        with pytest.raises(InputError, match=f"no device 'cuda:0' here{said}. What can be used"):
+            load(str(t5), device="cuda:0")
+
+
+def test_a_model_that_does_not_fit_on_its_device(
+    torch: Any, transformers: Any, t5: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nGPU 0 has")
+
+    monkeypatch.setattr(transformers.T5ForConditionalGeneration, "to", full)
+    with pytest.raises(InputError, match="Tried to allocate 2 GiB") as caught:
+        load(str(t5), device="cpu")
+    assert caught.value.what.endswith("2 GiB.")
+    assert "--quantize 8bit" in caught.value.mend
+
+
+def test_bars_are_drawn_on_a_terminal_alone(
+    transformers: Any,
+    t5: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bars = transformers.utils.logging
+    for terminal in (True, False):
+        bars.enable_progress_bar()
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        load(str(t5), device="cpu")
+        assert ("Loading weights" in capsys.readouterr().err) == terminal
+
+
+def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Path) -> None:
+    plain = load(str(t5), device="cpu").settings
+    assert load(str(t5), device="cpu", dtype="auto").settings == plain
+    assert load(str(t5), device="cpu", dtype="float32").settings == plain
+    assert load(str(t5), device="cpu:0", dtype="float32").settings == plain
+    rounded = load(str(t5), device="cpu", dtype="bfloat16").settings
+    assert {**plain, "dtype": "bfloat16"} == rounded
+    assert load(str(llama), device="cpu", dtype="float16").settings["dtype"] == "float16"
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed")
+@pytest.mark.parametrize("bits", ["8bit", "4bit"])
+def test_fewer_bits_need_a_package(t5: Path, bits: str) -> None:
+    with pytest.raises(InputError, match=f"weights of {bits} need the package bitsandbytes") as at:
+        load(str(t5), device="cpu", quantize=bits)
+    assert "--dtype bfloat16" in at.value.mend
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed")
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [("t5_taught", "8bit"), ("llama", "8bit"), ("t5_reader", "8bit"), ("llama_wide", "4bit")],
+)
+def test_models_grade_with_fewer_bits(name: str, bits: str, request: pytest.FixtureRequest) -> None:
+    folder = str(request.getfixturevalue(name))
+    labels = () if name == "t5_reader" else LABELS
+    whole = load(folder, labels=labels, device="cpu")
+    grader = load(folder, labels=labels, device="cpu", quantize=bits)
+    assert grader.settings == {**whole.settings, "quantize": bits}
+    asks = [
+        Request(n, "What is the river", f"The river {n} is long", f"Question: river Context: {n}")
+        for n in range(5)
+    ]
+    found = {ask.key: reply for ask, reply in grader.answer(asks)}
+    for ask, reply in whole.answer(asks):
+        other = found[ask.key]
+        assert not other.fault
+        if labels:
+            assert other.scores is not None
+            assert reply.scores is not None
+            assert sum(other.scores.values()) == pytest.approx(1)
+            # rounded weights, not other ones; 4 bits turn a random model
+            assert other.scores != reply.scores
+            apart = max(abs(other.scores[x] - reply.scores[x]) for x in LABELS)
+            assert apart < 0.2 or bits == "4bit"
+
+
+@pytest.fixture(scope="module")
+def llama_wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One whose rows are as long as a block of 4-bit weights."""
+    return build_llama(tmp_path_factory.mktemp("wide-llama"), width=64)
+
+
+def test_extractive_models_decode_in_their_own_way(bert: Path) -> None:
+    with pytest.raises(InputError, match="neither scores labels nor generates"):
+        load(str(bert), decode="score", labels=LABELS, device="cpu")
+
+
+def test_causal_model_needs_room_for_the_reply(llama: Path) -> None:
+    with pytest.raises(InputError, match="leave no room"):
+        load(str(llama), max_new_tokens=2000, device="cpu")
+
+
+def test_weights_of_other_shapes_are_told(t5: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(t5, other)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"d_ff": config["d_ff"] * 2}))
+    with pytest.raises(InputError, match="weights of other shapes than its config says: ") as found:
+        load(str(other), device="cpu")
+    assert "DenseReluDense" in str(found.value)
+
+
+def test_wrong_folders(t5: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a folder"):
+        load(str(tmp_path / "none"), device="cpu")
+    with pytest.raises(InputError, match=r"has no config\.json"):
+        load(str(tmp_path), device="cpu")
+    broken = tmp_path / "broken"
+    shutil.copytree(t5, broken)
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:999])
+    with pytest.raises(InputError, match="could not be loaded"):
+        load(str(broken), device="cpu")
+    (broken / "config.json").write_text('{"model_type": "t5", "architectures": ["T5EncoderModel"]}')
+    with pytest.raises(InputError, match="T5EncoderModel is no grader by itself"):
+        load(str(broken), device="cpu")
+    (broken / "config.json").write_text("{")
+    with pytest.raises(InputError, match="could not be loaded"):
+        load(str(broken), device="cpu")
+
+
+def test_unknown_model_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="'nobody/no-model' could not be loaded") as error:
+        load("nobody/no-model", device="cpu")
+    assert "Hugging Face hub" in error.value.mend
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=f"need the package {package}") as error:
+        load("some/model")
+    assert install_command("hf") in error.value.mend
+
+
+def test_old_transformers(transformers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformers, "__version__", "4.57.6")
+    with pytest.raises(InputError, match="version 5 is needed"):
+        load("some/model")
+
+
+class FakeTorch:
+    """A machine with the given devices."""
+
+    def __init__(self, cuda: bool, mps: bool, bf16: bool = True) -> None:
+        self.cuda = self
+        self.backends = self
+        self.mps = FakeTorch.Mps(mps)
+        self._cuda, self._bf16 = cuda, bf16
+        self.cpu = object()
+
+    class Mps:
+        def __init__(self, there: bool) -> None:
+            self.is_available = lambda: there
+
+    def is_available(self) -> bool:
+        return self._cuda
+
+    def device_count(self) -> int:
+        return 2
+
+    def is_bf16_supported(self, **_: bool) -> bool:
+        return self._bf16
+
+
+def test_default_device_and_dtype() -> None:
+    both = FakeTorch(cuda=True, mps=True)
+    assert find_device(both, None) == "cuda"
+    assert find_device(both, "cuda:1") == "cuda:1"
+    with pytest.raises(InputError, match="no device 'cuda:2' here") as caught:
+        find_device(both, "cuda:2")
+    assert "cuda:0, cuda:1" in caught.value.mend
+    assert find_device(FakeTorch(cuda=False, mps=True), None) == "mps"
+    assert find_device(FakeTorch(cuda=False, mps=False), None) == "cpu"
+    assert default_dtype(both, "cuda:1") == "bfloat16"
+    assert default_dtype(FakeTorch(cuda=True, mps=False, bf16=False), "cuda") == "float32"
+    assert default_dtype(both, "cpu") == "float32"
+
+
+def test_the_least_mass_is_part_of_the_grader_where_it_is_another(t5: Path) -> None:
+    usual, same, other = (
+        load(str(t5), labels=LABELS, least_mass=least).settings for least in (None, 0.5, 0.1)
+    )
+    assert usual == same
+    assert other == {**usual, "least_mass": 0.1}
+    with pytest.raises(InputError, match="least-mass would change nothing"):
+        load(str(t5), labels=LABELS, decode="generate", least_mass=0.1)
+
+
+AS_SHIPPED = checkpoint.BFLOAT16_UNITS
+
+
+@pytest.mark.parametrize(
+    ("units", "dtype"),
+    [
+        ({"amx_bf16": True, "avx512_bf16": False}, "bfloat16"),
+        ({"avx512_bf16": True, "cpu_name": "AMD EPYC 9R14"}, "bfloat16"),
+        ({"avx512_bf16": True, "amx_bf16": True, "cpu_name": "Intel Xeon"}, "bfloat16"),
+        # slower than float32
+        ({"avx512_bf16": True, "amx_bf16": False, "cpu_name": "Intel Xeon"}, "float32"),
+        ({"amx_int8": True, "avx512_vnni": True, "avx512_bf16": False}, "float32"),
+        (None, "float32"),
+    ],
+)
+def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
+    units: dict[str, object] | None,
+    dtype: str,
+    torch: Any,
+    t5: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoint, "BFLOAT16_UNITS", AS_SHIPPED)
+    if units is None:  # as in versions of torch that do not tell
+        monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    else:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units, raising=False)
+    assert default_dtype(torch, "mps") == "float32"
+    grader = load(str(t5), labels=LABELS, device="cpu")
+    assert grader.settings["dtype"] == dtype
+    assert ("--dtype float32 goes on with" in grader.note) == (dtype == "bfloat16")
+    named = load(str(t5), labels=LABELS, device="cpu", dtype=dtype)
+    assert named.note == ""
+    assert named.settings == grader.settings

@@ -1,0 +1,126 @@
+"""What a grader can be asked, and when the likeliest label is its reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from exampp.errors import InputError
+from exampp.graders.base import MARKED, MEASURED, Grader, Reply, Request
+from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.plan import default_prompt, join_grading
+from exampp.grading.requests import LEAST_PASSAGE, fill_cell_prompt, reply_reader
+from exampp.prompts import load, names
+from exampp.prompts.prompt import parse
+from exampp.records import State
+from exampp.store.cells import PendingCells
+
+DUE = PendingCells("q", "a question", (), "a passage", ())
+
+
+class Marking(Grader):
+    """A grader that marks answers in passages, whatever it is asked."""
+
+    readings = MARKED
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"name": "marking"}
+
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        for ask in asks:
+            yield ask, Reply(ask.passage[:4])
+
+
+@pytest.mark.parametrize("name", [name for name in names() if load(name).reading != "extraction"])
+def test_a_model_that_marks_spans_is_asked_for_no_ratings(name: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"cannot answer the prompt {name!r}")) as caught:
+        join_grading(Marking(), "m", load(name))
+    assert "nugget-extraction, question-answering" in caught.value.mend
+
+
+def test_a_model_that_marks_spans_is_asked_for_answers_by_default() -> None:
+    assert default_prompt(Marking()) == "question-answering"
+    assert default_prompt(ScriptedGrader({})) == "question-self-rating"
+    join_grading(Marking(), "m", load(default_prompt(Marking())))
+
+
+def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
+    grader = Marking()
+    grader.readings = MEASURED
+    join_grading(grader, "m", load("draft"))
+    with pytest.raises(InputError, match="which wants a rating"):
+        join_grading(grader, "m", load("question-self-rating"))
+    with pytest.raises(InputError, match="which wants a measure of likeness"):
+        join_grading(ScriptedGrader({}), "m", load("draft"))
+
+
+class Small(ScriptedGrader):
+    """A model that takes so many words."""
+
+    limit: int | None
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("4")
+        self.limit = limit
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        return [word.span() for word in re.finditer(r"\S+", text)]
+
+    def length(self, user: str, system: str = "") -> int:
+        return len(self.offsets(f"{system} {user}")) + 1
+
+
+@pytest.mark.parametrize("name", ["faggioli-b-few", "sun-few-workbench", "question-self-rating"])
+def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> None:
+    prompt = load(name)
+    alone = len(re.sub(r"\{\w+\}", "", prompt.user).split()) + 1
+    join_grading(Small(alone + LEAST_PASSAGE), "m", prompt)
+    with pytest.raises(InputError) as caught:
+        join_grading(Small(alone + LEAST_PASSAGE - 1), "m", prompt)
+    said = f"'{name}' has {alone} tokens before item and passage are put in; the model takes "
+    assert f"{said}{alone + 31}, which leaves 31 for them, and 32 are the least" in str(
+        caught.value
+    )
+    with pytest.raises(InputError, match=f"takes {alone - 9}, which leaves 0 for them"):
+        join_grading(Small(alone - 9), "m", prompt)
+
+
+@pytest.mark.parametrize(
+    ("slot", "due", "said"),
+    [
+        ("query", DUE._replace(query=" "), "the query has no text, and the prompt 'mine' asks for"),
+        ("correct_answer", DUE, "the item has no answer key, and the prompt 'mine' asks for"),
+    ],
+)
+def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: PendingCells, said: str) -> None:
+    prompt = parse(
+        'name = "mine"\ntitle = ""\ngrades = "question"\nreading = "yes-no"\nverdict = true\n'
+        f'cut = "context"\nuser = "{{{slot}}} {{question}} {{context}}"\n'
+    )
+    with pytest.raises(InputError, match=said):
+        fill_cell_prompt(prompt, "question", ScriptedGrader("yes"), due)
+    full = due._replace(query="why", keys=("red", "blue"))
+    text = {"query": "why", "correct_answer": "red or blue"}[slot]
+    filled = fill_cell_prompt(prompt, "question", ScriptedGrader("yes"), full)
+    assert filled.user == f"{text} a question a passage"
+
+
+@pytest.mark.parametrize(
+    ("outside", "state"),
+    [(0.0, State.GRADED), (0.5, State.GRADED), (0.51, State.UNPARSED), (0.987, State.UNPARSED)],
+)
+def test_a_label_that_the_model_hardly_considers_is_no_grade(outside: float, state: State) -> None:
+    scores = {"0": 0.1, "4": 0.9}
+    reply = Reply("4", scores, detail={"outside": outside})
+    found = reply_reader(load("question-self-rating"))(DUE, reply)
+    assert found.outcome.state is state
+    assert found.detail is not None
+    assert (found.detail["outside"], found.detail["scores"]) == (outside, scores)
+    if state is State.UNPARSED:
+        assert (found.outcome.rule, found.outcome.rating) == ("little mass", None)
+    lenient = reply_reader(load("question-self-rating"), least_mass=0.01)(DUE, reply)
+    assert lenient.outcome.rating == 4

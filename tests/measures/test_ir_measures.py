@@ -1,0 +1,107 @@
+"""Measures of an exam beside those of ir_measures: the same values, in its own calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import exams
+import ir_measures
+import pytest
+from ir_measures import AP, ScoredDoc
+
+import exampp
+from exampp.graders.base import Request
+from exampp.graders.scripted import ScriptedGrader
+from exampp.integrations.ir_measures import Cover, measure, nCover, qrels
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "dl19"
+
+
+def rate(ask: Request) -> str:
+    return str((len(ask.item) + 2 * len(ask.passage)) % 6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with exams.make(tmp_path) as exam:
+        exam.grade(ScriptedGrader(rate, record=False))
+    return tmp_path / "my.exam"
+
+
+def runs(grades: exampp.Grades) -> dict[str, list[ScoredDoc]]:
+    found: defaultdict[str, list[ScoredDoc]] = defaultdict(list)
+    for query in grades.gradebook.queries:
+        for ranking in query.rankings:
+            # a run of ir_measures has scores alone: those that leave the ranking as it is
+            for rank, place in enumerate(ranking.passages):
+                at = query.passage_ids[place]
+                found[ranking.system].append(ScoredDoc(query.query_id, at, -float(rank)))
+    return found
+
+
+def check(grades: exampp.Grades, min_rating: int, step: int = 1) -> None:
+    """Every `step`-th system, by both."""
+    wanted = {"Cover@2": Cover, "nCover@5": nCover}
+    board = grades.evaluate(list(wanted), min_rating=min_rating)
+    for system, run in list(runs(grades).items())[::step]:
+        objects: dict[str, Any] = {
+            name: kind(grades, min_rating=min_rating) @ int(name.partition("@")[2])
+            for name, kind in wanted.items()
+        }
+        # whatever the qrels say, the exam's queries are the denominator
+        with pytest.warns(match="of the exam that the qrels lack, counted"):
+            found = ir_measures.calc_aggregate([*objects.values(), AP], qrels(grades)[:1], run)
+        for name, one in objects.items():
+            assert found[one] == pytest.approx(board.scores(name)[system], abs=1e-12)
+
+
+def test_the_values_are_those_of_evaluate(path: Path) -> None:
+    with exampp.Collection(path) as exam:
+        check(exam.grades(), 3)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data is not here")
+def test_the_values_of_dl19() -> None:
+    with exampp.open(DATA / "graded.jsonl.gz") as source:
+        check(source.grades(), 4, step=5)
+
+
+def test_they_print_as_exampp_writes_them_and_none_is_taken_for_another(path: Path) -> None:
+    with exampp.Collection(path) as exam:
+        grades = exam.grades()
+        label = "" if Cover(grades)["exam"] is None else f"exam='{Cover(grades)['exam']}'"
+        named = f"({label})" if label else ""
+        assert str(Cover(grades) @ 20) == f"Cover{named}@20"
+        assert str(measure(grades, "nDCG") @ 10) == f"ExamnDCG{named}@10"
+        assert measure(grades, "nDCG") @ 10 != ir_measures.nDCG @ 10
+        other = Path(exam.path).with_name("other.exam")
+        exam.export(other.with_suffix(".jsonl"))
+    with exampp.open(other.with_suffix(".jsonl")) as second:
+        assert str(Cover(second.grades(), min_rating=2) @ 5) == "Cover(min_rating=2,exam='other')@5"
+
+
+def test_other_queries_in_the_qrels_are_told(path: Path) -> None:
+    # pt.Experiment takes the measures of one query for those of all, and knows no missing value
+    with exampp.Collection(path) as exam:
+        grades = exam.grades()
+        judged = qrels(grades)
+        known = {one.query_id for one in judged}
+        run = [ScoredDoc(one.query_id, one.doc_id, 1.0) for one in judged]
+        wanted = Cover(grades) @ 2
+        ir_measures.calc_aggregate([wanted], judged, run)  # a warning is an error in tests
+        more = [*judged, ir_measures.Qrel("unknown", "p1", 1)]
+        with pytest.warns(match="1 query of the qrels without a graded exam, left out") as said:
+            found = list(ir_measures.iter_calc([wanted], more, run))
+        assert "(unknown)" in str(said[0].message)
+        assert {one.query_id for one in found} == known
+
+
+def test_what_it_needs_is_said(path: Path) -> None:
+    with exampp.Collection(path) as exam, pytest.raises(exampp.InputError, match="Coverr"):
+        measure(exam, "Coverr")
+    with exampp.Collection(path) as exam:
+        exam.grade(ScriptedGrader(rate, record=False), name="second")
+        with pytest.raises(exampp.InputError, match="2 graders fit"):
+            Cover(exam)
