@@ -131,6 +131,6 @@ class GradedFile(GradeSource[Grades]):
 def read_bank_file(path: str | Path) -> list[BankEntry]:
     """The entries of a bank file, workbench or written by hand."""
     # every bank format loads here, which evaluating without a bank file can do without
-    from exampp.formats import banks
+    from exampp.formats.detect import read_bank_file
 
-    return list(banks.read(path))
+    return list(read_bank_file(path))
