@@ -13,7 +13,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.formats.declared import FORMATS
+from exampp.formats.registry import FORMATS
 from exampp.graders.base import Request
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure
@@ -164,7 +164,7 @@ def test_from_a_configuration(exam: Path, exampp_command: Commands) -> None:
 def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
     for line, said in (
         ("import my.exam two.csv --as csv-run", "csv-run files are not imported"),
-        ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: workbench"),
+        ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: beir"),
         ("grade my.exam --grader shared-words", "no grader is called 'shared-words'"),
         ("prompts show sample-yes-no", "no prompt called 'sample-yes-no'"),
     ):
@@ -239,10 +239,10 @@ def test_a_format_that_fails_changes_nothing(exam: Path, monkeypatch: pytest.Mon
     code = """
 import exampp
 from exampp.records import Query
-def read(path):
+def read(path, how):
     yield Query("q9", "new")
     raise KeyError("x")
-def odd(path):
+def odd(path, how):
     yield "q9"
 def write(path, records):
     path.write_text("half"); raise ValueError("no room")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         InputError,
         Unfinished,
     )
-    from exampp.formats.declared import Format
+    from exampp.formats.format import Format
     from exampp.graders.base import Grader, Reply, Request
     from exampp.graders.options import Option
     from exampp.graders.registry import Backend
@@ -51,7 +51,7 @@ _HOMES = {
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
-    "Format": "exampp.formats.declared",
+    "Format": "exampp.formats.format",
     "GateFailed": "exampp.analysis.gate",
     "GateSettings": "exampp.analysis.gate",
     "GateUndecided": "exampp.analysis.gate",

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from exampp.grading.reparse import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.inputs.checking import Checked
-    from exampp.inputs.import_report import ImportReport
+    from exampp.inputs.importing import ImportReport
     from exampp.records import GraderIdentity
     from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale

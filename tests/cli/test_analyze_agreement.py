@@ -165,9 +165,7 @@ def test_qrels_against_a_collection(graded: Path, qrels: tuple[Path, Path]) -> N
         from exampp.formats import qrels as qrels_format
 
         blocks = opened.panel().agreement(qrels={"bob": list(qrels_format.read(qrels[1]))}).judged
-    assert ("bob", "the judgments") in {
-        (block.comparison.rater.name, block.comparison.other.name) for block in blocks
-    }
+    assert ("bob", "the judgments") in {(block.rater, block.against) for block in blocks}
 
 
 def test_qrels_of_subtopics_meet_judgments_of_subtopics(tmp_path: Path) -> None:

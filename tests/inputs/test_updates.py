@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.inputs.import_report import ImportReport
+from exampp.inputs.importing import ImportReport
 
 QUESTION = exams.QUESTIONS["q1"][0]
 

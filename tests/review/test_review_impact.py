@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exampp
-from exampp.measures.board import MeasureColumn
 from exampp.measures.cover import cover
 from exampp.measures.qrels import Labelling, qrels
-from exampp.measures.values import Values
+from exampp.measures.values import MeasureColumn, Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.review.impact import Add, Baseline, Impact, Retire, Reword, Shift, Weigh, edited
 from exampp.stats.estimate import Estimate
@@ -331,7 +330,7 @@ def test_intervals_are_those_of_weighted_means(shared_data: Path) -> None:
         if impact.shifts[0].swaps
     )
     book = with_query(baseline.gradebook, query)
-    values = cover(book, [4]).cover[0].values.values
+    values = cover(book, [4]).of("Cover")[0].values.values
     place = {system: index for index, system in enumerate(book.systems)}
     swaps = impact.shifts[0].swaps
     for swap in swaps[:3]:

@@ -33,7 +33,7 @@ MIN_RATING = 3
 
 def means(book: Gradebook, k: int) -> list[float]:
     mode = resolve_subtopics(book, "auto")
-    found = cover(book, [MIN_RATING], k=k, subtopics=mode).cover[0].values.means()
+    found = cover(book, [MIN_RATING], k=k, subtopics=mode).of("Cover")[0].values.means()
     return [mean.mean or 0.0 for mean in found]
 
 

@@ -19,7 +19,7 @@ from exampp.cli.command import Group, LazyCommands
 from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import SIGNALLED, printable, show, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
-from exampp.formats.declared import FORMATS
+from exampp.formats.registry import FORMATS
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES
 from exampp.prompts import catalogue

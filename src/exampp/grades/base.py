@@ -301,7 +301,7 @@ class GradesBase(ABC):
         The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
         and 5); `layouts` are those of the papers' tables, by default all. `qrels` are label files
         by name, which are compared with the grades, the judgments and each other. The other options
-        are those of `analysis.agreement_findings.find`.
+        are those of `analysis.agreement.find_agreements`.
         """
         from exampp.analysis.agreement import find_agreements
         from exampp.analysis.raters import DEFAULT_AT_LEAST, LAYOUTS
@@ -352,12 +352,13 @@ class GradesBase(ABC):
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
         """People against each grader, and against each other, once for every sort of scale."""
-        from exampp.analysis.raters import among_people, with_people
+        from exampp.analysis.raters import compare_people
 
         found: list[Agreement] = []
-        between: dict[tuple[str, int], Sequence[Agreement]] = {}
+        among: dict[tuple[str, int], Sequence[Agreement]] = {}
         for _, one in self.named():
-            cells, grader = one.judged(), one.grader
-            found += with_people(cells, grader, min_rating)
-            between[grader.kind, grader.highest] = among_people(cells, grader, min_rating)
-        return [*found, *(one for pairs in between.values() for one in pairs)]
+            grader = one.grader
+            with_grader, pairs = compare_people(one.judged(), grader, min_rating)
+            found += with_grader
+            among[grader.kind, grader.highest] = pairs
+        return [*found, *(one for pairs in among.values() for one in pairs)]

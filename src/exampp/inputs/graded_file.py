@@ -90,7 +90,8 @@ class GradedFile:
         skipped: Skipped | None,
     ) -> None:
         # every format loads here, which a cached file can do without
-        from exampp.formats import banks, workbench
+        from exampp.formats import workbench
+        from exampp.formats.detect import read_bank_file
         from exampp.store.pools import put_pools
 
         edit = Edit("exampp", "", now())
@@ -100,7 +101,7 @@ class GradedFile:
             put_pools(connection, workbench.read(self.path, on_error, scale=scale), edit)
             apply_rankings(connection)
             if bank is not None:
-                put_bank(connection, bank.name, banks.read(bank), edit)
+                put_bank(connection, bank.name, read_bank_file(bank), edit)
                 retire_unmentioned(connection, edit)
             put_query_items(connection, edit)
             end_import(connection)

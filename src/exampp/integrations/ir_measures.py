@@ -24,12 +24,12 @@ from ir_measures.util import Metric, Qrel, QrelsConverter, RunConverter
 from exampp.collection import Collection
 from exampp.collection import open as open_exam
 from exampp.grades.grades import Grades
-from exampp.measures.board import MeasureColumn
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import parse_measure
 from exampp.measures.qrels import Labelling
 from exampp.measures.qrels import qrels as labels_of
 from exampp.measures.rankings import ScoredPassage, with_runs
+from exampp.measures.values import MeasureColumn
 from exampp.records.wording import counted
 
 Exam = Grades | Collection | str | Path

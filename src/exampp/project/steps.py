@@ -17,12 +17,12 @@ from typing import Any
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.formats.datasets import is_dataset
 from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
 from exampp.formats.output import check_outputs, writing
 from exampp.grades.grades import Grades
 from exampp.grading.run import GradingRun
-from exampp.inputs.datasets import is_dataset
 from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
 from exampp.measures.board import Leaderboard, per_query, tidy, wide
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
