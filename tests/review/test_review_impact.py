@@ -126,7 +126,7 @@ def check_swaps(
 @functools.cache
 def dl19(path: Path) -> Baseline:
     """Of every third query: each edit is compared with evaluating all of them anew."""
-    book = exampp.GradedFile(path / "dl19" / "graded.jsonl.gz").grades().gradebook
+    book = exampp.open(path / "dl19" / "graded.jsonl.gz").grades().gradebook
     book = replace(book, queries=book.queries[::3])
     return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
 

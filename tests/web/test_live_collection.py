@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -61,7 +62,7 @@ def first_rating(opened: LiveCollection) -> int:
 def decide(path: Path, rating: int) -> None:
     with exampp.Collection(path) as collection:
         item = collection.grades().gradebook.queries[0].item_ids[0]
-        collection.grades().decide("q1", item, "p1", rating, author="ada")
+        collection.grades().decisions.decide("q1", item, "p1", rating, author="ada")
 
 
 def read_by(monkeypatch: pytest.MonkeyPatch, read: Callable[[Read], Snapshot]) -> None:
@@ -195,10 +196,9 @@ def test_the_watcher_goes_on_after_the_collection_could_not_be_read(
         failed.set()
         raise OSError("the disk is gone")
 
-    sound = exampp.Collection.data_version
-    monkeypatch.setattr(exampp.Collection, "data_version", broken)
+    monkeypatch.setattr(live_collection, "data_version", broken)
     assert failed.wait(60)
-    monkeypatch.setattr(exampp.Collection, "data_version", sound)
+    monkeypatch.setattr(live_collection, "data_version", data_version)
     decide(path, 5)
     wait_for(lambda: first_rating(opened) == 5)
 
@@ -208,16 +208,16 @@ def test_the_watcher_counts_changes_from_its_start(
     path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> None:
     """Slowly at first; what changed before the collection could be read is a change."""
-    sound, left = exampp.Collection.data_version, [None] * failures
+    left = [None] * failures
 
-    def late(collection: exampp.Collection) -> int:
+    def late(connection: sqlite3.Connection) -> int:
         time.sleep(0.1)
         if left:
             left.pop()
             raise OSError("the disk is not there yet")
-        return sound(collection)
+        return data_version(connection)
 
-    monkeypatch.setattr(exampp.Collection, "data_version", late)
+    monkeypatch.setattr(live_collection, "data_version", late)
     watcher = ChangeWatcher(path, lambda: None)
     watcher.start()
     try:
@@ -231,8 +231,8 @@ def test_the_watcher_counts_changes_from_its_start(
 def test_only_decisions_in_force_count_and_only_those_of_the_choice(path: Path) -> None:
     with exampp.Collection(path) as collection:
         query = collection.grades().gradebook.queries[0]
-        one = collection.grades().decide("q1", query.item_ids[0], "p1", 5, author="ada")
-        collection.grades().decide("q1", query.item_ids[1], "p2", 4, author="ada")
+        one = collection.grades().decisions.decide("q1", query.item_ids[0], "p1", 5, author="ada")
+        collection.grades().decisions.decide("q1", query.item_ids[1], "p2", 4, author="ada")
         collection.decisions.undo(one.number, author="ada")
     opened = LiveCollection(path)
     try:

@@ -29,7 +29,12 @@ PAGES = (
     *("agreement", "trust", "bank", "lists", "history", "exports"),
 )
 """The modules of `web.pages` with a `router`."""
-READING = ("exampp.bank", "exampp.formats.workbench_graders", "exampp.review.queue")
+READING = (
+    "exampp.grades.decisions",
+    "exampp.bank",
+    "exampp.formats.workbench_graders",
+    "exampp.review.queue",
+)
 """Modules that reading a collection imports only when it is read."""
 YEAR = 31_536_000
 BODY_BYTES = 1 << 20

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.grades.grades import Grades
 from exampp.prompts.words import best_span
 from exampp.records.decisions import Decision, disputed, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Cell, Dossier, PassageText
 from exampp.records.graders import Grade, State
 from exampp.records.items import Item
 from exampp.review.evidence import returned_by
+from exampp.store.read_model import CellTexts, read_texts
 from exampp.web.page_request import PageRequest
 from exampp.web.rendering import shade
 
@@ -246,11 +248,17 @@ def read_query(
     For a page of one passage, the replies about undecided others are not read.
     """
     grades, ids = request.choice.of(collection), [query_id]
-    for found in (
-        grades.dossiers(ids) if passage_id is None else grades.brief_dossiers(ids, [passage_id])
-    ):
+    for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):
         return found
     raise InputError("there is no query of that id", field="query")
+
+
+def read_cells(
+    grades: Grades, cells: Iterable[tuple[str, str, str]], length: int
+) -> dict[tuple[str, str, str], CellTexts]:
+    """Read the texts of cells (query, item, passage), `length` characters of each passage."""
+    kind = grades.grader.kind
+    return dict(read_texts(grades.connection, grades.bank, kind, cells, length))
 
 
 def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | None:

@@ -18,6 +18,8 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.graders import choose_grader
 from exampp.review.queue import DEFAULT_SHARE
+from exampp.store.bank import bank_names
+from exampp.store.connection import data_version
 from exampp.web.page_cache import PageCache
 from exampp.web.rendering import read_guidelines
 from exampp.web.snapshot import Choice, CollectionCounts, Snapshot
@@ -99,10 +101,10 @@ class ChangeWatcher:
     def _follow(self, collection: Collection) -> None:
         """Notice changes, and what may have changed while the collection could not be read."""
         # the numbers of two connections do not compare
-        seen = -1 if self._failed else collection.data_version()
+        seen = -1 if self._failed else data_version(collection.connection)
         self._started.set()
         while not self._closed:
-            now = collection.data_version()
+            now = data_version(collection.connection)
             if now != seen:
                 seen, self._failed = now, False
                 # pages that were read since it was written are not older
@@ -194,7 +196,7 @@ class LiveCollection:
             return [
                 Choice(identity, bank or "")
                 for identity in collection.graders
-                for bank in collection.bank_names(identity.kind)
+                for bank in bank_names(collection.connection, identity.kind)
             ]
 
     def choice(self, code: str = "", known: Sequence[Choice] = ()) -> Choice:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exampp.collection import Collection
-from exampp.decisions import CollectionGrades
-from exampp.grading.status import GraderStatus
+from exampp.grades.grades import Grades
+from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
@@ -22,6 +22,8 @@ from exampp.records.graders import grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import Criteria
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
+from exampp.store.bank import known_queries
+from exampp.store.inputs import highest_judgment
 from exampp.web.page_cache import PageCache
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Choice(NamedTuple):
         """Whether items of a bank are graded, not passages against their query."""
         return self.grader.kind != "query"
 
-    def of(self, collection: Collection) -> CollectionGrades:
+    def of(self, collection: Collection) -> Grades:
         """Return the grades as they are now."""
         return collection.grades(self.grader.key, bank=self.bank)
 
@@ -90,7 +92,7 @@ class Snapshot:
         read_at = time.time()
         with Collection(path) as collection:
             grades = choice.of(collection)
-            book, texts = grades.gradebook, collection.query_texts()
+            book, texts = grades.gradebook, known_queries(collection.connection)
             decided = frozenset(
                 (one.query_id, one.item_id, one.passage_id)
                 for one in grades.judged()
@@ -200,7 +202,7 @@ class Snapshot:
         from exampp.measures.item_scores import item_scores
 
         with Collection(self.path) as collection:
-            least = relevance_threshold(None, collection.highest_judgment)
+            least = relevance_threshold(None, highest_judgment(collection.connection))
         scores = item_scores(self.gradebook, self.min_rating, K)
         return analyze(self.gradebook, scores, "", ItemSettings(least), texts=self.bank_texts())
 
@@ -223,7 +225,7 @@ class Snapshot:
             asked = grades.criteria(
                 min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
             )
-            return MissingAndSpurious.of(grades.brief_dossiers(), asked)
+            return MissingAndSpurious.of(grades.dossiers(None, ()), asked)
 
     @cached_property
     def bias(self) -> GraderBias:
@@ -245,7 +247,7 @@ class Snapshot:
         with Collection(self.path) as collection:
             # of the grades that everything else of this snapshot is made from
             grades = self.choice.of(collection)
-            return grades.queue(self.gradebook, min_rating=self.min_rating, k=K)
+            return grades.decisions.queue(self.gradebook, min_rating=self.min_rating, k=K)
 
     @cached_property
     def candidates(self) -> Mapping[CellName, Candidate]:
@@ -299,13 +301,13 @@ class CollectionCounts:
         read_at, choice = time.time(), snapshot.choice
         with Collection(snapshot.path) as collection:
             grades = choice.of(collection)
-            relevant = relevance_threshold(None, collection.highest_judgment)
+            relevant = relevance_threshold(None, grades.highest_judgment)
             lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
             return cls(
-                collection.grader_statuses(),
+                grading_status(collection.connection, keep=False),
                 Counter(str(row[1]) for row in lint),
                 len(collection.decisions.disputes(**choice._asdict())),
-                len(grades.sample().open) if grades.plans() else 0,
+                len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
                 snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
                 read_at,
             )

@@ -13,8 +13,10 @@ from exampp.review.assessor_agreement import (
     AssessorAgreement,
     ComparedCell,
     PersonComparison,
+    compared_cells,
 )
 from exampp.store.read_model import CellTexts
+from exampp.web.cells import read_cells
 from exampp.web.page_request import CurrentRequest, PageOfEntries, page_of
 from exampp.web.pages.judge import comparison_of
 from exampp.web.pages.judging_sessions import session_decisions
@@ -40,7 +42,7 @@ def agreement(request: CurrentRequest) -> HTMLResponse:
     """Show all comparisons."""
     with request.open() as collection:
         grades = request.choice.of(collection)
-        judged = grades.judging(min_rating=request.min_rating, intervals=True)
+        judged = grades.decisions.judging(min_rating=request.min_rating, intervals=True)
     context = AgreementPage(
         judged,
         EVERYBODY,
@@ -65,7 +67,7 @@ class ComparedCellsPage(NamedTuple):
 
 
 @router.get("/agreement/cells")
-def compared_cells(
+def cells(
     request: CurrentRequest,
     person: str = EVERYBODY,
     other: str | None = None,
@@ -80,7 +82,7 @@ def compared_cells(
         grades = request.choice.of(collection)
         found: Sequence[ComparedCell] = [
             one
-            for one in grades.compared_cells(person, other, blind=blind)
+            for one in compared_cells(grades.judged(), person, other, blind=blind)
             if rating in (None, one.rating) and against in (None, one.other)
         ]
         if sitting:
@@ -90,7 +92,7 @@ def compared_cells(
             }
             found = [one for one in found if one[:3] in own]
         sheet = page_of(found, page, PAGE)
-        texts = dict(grades.texts([one[:3] for one in sheet.entries], START))
+        texts = read_cells(grades, [one[:3] for one in sheet.entries], START)
     context = ComparedCellsPage(
         sheet, texts, EVERYBODY, person, other, rating, against, blind, sitting
     )

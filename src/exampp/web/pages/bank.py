@@ -225,7 +225,7 @@ def impact_of(
             if now is not baseline.query(query_id):
                 # a decision or an edit that the snapshot does not know of yet
                 baseline = baseline.with_query(now)
-            found = grades.preview(now, edits)
+            found = grades.decisions.preview(now, edits)
             after[query_id] = found.query
             to_grade += found.to_grade
     return (baseline.impact(after) if after else None), to_grade

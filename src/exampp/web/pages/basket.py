@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
+from exampp.grading.status import grading_status
 from exampp.records.graders import grade_command
 from exampp.review.impact import Impact
 from exampp.store.bank import MAIN_BANK
@@ -172,7 +173,7 @@ def _page(
         trouble = trouble or str(error)
     if saved:
         grader, bank = request.choice
-        for one in collection.grader_statuses():
+        for one in grading_status(collection.connection, keep=False):
             if (one.grader.key, one.bank) == (grader.key, bank):
                 pending = one.due
         command = grade_command(grader, request.live.path, "" if bank == MAIN_BANK else bank)

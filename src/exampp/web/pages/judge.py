@@ -19,6 +19,7 @@ from exampp.errors import InputError
 from exampp.records.decisions import CellDecision, Dispute
 from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.queue import Candidate, WeighedDispute
+from exampp.store.decisions import decisions_on
 from exampp.store.read_model import CellTexts
 from exampp.web.cells import (
     CellIds,
@@ -28,6 +29,7 @@ from exampp.web.cells import (
     has_decided,
     panel,
     parse_versions,
+    read_cells,
     read_query,
 )
 from exampp.web.live_collection import NothingYet
@@ -223,8 +225,8 @@ def decide(
         if request.assessor not in request.live.sessions:
             start_session(request, collection)
         grades = request.choice.of(collection)
-        earlier = grades.cell(place.item_id, texts)[1]
-        grades.decide(
+        earlier = decisions_on(grades.connection, [texts[0]], grades.grader).get(texts, [])
+        grades.decisions.decide(
             *place,
             _rating(rating),
             author=request.assessor,
@@ -289,7 +291,8 @@ def end(request: CurrentRequest) -> HTMLResponse:
     with request.open() as collection:
         decided = session_decisions(request, collection)
         cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in decided)
-        found = request.choice.of(collection).judging(min_rating=request.min_rating, cells=cells)
+        people = request.choice.of(collection).decisions
+        found = people.judging(min_rating=request.min_rating, cells=cells)
     context = EndPage(
         decided,
         comparison_of(found.with_grader, request.assessor),
@@ -364,7 +367,7 @@ def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> H
     with request.open() as collection:
         grades = request.choice.of(collection)
         sheet = page_of(open_candidates(request, grades.judged(), query), page, WAITING)
-        texts = grades.texts([one.cell for one in sheet.entries], START)
+        texts = read_cells(grades, [one.cell for one in sheet.entries], START)
     rows = _queue_rows(request, sheet, texts)
     return request.render("queue.html", QueuePage(rows, sheet, query, request.live.shared))
 
@@ -406,7 +409,7 @@ def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -
         )
         sheet = page_of(request.snapshot.disputes(found), page, DISPUTES)
         ids = list(dict.fromkeys(one.dispute.query_id for one in sheet.entries))
-        read = request.choice.of(collection).brief_dossiers(ids)
+        read = request.choice.of(collection).dossiers(ids, ())
         dossiers = {one.query_id: one for one in read}
     cases = []
     for one in sheet.entries:

@@ -26,6 +26,7 @@ from exampp.review.lists import (
     seen_queries,
     verify,
 )
+from exampp.store.inputs import highest_judgment
 from exampp.web.live_collection import NothingYet
 from exampp.web.page_request import (
     CurrentRequest,
@@ -169,7 +170,7 @@ def list_page(
         to = request.here(query=queries[at].query_id, item=None, at=None)
         return request.redirect_back(to, "/lists")
     with request.open() as collection:
-        relevant = relevance_threshold(asked.min_relevant, collection.highest_judgment)
+        relevant = relevance_threshold(asked.min_relevant, highest_judgment(collection.connection))
     asked = asked._replace(min_relevant=relevant)
     context = ListPage(name, NAMES, ("auto", *BASES), list(KINDS), asked, None)
     fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
@@ -180,7 +181,7 @@ def _oversight(request: PageRequest, asked: ListRequest) -> MissingAndSpurious:
     """Return missing and spurious entries, of one query or of all."""
     if asked.query is not None:
         with request.open() as collection:
-            dossiers = request.choice.of(collection).brief_dossiers([asked.query])
+            dossiers = request.choice.of(collection).dossiers([asked.query], ())
             return MissingAndSpurious.of(dossiers, asked.criteria(request, collection))
     criteria = Criteria(asked.min_rating or 0, asked.min_relevant or 0, asked.by)
     counts = request.counts

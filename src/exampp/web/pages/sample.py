@@ -19,6 +19,8 @@ from exampp.records.inputs import DEFAULT_MIN_RELEVANT
 from exampp.results.result import Table
 from exampp.results.view import Cell
 from exampp.review.sampling import SampleProgress, open_cells
+from exampp.store.bank import known_queries
+from exampp.store.inputs import highest_judgment
 from exampp.web.cells import (
     CellIds,
     PassageExcerpt,
@@ -81,7 +83,7 @@ def sample(request: CurrentRequest) -> HTMLResponse:
 
 def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
     """Return the newest sample. InputError if there is none."""
-    plans = request.choice.of(collection).plans()
+    plans = request.choice.of(collection).decisions.plans()
     if not plans:
         raise InputError("no sample was drawn", mend="Draw one: exampp review COLLECTION plan")
     return plans[-1]
@@ -89,7 +91,7 @@ def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
 
 def _progress(request: PageRequest, collection: Collection) -> SampleProgress | None:
     """Return how far the newest sample is decided; None if none was drawn."""
-    grades = request.choice.of(collection)
+    grades = request.choice.of(collection).decisions
     return grades.sample(gradebook=request.snapshot.gradebook) if grades.plans() else None
 
 
@@ -179,13 +181,13 @@ def decide(
             raise InputError("another sample was drawn meanwhile", mend="Load the page again")
         query_id, _, passage_id = place
         if plan.unit == "passage":
-            grades.judge(
+            grades.decisions.judge(
                 plan, query_id, passage_id, rating, seen=texts[1], author=author, reason=reason
             )
         elif not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
             raise InputError("this item is not in the sample", field="cell")
         else:
-            grades.decide(
+            grades.decisions.decide(
                 *place,
                 rating,
                 blind=True,
@@ -208,7 +210,7 @@ def undo(
     with request.open() as collection:
         plan = _plan(request, collection)
         if plan.unit == "passage":
-            request.choice.of(collection).unjudge(number, author=request.assessor)
+            request.choice.of(collection).decisions.unjudge(number, author=request.assessor)
         else:
             collection.decisions.undo(number, author=request.assessor)
         return _decided(request, collection, plan, back)
@@ -232,8 +234,8 @@ def _recent(request: PageRequest, collection: Collection, plan: SamplePlan) -> J
         ]
         recent = recent_decisions(made, request.choice.grader, None, CASE)
     else:
-        texts = collection.query_texts()
-        judged = request.choice.of(collection).judged_by(plan, request.assessor)
+        texts = known_queries(collection.connection)
+        judged = request.choice.of(collection).decisions.judged_by(plan, request.assessor)
         recent = [
             RecentDecision(
                 one.number,
@@ -267,7 +269,7 @@ def _case(
         text = dossier.passage_versions[row] if dossier.passage_versions else None
         versions = None if text is None else (0, text)
         # the scale of the judgments that there are, or 0 to 3
-        known = collection.highest_judgment
+        known = highest_judgment(collection.connection)
         top = max(plan.min_relevant, len(_MEANINGS) - 1 if known is None else known)
         scale = marks(0, top, _MEANINGS)
     else:

@@ -52,8 +52,8 @@ def _sensitivity(snapshot: Snapshot) -> TrustAnswer:
 
 def _attacks(snapshot: Snapshot) -> TrustAnswer:
     with Collection(snapshot.path) as collection:
-        makers = collection.bank_makers(snapshot.gradebook)
-        highest = collection.highest_judgment
+        grades = snapshot.choice.of(collection)
+        makers, highest = grades.item_models(snapshot.gradebook), grades.highest_judgment
     found = find_gaming(
         snapshot.gradebook,
         GamingSettings(snapshot.min_rating),
@@ -71,7 +71,7 @@ def _bias(snapshot: Snapshot) -> TrustAnswer:
 def _corrected(snapshot: Snapshot) -> TrustAnswer:
     with Collection(snapshot.path) as collection:
         grades = snapshot.choice.of(collection)
-        plan = next(reversed(grades.plans()), None)
+        plan = next(reversed(grades.decisions.plans()), None)
         measure, number = (plan.measure, plan.number) if plan else (MEASURE_OF_PEOPLE, None)
         return verdict.about_corrected(grades.corrected(measure, plan=number))
 

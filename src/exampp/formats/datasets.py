@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.formats.format import DataSet, Format
 from exampp.installed import install_command
 from exampp.records import Judgment, Passage, Query
 from exampp.store.interning import batches
@@ -99,3 +100,13 @@ class _Reading:
         if isinstance(error, Exception) and not isinstance(error, InputError):
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise InputError(f"ir_datasets cannot read it ({reason})", file=self.name) from None
+
+
+FORMAT = Format(
+    "",
+    lambda path, _: [DataSet([*topics(path)], judgments(path))],
+    name="dataset",
+    record=DataSet,
+    looks="`irds:ID`, topics and judgments of a dataset",
+    source="ir_datasets",
+)
