@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Required, Unpack
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import banks, plain_bank
+from exampp.formats import plain_bank
+from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
@@ -25,7 +26,7 @@ from exampp.items.edits import (
     Operation,
     QueryEdits,
     Version,
-    apply_edit,
+    apply_edits,
     bank_difference,
     changes_of,
     changes_to_apply,
@@ -231,12 +232,7 @@ class BankEditor:
         for item in items:
             if kinds & {None, item.kind} and item.edit > seen.get(item.item_id, item.edit):
                 raise edit_conflict(log_of_item(self.connection, self.name, item.edit), None)
-        for one in edits:
-            before, after = apply_edit(items, query_id, one)
-            items = [after if state is before else state for state in items]
-            items += [after] if before is None else []
-            operation = "add" if isinstance(one, ItemState) else one.operation
-            yield ItemChange(operation, before, after)
+        yield from apply_edits(items, query_id, edits)
 
     def undo(self, number: int, edit: Edit) -> Table:
         """Append the edit that takes back edit `number`, the newest of its item.
@@ -280,7 +276,7 @@ class BankEditor:
         does not say what it was exported from; with `force` the changes of both stand, and the
         file's where they meet.
         """
-        entries = list(banks.read(path))
+        entries = list(read_bank_file(path))
         with self.connection, transaction(self.connection):
             current = states(self.connection, self.name)
             known = self._entries()
