@@ -126,7 +126,7 @@ def _read_pair(text: str) -> tuple[str, str]:
 
 
 def _has_grades(given: OptionValues) -> bool:
-    from exampp.formats.score_matrix import is_table
+    from exampp.formats.score_tables import is_table
 
     return not is_table(given["collection"])
 
