@@ -13,7 +13,7 @@ import rooms
 from rooms import Client
 
 import exampp
-from exampp.items.edits import Operation
+from exampp.items.edits import change_values
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.items import Item
 from exampp.store.bank import ItemState
@@ -222,10 +222,13 @@ def lines_of(fields: dict[str, list[str]]) -> list[FormLine]:
     return typed(STATES, fields, seen_as)
 
 
-def made(fields: dict[str, list[str]]) -> list[object]:
-    """The edits that a form makes, without the kind of their items, which is that of the form."""
-    found = [one for _, one in edits(lines_of(fields), "q", "question")]
-    return [one[:3] if isinstance(one, Operation) else one for one in found]
+def made(fields: dict[str, list[str]]) -> list[tuple[str, str, tuple[str, str]]]:
+    """The edits that a form makes: operation, item, and its values before and after."""
+    return [
+        (one.operation, one.after.item_id, change_values(one))
+        for one in edits(lines_of(fields), "q", "question")
+        if one.after
+    ]
 
 
 def test_an_untouched_form_makes_no_edits() -> None:
@@ -237,16 +240,16 @@ def test_an_untouched_form_makes_no_edits() -> None:
 def test_each_edit_by_name() -> None:
     found = made(sent(text_1="uno?", weight_3="0", retired_3="1", retired_2=""))
     assert found == [
-        ("reword", "i1", ("uno?",)),
-        ("restore", "i2", ()),
-        ("weight", "i3", ("0.0",)),
-        ("retire", "i3", ()),
+        ("reword", "i1", ("one?", "uno?")),
+        ("restore", "i2", ("", "two?\nlines\0")),
+        ("weight", "i3", ("2", "0")),
+        ("retire", "i3", ("three?", "")),
     ]
 
 
 def test_an_item_that_came_later_is_left_alone() -> None:
     fields = {name: value for name, value in sent().items() if not name.endswith("-3")}
-    assert made({**fields, "text-1": ["uno?"]}) == [("reword", "i1", ("uno?",))]
+    assert made({**fields, "text-1": ["uno?"]}) == [("reword", "i1", ("one?", "uno?"))]
 
 
 def test_only_touched_items_clash() -> None:
@@ -255,7 +258,7 @@ def test_only_touched_items_clash() -> None:
     lines = lines_of(stale)
     assert [line.key for line in conflicts(lines)] == [3]
     assert (lines[0].text, lines[2].text) == ("one?", "drei?")
-    assert made(sent(seen_1="9", text_1="was one?", weight_1="4")) == [("weight", "i1", ("4.0",))]
+    assert made(sent(seen_1="9", text_1="was one?", weight_1="4")) == [("weight", "i1", ("1", "4"))]
     assert [line.key for line in conflicts(lines_of(sent(seen_1="9", weight_1="4")))] == [1]
 
 

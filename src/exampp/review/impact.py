@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, number
-from exampp.items.edits import Operation, apply_edit
+from exampp.items.edits import apply_change
 from exampp.measures.board import MeasureColumn
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
@@ -36,7 +36,7 @@ from exampp.records.items import weighed
 from exampp.sanitize import or_default
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
-from exampp.store.bank import ItemState, states
+from exampp.store.bank import ItemChange, ItemState, states
 from exampp.store.cells import DEPTH, cells_to_grade, known_ratings, scope_of
 from exampp.store.grades import StoredGrader
 from exampp.store.inputs import query_keys
@@ -231,24 +231,22 @@ def preview(
     grader: StoredGrader,
     bank: str,
     query: QueryGrades,
-    edits: Sequence[Operation | ItemState],
+    changes: Sequence[ItemChange],
     depth: int = DEPTH,
 ) -> EditPreview:
-    """Try out edits, one after the other; an ItemState is an item to be added.
+    """Try out changes of items, one after the other.
 
     `query` is the query as it is now (see `Dossier.grades`). Raises InputError for edits that the
     bank would refuse.
     """
     items = states(connection, bank, query_id=query.query_id)
     due: dict[str, ItemState] = {}
-    for edit in edits:
-        before, after = apply_edit(items, query.query_id, edit)
-        if after.kind == grader.identity.kind:
+    for change in changes:
+        _, before, after = apply_change(items, change)
+        if after and after.kind == grader.identity.kind:
             query = edited(query, _edits(connection, grader, before, after))
             if before is None or after.text != before.text or after.active > before.active:
                 due[after.item_id] = after
-        items = [after if state is before else state for state in items]
-        items += [after] if before is None else []
     exam = scope_of(connection, grader, bank, depth)
     key = query_keys(connection).get(query.query_id, 0)
     now = {state.item_id: state for state in items if state.kind == grader.identity.kind}

@@ -17,7 +17,6 @@ from fastapi.responses import HTMLResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
-from exampp.items.edits import QueryEdits
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
 from exampp.records.gradebook import Dossier, QueryGrades
@@ -108,7 +107,7 @@ def try_out(
     visit: PageRequest, collection: Collection, found: Dossier, lines: Sequence[FormLine]
 ) -> EditPreview | None:
     """The query as it would be; None where nothing is changed. InputError for what is refused."""
-    wanted = [one for _, one in edits(lines, found.query_id, found.grader.kind)]
+    wanted = list(edits(lines, found.query_id, found.grader.kind))
     if not wanted:
         return None
     return visit.choice.of(collection).preview(found.grades, wanted)
@@ -149,16 +148,9 @@ def _save(
     reason: str,
 ) -> int:
     """Make the edits of the form; returns how many. EditConflict where someone was faster."""
-    wanted = query_edits(lines, query_id, visit.choice.grader.kind)
-    collection.bank(visit.choice.bank).save_all([wanted], author=visit.assessor, reason=reason)
-    return len(wanted.edits)
-
-
-def query_edits(lines: Sequence[FormLine], query_id: str, kind: str) -> QueryEdits:
-    """The edits of a form, with what was known of the items when it was made."""
-    wanted = list(edits(lines, query_id, kind))
-    seen = {line.state.item_id: line.seen for line, _ in wanted if line.state}
-    return QueryEdits(query_id, [one for _, one in wanted], seen)
+    wanted = list(edits(lines, query_id, visit.choice.grader.kind))
+    collection.bank(visit.choice.bank).save(wanted, author=visit.assessor, reason=reason)
+    return len(wanted)
 
 
 def states_of(visit: PageRequest, collection: Collection, query_id: str) -> list[ItemState]:
@@ -182,7 +174,7 @@ def typed_lines(
     """The form as it was typed, on the bank as it is now."""
 
     def seen_as(state: ItemState, number: int) -> ItemState | None:
-        history = collection.bank(visit.choice.bank).states_of(state)
+        history = collection.bank(visit.choice.bank).history(state)
         return next((one.after for one in reversed(history) if one.number <= number), None)
 
     return typed(states_of(visit, collection, query_id), form, seen_as)

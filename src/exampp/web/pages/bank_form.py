@@ -9,8 +9,8 @@ from itertools import zip_longest
 
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, real
-from exampp.items.edits import Operation
-from exampp.store.bank import ItemState
+from exampp.items.edits import changes_of
+from exampp.store.bank import ItemChange, ItemState
 
 _NUMBER = re.compile("[0-9]{1,18}")
 
@@ -131,33 +131,20 @@ def _as_shown(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-Edit = Operation | ItemState
-"""What is to be done to an item, or an item to be added."""
+def edits(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[ItemChange]:
+    """Yield the changes that lead from the bank to what was typed, in the order of the form.
 
-
-def edits(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[tuple[FormLine, Edit]]:
-    """The edits that lead from the bank to what was typed, in the order of the form.
-
-    Lines that are wrong make none.
+    `before` is the item as it was when the form was made. Lines that are wrong make no change.
     """
     for line in lines:
         if line.fault:
             continue
         if line.state is None:
             weight = float(line.weight)
-            yield line, ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight)
+            new = ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight)
+            yield ItemChange("add", None, new)
         elif line.after is not None:
-            for name, values in _changes(line.state, line.after):
-                yield line, Operation(name, line.state.item_id, values, line.state.kind)
-
-
-def _changes(now: ItemState, then: ItemState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if then.text != now.text:
-        yield "reword", (then.text or "",)
-    if then.weight != now.weight:
-        yield "weight", (repr(then.weight),)
-    if then.active != now.active:
-        yield ("restore" if then.active else "retire"), ()
+            yield from changes_of(replace(line.state, edit=line.seen), line.after)
 
 
 def conflicts(lines: Sequence[FormLine]) -> list[FormLine]:

@@ -26,11 +26,10 @@ from exampp.web.pages.bank import (
     MOVES,
     BankForm,
     is_same,
-    query_edits,
     try_out,
     typed_lines,
 )
-from exampp.web.pages.bank_form import Fields, FormLine, conflicts
+from exampp.web.pages.bank_form import Fields, FormLine, conflicts, edits
 
 router = APIRouter()
 
@@ -101,9 +100,9 @@ def save(visit: CurrentRequest, reason: Annotated[str, Form()] = "") -> Response
         if any(one.trouble for one in found):
             return _page(visit, 409, reason=reason)
         kind = visit.choice.grader.kind
-        wanted = [query_edits(one.lines, one.query_id, kind) for one in found]
+        wanted = [change for one in found for change in edits(one.lines, one.query_id, kind)]
         try:
-            collection.bank(visit.choice.bank).save_all(
+            collection.bank(visit.choice.bank).save(
                 wanted, author=visit.assessor, reason=reason.strip()
             )
         except EditConflict:
@@ -112,7 +111,7 @@ def save(visit: CurrentRequest, reason: Annotated[str, Form()] = "") -> Response
             return _page(visit, 400, trouble=str(error), reason=reason)
     held.clear()
     visit.room.changed()
-    return visit.go("/basket", saved=sum(len(one.edits) for one in wanted))
+    return visit.go("/basket", saved=len(wanted))
 
 
 def merged(old: Fields, new: Fields) -> Fields:
