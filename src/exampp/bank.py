@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Required, Unpack
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import banks, plain_bank
+from exampp.formats import plain_bank
+from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
@@ -323,7 +324,7 @@ class Bank:
                     same = known is not None and item_key(now) == item_key(known)
                     if same and change.before and now.edit > change.before.edit:
                         raise edit_conflict(self.history(now), None)
-                made.append(apply_change(items[query_id], change))
+                made += apply_change(items[query_id], change)
             return self._append(made, edit)
 
     def undo(self, number: int, *, author: str | None = None, reason: str = "") -> Table:
@@ -369,7 +370,7 @@ class Bank:
         exported from. With `force` the changes of both stand, and the file's where they meet.
         """
         edit, path = edit_by(author, reason), Path(file)
-        entries = list(banks.read(path))
+        entries = list(read_bank_file(path))
         with self.connection, transaction(self.connection):
             current = states(self.connection, self.name)
             known = self._entries()

@@ -92,7 +92,9 @@ def changes(
 def check(collection: exampp.Collection, *edits: Operation | ItemState) -> EditPreview:
     """Preview, save, compare; grades what is due then."""
     before = exams.tables(collection.path)
-    preview = collection.grades().preview(query_of(collection), changes(collection, edits))
+    preview = collection.grades().decisions.preview(
+        query_of(collection), changes(collection, edits)
+    )
     assert exams.tables(collection.path) == before
     save(collection, edits)
     assert same(preview.query, query_of(collection))
@@ -114,7 +116,7 @@ def test_each_edit(tmp_path: Path) -> None:
         new = ItemState("q1", "", "How far does light go?", subtopic_id="light", weight=0.5)
         assert check(collection, new).to_grade == OF_Q1
         nugget = ItemChange("add", None, ItemState("q1", "", "blue light", "nugget"))
-        assert collection.grades().preview(query_of(collection), [nugget]).to_grade == 0
+        assert collection.grades().decisions.preview(query_of(collection), [nugget]).to_grade == 0
 
 
 def test_several_edits_at_once(tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ def test_decisions_come_back_with_their_text(tmp_path: Path) -> None:
         p1 = query_of(collection).passage_ids.index("p1")
         automatic = int(query_of(collection).ratings[p1, 0])
         other = (automatic + 3) % 6
-        collection.grades().decide("q1", SKY_ID, "p1", other, author="ann")
+        collection.grades().decisions.decide("q1", SKY_ID, "p1", other, author="ann")
         check(collection, Operation("reword", SKY_ID, (NEW,)))
         back = check(collection, Operation("reword", SKY_ID, (SKY,)))
         assert back.query.ratings[p1, 0] == other
@@ -161,8 +163,10 @@ def test_what_was_graded_elsewhere_is_not_asked_again(tmp_path: Path) -> None:
     """q2 asks what q1 asked; they share the passage p4, whose grade is copied."""
     with exams.make(tmp_path) as collection:
         grade(collection)
-        wanted = changes(collection, [Operation("reword", MAGNET_ID, (SKY,))], "q2")
-        preview = collection.grades().preview(query_of(collection, "q2"), wanted)
+        preview = collection.grades().decisions.preview(
+            query_of(collection, "q2"),
+            changes(collection, [Operation("reword", MAGNET_ID, (SKY,))], "q2"),
+        )
         pool = query_of(collection, "q2")
         shared = set(pool.passage_ids) & set(query_of(collection).passage_ids)
         assert shared == {"p4"}
@@ -185,7 +189,7 @@ def test_what_the_bank_refuses(tmp_path: Path, edit: Operation | ItemState, what
     with exams.make(tmp_path) as collection:
         grade(collection)
         with pytest.raises(exampp.InputError, match=what):
-            collection.grades().preview(query_of(collection), changes(collection, [edit]))
+            collection.grades().decisions.preview(query_of(collection), changes(collection, [edit]))
 
 
 TEXTS = [SKY, SUNSET, NEW, "How far does light go?"]
@@ -218,10 +222,12 @@ def test_any_edits_one_after_the_other(
         grade(collection)
         for edit in wanted:
             if isinstance(edit, Operation):
-                known = collection.grades().preview(query_of(collection), []).states
+                known = collection.grades().decisions.preview(query_of(collection), []).states
                 edit = edit._replace(item=known[int(edit.item) % len(known)].item_id)
             try:
-                collection.grades().preview(query_of(collection), changes(collection, [edit]))
+                collection.grades().decisions.preview(
+                    query_of(collection), changes(collection, [edit])
+                )
             except exampp.InputError:
                 continue
             check(collection, edit)
@@ -232,10 +238,12 @@ def test_the_impact_of_a_preview_is_that_of_saving(tmp_path: Path) -> None:
         grade(collection)
         before = Baseline.of(collection.grades().gradebook)
         edits: list[Operation | ItemState] = [Operation("retire", SKY_ID), ItemState("q1", "", NEW)]
-        preview = collection.grades().preview(before.query("q1"), changes(collection, edits))
+        preview = collection.grades().decisions.preview(
+            before.query("q1"), changes(collection, edits)
+        )
         save(collection, edits)
         after = Baseline.of(collection.grades().gradebook)
-        impact = before.impact(preview.query)
+        impact = before.impact({"q1": preview.query})
         for shift, means in zip(impact.shifts, after.means, strict=True):
             assert {move.system: move.after for move in shift.moves} == dict(
                 zip(after.gradebook.systems, means, strict=True)

@@ -269,8 +269,8 @@ def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
     return replace(new, item_id=own, weight=weight, key=None)
 
 
-def apply_change(items: list[ItemState], change: ItemChange) -> ItemChange:
-    """Make a change of the items of a query, in place; return it as it was made.
+def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]:
+    """Make a change of the items of a query, in place; return its respects, as it was made.
 
     `before` is the item as its editor knew it, or None for a new item.
 
@@ -282,11 +282,16 @@ def apply_change(items: list[ItemState], change: ItemChange) -> ItemChange:
         raise InputError(f"an edit does not {operation} items", mend="Retire it")
     if before is None:
         items.append(new_item(items, after))
-        return ItemChange(operation, None, items[-1])
+        return [ItemChange("add", None, items[-1])]
     now = find_item(items, before.item_id, before.query_id, before.kind)
-    made = _checked(ItemChange(operation, now, after))
+    if now != before:
+        raise InputError(
+            f"item {brief(now.item_id)} is not as the change assumes",
+            mend="Make the change from what Bank.items returns now",
+        )
+    _checked(ItemChange(operation, now, after))
     items[items.index(now)] = after
-    return made
+    return list(changes_of(now, after))
 
 
 def edit_conflict(history: Sequence[LoggedEdit], yours: ItemState | None) -> EditConflict:
@@ -408,7 +413,7 @@ def changes_to_apply(
             or by_id.get((item.query_id, item.item_id))
         )
         if known is None:
-            found.append(apply_change(joined, ItemChange("add", None, _state(item))))
+            found += apply_change(joined, ItemChange("add", None, _state(item)))
             continue
         key = item_key(known)
         if key in seen:
