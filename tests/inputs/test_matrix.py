@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import car_files
 import exams
@@ -14,7 +14,7 @@ import pytest
 import test_rag_files
 
 import exampp
-from exampp.cli.options import ExportFormat
+from exampp.cli.collection import ExportFormat
 from exampp.formats import leaderboards
 from exampp.formats.detect import KINDS as DETECTED
 from exampp.formats.matrix import MATRIX, Layout, markdown
@@ -291,7 +291,7 @@ def test_the_matrix_is_what_the_code_reads_and_writes() -> None:
     assert set(BY_KIND) == {*KINDS, *RAG_KINDS, "leaderboard"} >= set(DETECTED)
     written = {value for layout in MATRIX for value in (layout.written, *layout.also) if value}
     assert written == set(EXPORTS)
-    assert {one.value for one in ExportFormat} == set(EXPORTS)
+    assert set(get_args(ExportFormat)) == set(EXPORTS)
     assert all(bool(layout.lossless) == bool(layout.written) for layout in MATRIX)
     assert SAMPLES.keys() | MADE.keys() == set(BY_KIND)
 
