@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     options = parser.parse_args()
     if options.file:
-        book = exampp.GradedFile(options.file).grades().gradebook
+        book = exampp.open(options.file).grades().gradebook
     else:
         book = made_book(100, 200, 500, 10)
     cells = sum(query.ratings.size for query in book.queries)

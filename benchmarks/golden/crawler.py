@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar
@@ -18,7 +19,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import HTTPCookieProcessor, build_opener
 
-LIMIT = 400
+LIMIT = 300
 """Addresses of one collection at most."""
 DATA = ("json", "csv", "tab-separated", "ndjson")
 
@@ -46,7 +47,12 @@ def visit(collection: Path) -> Iterator[tuple[str, int, str]]:
             address = re.search(r"http://\S+", greeting)
             if address is None:
                 raise SystemExit(f"the server of {collection.name} names no address: {greeting}")
-            yield from crawl(address.group())
+            found, before = list(crawl(address.group())), 0
+            # a page that is still being computed leads nowhere yet
+            while len(found) > before:
+                time.sleep(5)
+                before, found = len(found), list(crawl(address.group()))
+            yield from found
         finally:
             server.send_signal(signal.SIGINT)
 
@@ -55,9 +61,11 @@ def crawl(entrance: str) -> Iterator[tuple[str, int, str]]:
     """Yield each address of a site, breadth first, with its status and data."""
     opener = build_opener(HTTPCookieProcessor(CookieJar()))
     host = urlsplit(entrance).netloc
-    pending, seen = [entrance], {entrance}
-    while pending and len(seen) <= LIMIT:
-        address = pending.pop(0)
+    pending, seen = [entrance], {entrance, urljoin(entrance, "/")}
+    for number in range(LIMIT):
+        if number == len(pending):
+            break
+        address = pending[number]
         try:
             with opener.open(address, timeout=120) as answer:
                 status, body = answer.status, answer.read().decode(errors="replace")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Required, Unpack
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import banks, plain_bank
+from exampp.formats import plain_bank
+from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
@@ -280,7 +281,7 @@ class BankEditor:
         does not say what it was exported from; with `force` the changes of both stand, and the
         file's where they meet.
         """
-        entries = list(banks.read(path))
+        entries = list(read_bank_file(path))
         with self.connection, transaction(self.connection):
             current = states(self.connection, self.name)
             known = self._entries()

@@ -21,10 +21,10 @@ from exampp.analysis.significance import (
     significance,
 )
 from exampp.errors import InputError
-from exampp.measures.board import Leaderboard, MeasureColumn
+from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import parse_measure
-from exampp.measures.values import Mean, masked
+from exampp.measures.values import Mean, MeasureColumn, masked
 from exampp.records.gradebook import Gradebook
 from exampp.results.result import STYLES, render
 

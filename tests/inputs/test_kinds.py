@@ -14,7 +14,7 @@ import pytest
 
 import exampp
 from exampp.formats import car
-from exampp.inputs.generated import passage_id
+from exampp.formats.fields import digest as passage_id
 from exampp.results.result import Table
 
 P = exams.PASSAGES

@@ -13,7 +13,7 @@ import pytest
 
 import exampp
 from exampp.formats import assignments, nuggetizer
-from exampp.inputs.exporting import EXPORTS
+from exampp.inputs.exporting import exported
 
 jsonschema = pytest.importorskip("jsonschema")
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def lines(path: Path) -> Iterator[Any]:
 
 
 def test_exports_are_as_said(demo_exam: Path, tmp_path: Path) -> None:
-    kinds = EXPORTS.keys() - NO_JSON - {"nuggetizer", "assignments", "ranx"}
+    kinds = set(exported()) - NO_JSON - {"nuggetizer", "assignments", "ranx"}
     with exampp.Collection(demo_exam) as exam:
         for kind in kinds:
             out = tmp_path / f"{kind}.out"

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exampp
-from exampp.measures.board import MeasureColumn
 from exampp.measures.cover import cover
 from exampp.measures.qrels import Labelling, qrels
-from exampp.measures.values import Values
+from exampp.measures.values import MeasureColumn, Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.review.impact import Add, Baseline, Impact, Retire, Reword, Shift, Weigh, edited
 from exampp.stats.estimate import Estimate
@@ -115,7 +114,7 @@ def check_swaps(
 @functools.cache
 def dl19(path: Path) -> Baseline:
     """Of every third query: each edit is compared with evaluating all of them anew."""
-    book = exampp.GradedFile(path / "dl19" / "graded.jsonl.gz").grades().gradebook
+    book = exampp.open(path / "dl19" / "graded.jsonl.gz").grades().gradebook
     book = replace(book, queries=book.queries[::3])
     return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
 
@@ -331,7 +330,7 @@ def test_intervals_are_those_of_weighted_means(shared_data: Path) -> None:
         if impact.shifts[0].swaps
     )
     book = with_query(baseline.gradebook, query)
-    values = cover(book, [4]).cover[0].values.values
+    values = cover(book, [4]).of("Cover")[0].values.values
     place = {system: index for index, system in enumerate(book.systems)}
     swaps = impact.shifts[0].swaps
     for swap in swaps[:3]:

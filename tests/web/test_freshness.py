@@ -45,7 +45,7 @@ def decide(path: Path, rating: int) -> float:
     """A decision of another process; when it was made."""
     item = item_of(path)
     with exampp.Collection(path) as collection:
-        collection.grades().decide("q1", item, "p1", rating, author="grace")
+        collection.grades().decisions.decide("q1", item, "p1", rating, author="grace")
     return time.time()
 
 

@@ -63,7 +63,7 @@ def test_counts_of_an_item_are_those_of_its_cells(tmp_path: Path) -> None:
         at = int((query.ratings[0] >= 4).argmax()) if (query.ratings[0] >= 4).any() else 0
         item, passage = query.item_ids[at], query.passage_ids[0]
         before = int(query.ratings[0, at])
-        grades.decide(query.query_id, item, passage, 0, author="ada")
+        grades.decisions.decide(query.query_id, item, passage, 0, author="ada")
         grades = collection.grades()
         texts = collection.bank().texts()
         listed = item_list(texts, grades.gradebook, grades.items(splits=10))

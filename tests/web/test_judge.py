@@ -102,7 +102,7 @@ def test_blind_pages_are_the_same_whatever_the_grades(tmp_path: Path) -> None:
             form = form_of(client, first_item(path))
             # what others decided is hidden as well
             with exampp.Collection(path) as collection:
-                collection.grades().decide(
+                collection.grades().decisions.decide(
                     Q1, first_item(path), "p1", rating, author="bob", reason="clear"
                 )
             said[-1] += shown(client, item)
@@ -259,7 +259,7 @@ def test_the_agreement_at_the_end_of_a_sitting(client: Client, path: Path) -> No
     """Two of three decisions as the grader said: by hand, there and on the page of all."""
     with exampp.Collection(path) as collection:
         # what was decided before the sitting is not of it
-        collection.grades().decide(Q1, first_item(path), "p1", 2, author="ada")
+        collection.grades().decisions.decide(Q1, first_item(path), "p1", 2, author="ada")
     assert "0 of 50" in " ".join(pages.read(client.get("/judge").text).text.split())
     assert "Nothing is decided yet" in client.get("/judge/end").text
     with exampp.Collection(path) as collection:
@@ -270,7 +270,7 @@ def test_the_agreement_at_the_end_of_a_sitting(client: Client, path: Path) -> No
             grade = dossier.automatic[(row, 0)].rating
             assert grade is not None
             said = grade if n else (grade + 3) % 6
-            collection.grades().decide(Q1, item, passage, said, author="ada")
+            collection.grades().decisions.decide(Q1, item, passage, said, author="ada")
     panel = pages.read(client.get("/judge/end").text)
     assert "3 cells decided in this sitting" in panel.text
     figures = [one.text.strip() for one in panel.all("dd")]
@@ -336,15 +336,15 @@ def test_the_queue_learns_from_what_people_decide(
     with rooms.visiting(path, shared=0) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
-            found = collection.grades().queue()
+            found = collection.grades().decisions.queue()
             first = found[0]
             assert len(before) == len(found)
             for _ in range(2):
                 # people overturn a grade like the first one
-                collection.grades().decide(
+                collection.grades().decisions.decide(
                     *first.cell, 5 if (first.rating or 0) < 4 else 0, author="bob"
                 )
-            again = collection.grades().queue()
+            again = collection.grades().decisions.queue()
             assert first.cell not in {one.cell for one in again}
             like = [one for one in again if one.rating == first.rating]
             same = {one.cell: one.chance for one in found}
@@ -364,8 +364,8 @@ def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyP
     with rooms.visiting(path) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
-            cell = collection.grades().queue()[0].cell
-            made = collection.grades().decide(*cell, 5, author="ada")
+            cell = collection.grades().decisions.queue()[0].cell
+            made = collection.grades().decisions.decide(*cell, 5, author="ada")
             assert len(waiting(client)) == len(before) - 1
             collection.decisions.undo(made.number, author="ada")
         for _ in range(1500):
@@ -440,8 +440,8 @@ def test_disputes_come_in_the_order_of_what_hangs_on_them(path: Path) -> None:
         item = first_item(path)
         for passage, ratings in (("p1", (1, 2)), ("p2", (1, 5)), ("p4", (4, 5))):
             for author, rating in zip(("ann", "bob"), ratings, strict=True):
-                grades.decide(Q1, item, passage, rating, author=author)
-        found = grades.disputes()
+                grades.decisions.decide(Q1, item, passage, rating, author=author)
+        found = grades.decisions.weighed_disputes()
         assert [one.crosses for one in found] == [True, False, False]
         assert found[0].dispute.passage_id == "p2"
     with rooms.serving(path, ("ann", "cas")) as served:

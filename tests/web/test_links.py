@@ -29,8 +29,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         grades = collection.grades()
         item = grades.gradebook.queries[0].item_ids[1]
         for passage, rating in (("p1", 3), ("p4", 0)):
-            grades.decide("q1", item, passage, rating, author="grace", blind=True)
-            grades.decide("q1", item, passage, 5 - rating, author="ada")
+            grades.decisions.decide("q1", item, passage, rating, author="grace", blind=True)
+            grades.decisions.decide("q1", item, passage, 5 - rating, author="ada")
     with rooms.visiting(path) as one:
         yield one
 

@@ -129,7 +129,9 @@ def test_an_unknown_list_or_query_is_not_found(dl19: Client) -> None:
 def decide(path: Path, author: str, rating: int, reason: str = "") -> tuple[str, int]:
     with exampp.Collection(path) as collection:
         item = collection.grades().gradebook.queries[0].item_ids[0]
-        made = collection.grades().decide("q1", item, "p1", rating, author=author, reason=reason)
+        made = collection.grades().decisions.decide(
+            "q1", item, "p1", rating, author=author, reason=reason
+        )
     return item, made.number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -46,7 +47,7 @@ def wait_for(holds: Callable[[], bool]) -> None:
 def decide(path: Path, rating: int) -> None:
     with exampp.Collection(path) as collection:
         item = collection.grades().gradebook.queries[0].item_ids[0]
-        collection.grades().decide("q1", item, "p1", rating, author="ada")
+        collection.grades().decisions.decide("q1", item, "p1", rating, author="ada")
 
 
 def test_a_snapshot_follows_what_others_commit(path: Path, room: LiveCollection) -> None:
@@ -186,10 +187,10 @@ def test_the_watch_goes_on_after_the_collection_could_not_be_read(
         failed.set()
         raise OSError("the disk is gone")
 
-    sound = exampp.Collection.data_version
-    monkeypatch.setattr(exampp.Collection, "data_version", broken)
+    sound = data_version
+    monkeypatch.setattr("exampp.web.changes.data_version", broken)
     assert failed.wait(60)
-    monkeypatch.setattr(exampp.Collection, "data_version", sound)
+    monkeypatch.setattr("exampp.web.changes.data_version", sound)
     decide(path, 5)
     wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
 
@@ -198,16 +199,16 @@ def test_the_watch_begins_once_the_collection_can_be_read(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
-    sound, told = exampp.Collection.data_version, threading.Event()
+    sound, told = data_version, threading.Event()
     failures: list[int] = []
 
-    def late(collection: exampp.Collection) -> int:
+    def late(connection: sqlite3.Connection) -> int:
         if len(failures) < 3:
             failures.append(1)
             raise OSError("the disk is not there yet")
-        return sound(collection)
+        return sound(connection)
 
-    monkeypatch.setattr(exampp.Collection, "data_version", late)
+    monkeypatch.setattr("exampp.web.changes.data_version", late)
     changes = Changes(path, told.set)
     try:
         assert told.wait(60), "what changed before it could be read is a change"
@@ -222,13 +223,13 @@ def test_what_is_written_as_soon_as_the_watch_is_there_is_a_change(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
-    sound, told = exampp.Collection.data_version, threading.Event()
+    sound, told = data_version, threading.Event()
 
-    def slow(collection: exampp.Collection) -> int:
+    def slow(connection: sqlite3.Connection) -> int:
         time.sleep(0.1)
-        return sound(collection)
+        return sound(connection)
 
-    monkeypatch.setattr(exampp.Collection, "data_version", slow)
+    monkeypatch.setattr("exampp.web.changes.data_version", slow)
     changes = Changes(path, told.set)
     try:
         decide(path, 5)
@@ -240,8 +241,8 @@ def test_what_is_written_as_soon_as_the_watch_is_there_is_a_change(
 def test_only_decisions_that_stand_count_and_only_those_of_the_choice(path: Path) -> None:
     with exampp.Collection(path) as collection:
         query = collection.grades().gradebook.queries[0]
-        one = collection.grades().decide("q1", query.item_ids[0], "p1", 5, author="ada")
-        collection.grades().decide("q1", query.item_ids[1], "p2", 4, author="ada")
+        one = collection.grades().decisions.decide("q1", query.item_ids[0], "p1", 5, author="ada")
+        collection.grades().decisions.decide("q1", query.item_ids[1], "p2", 4, author="ada")
         collection.decisions.undo(one.number, author="ada")
     room = LiveCollection(path)
     try:

@@ -86,7 +86,9 @@ def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path
         address = seen[1].replace("&amp;", "&")
         assert client.get(address).status == 204
         with exampp.Collection(path) as collection:
-            collection.grades().decide("q1", _item(collection, "q1"), "p1", 5, author="grace")
+            collection.grades().decisions.decide(
+                "q1", _item(collection, "q1"), "p1", 5, author="grace"
+            )
         for _ in range(1200):
             answer = client.get(address)
             if answer.status == 200:

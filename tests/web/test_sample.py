@@ -33,7 +33,7 @@ def client(path: Path) -> Iterator[Client]:
 def draw(path: Path, measure: str) -> None:
     """All units: the small exam has few."""
     with exampp.Collection(path) as collection:
-        collection.grades().plan(100, measure)
+        collection.grades().decisions.plan(100, measure)
 
 
 def form(client: Client) -> dict[str, str]:
@@ -61,7 +61,7 @@ def test_passages_are_decided_one_after_the_other(path: Path, client: Client) ->
     # what it gives stands on the page
     assert "corrected by people" in client.get("/sample").text
     with exampp.Collection(path) as collection:
-        found = collection.grades().sample()
+        found = collection.grades().decisions.sample()
         assert [one.label for one in found.units] != [0] * 5
         assert {one.deciders for one in found.units} == {("ada",)}
 
@@ -107,4 +107,4 @@ def test_wrong_forms_change_nothing(path: Path, client: Client, wrong: dict[str,
     draw(path, "P@2")
     assert client.post("/sample/decide", {**form(client), "rating": "1", **wrong}).status == 400
     with exampp.Collection(path) as collection:
-        assert len(collection.grades().sample().open) == 5
+        assert len(collection.grades().decisions.sample().open) == 5

@@ -109,7 +109,7 @@ def test_disputes_are_settled_where_they_are_listed(reader: Reader, path: Path) 
         item = collection.grades().gradebook.queries[0].item_ids[0]
         for passage in ("p1", "p2"):
             for author, rating in (("ann", 5), ("bob", 0)):
-                collection.grades().decide("q1", item, passage, rating, author=author)
+                collection.grades().decisions.decide("q1", item, passage, rating, author=author)
     for left in (2, 1):
         reader.follow("Disputes")
         assert len(reader.page.all("article")) == left

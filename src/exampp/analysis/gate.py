@@ -33,10 +33,11 @@ from exampp.analysis.grader_bias import grader_bias
 from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
 from exampp.formats.per_query import QueryScore
-from exampp.measures.board import Leaderboard, MeasureColumn, describe_source
+from exampp.measures.board import Leaderboard, describe_source
 from exampp.measures.cover import OVERALL
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table

@@ -34,7 +34,8 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.measures.board import MeasureColumn, describe_oversight, wide
+from exampp.measures.board import describe_oversight, wide
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
@@ -370,7 +371,7 @@ def _official(found: ReportData) -> Section:
                 found.board, found.main, ranks, subtitle=said, decimals=decimals
             )
             blocks.append(drawn)
-        blocks.append(correlation.intervals(exact, name))
+        blocks.append(correlation.intervals(exact, name) if exact.has_intervals(name) else None)
         blocks.append(correlation.wide(everywhere, name))
         if number == 0:
             compared = figures.methods_figure(
@@ -410,14 +411,13 @@ def _judgments(found: ReportData) -> Section:
     blocks: list[Block | None] = []
     if figures.has_judgments(found.book):
         blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
-    passages = found.agreement[0].comparison.units
+    passages = found.agreement[0].units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
-    table = agreement.statistics_table(found.agreement)
-    blocks.append(replace(table, caption=title))
+    blocks.append(agreement.statistics_table(found.agreement, title))
     for block in found.agreement[: len(LAYOUTS)]:
-        label = agreement.label_name(block.comparison.at_least)
+        label = agreement.label_name(block.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
-        blocks.append(replace(agreement.confusion_table(block), caption=caption))
+        blocks.append(replace(block.confusion(), caption=caption))
     return Section.of("judgments", name, blocks)
 
 

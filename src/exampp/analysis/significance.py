@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded, percent
 from exampp.errors import InputError
-from exampp.measures.board import PROVENANCE, Leaderboard, MeasureColumn, caption, provenance_values
+from exampp.measures.board import PROVENANCE, Leaderboard, caption, provenance_values
 from exampp.measures.names import heading, parse_measure
-from exampp.measures.values import Mean
+from exampp.measures.values import Mean, MeasureColumn
 from exampp.records.gradebook import Gradebook
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table

@@ -131,7 +131,7 @@ CHOICES = "Do measures and thresholds agree?"
 
 def choices_line(found: Sensitivity) -> Line | None:
     """What holds under all choices; None where nothing could be compared."""
-    said = found.survives()
+    said = found.verdict()
     if not said:
         return None
     always = any(one.first >= 1 for one in found.systems)
@@ -143,18 +143,12 @@ def sensitivity_section(found: Sensitivity, said_before: Collection[str]) -> Sec
     title = "What survives other choices?"
     if found.reason:
         return Section("sensitivity", title, ())
-    tables = dict(found.tables())
-    whole = tables.pop("systems")
+    whole = found.tables()["combinations"]
     notes = tuple(note for note in whole.notes if note not in {*said_before, *found.notes})
     return Section.of(
         "sensitivity",
         title,
-        [
-            Notices(notes, "note"),
-            *tables.values(),
-            found.figure(),
-            *_folded(replace(whole, caption="Ranks of all systems", notes=())),
-        ],
+        [Notices(notes, "note"), found.figure(), *_folded(replace(whole, notes=()))],
     )
 
 

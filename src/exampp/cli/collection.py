@@ -36,7 +36,7 @@ from exampp.stopping import GRACE_SECONDS
 from exampp.store.connection import is_collection, link_collection
 
 if TYPE_CHECKING:
-    from exampp.inputs.import_report import ImportReport
+    from exampp.inputs.importing import ImportReport
 
 
 def plugins(display: Display) -> None:
@@ -46,7 +46,7 @@ def plugins(display: Display) -> None:
 
     Example: exampp plugins
     """
-    from exampp.formats.declared import FORMATS
+    from exampp.formats.registry import FORMATS
     from exampp.graders.registry import GRADERS
     from exampp.measures.names import MEASURES
     from exampp.prompts import catalogue
@@ -429,9 +429,9 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.declared import like
         from exampp.formats.in_memory import holding
         from exampp.formats.lines import accept, raise_error
+        from exampp.formats.registry import built_in_kind
         from exampp.inputs.columns import Renaming
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.files import rows_of
@@ -447,7 +447,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         rows = rows_of(files, renaming, raise_error)
         with holding({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
-            return any(like(file.kind) in (*kinds, *citing) for file in found)
+            return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 
     return OptionRule((option,), f"for {words}", holds)
 
@@ -674,9 +674,12 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: OptionValues) -> bool:
-    from exampp.formats.declared import like
+    from exampp.formats.registry import built_in_kind
 
-    return like(given["kind"] or kind_by_name(Path(given["to"]))) in (*_BANKS, "assignments")
+    return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in (
+        *_BANKS,
+        "assignments",
+    )
 
 
 @option_rules(OptionRule(("--bank",), "for banks", _exports_bank))

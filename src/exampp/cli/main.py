@@ -14,11 +14,11 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-import exampp
 from exampp.cli import output
 from exampp.cli.command import Group, LazyCommands
 from exampp.cli.output import SIGNALLED, printable, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
+from exampp.version import __version__
 
 PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Make and fill a collection": {
@@ -188,9 +188,7 @@ app = Verbs(
     epilog="exampp COMMAND --help says more, with an example.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-click.version_option(exampp.__version__, message="exampp %(version)s", help="Print the version.")(
-    app
-)
+click.version_option(__version__, message="exampp %(version)s", help="Print the version.")(app)
 click.option(
     "--completion",
     type=click.Choice(["bash", "zsh", "fish"]),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import exampp
 from exampp.cli.command import RULES_OF, OptionRule, OptionValues
@@ -38,7 +38,6 @@ from exampp.results.result import MACHINES
 if TYPE_CHECKING:
     from exampp.analysis.correlation import Method
     from exampp.collection import Collection
-    from exampp.graded_file import GradedFile
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
     from exampp.measures.qrels import Labelling
@@ -186,7 +185,7 @@ def opened_grades(selection: Selection) -> Iterator[Grades]:
 
 
 @contextmanager
-def opened_panel(selection: SeveralSelection | MethodSelection, path: Path) -> Iterator[Panel[Any]]:
+def opened_panel(selection: SeveralSelection | MethodSelection, path: Path) -> Iterator[Panel]:
     """Open a collection or graded file; yields the selected graders side by side."""
     with exampp.open(path, selection.on_error, rating_scale(selection.scale)) as opened:
         yield _panel(opened, selection, selection.grader or ())
@@ -195,7 +194,7 @@ def opened_panel(selection: SeveralSelection | MethodSelection, path: Path) -> I
 @contextmanager
 def opened_exam(
     selection: SeveralSelection, *, one_grader: bool
-) -> Iterator[tuple[Collection | GradedFile, Panel[Any]]]:
+) -> Iterator[tuple[Collection, Panel]]:
     """Open a collection or graded file; yields it and the selected graders side by side.
 
     With `one_grader`, one of several that fit must be named.
@@ -213,10 +212,10 @@ def opened_exam(
 
 
 def _panel(
-    opened: Collection | GradedFile,
+    opened: Collection,
     selection: SeveralSelection | MethodSelection,
     graders: Sequence[str],
-) -> Panel[Any]:
+) -> Panel:
     return opened.panel(
         *graders,
         prompt=selection.prompt,

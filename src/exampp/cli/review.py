@@ -189,6 +189,7 @@ def review(
     """
     from exampp.records.graders import choose_grader
     from exampp.review import decision_tables as made
+    from exampp.store.connection import is_collection
 
     if name is None:
         raise InputError(
@@ -213,12 +214,12 @@ def review(
             )
             _show_parts(found, display)
             return
-        if not isinstance(opened, exampp.Collection):
+        if not is_collection(collection):
             raise InputError("a graded file holds no decisions", mend="Give a collection")
         if name == "plan":
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             if labels is not None:
-                number = grades.plan(
+                number = grades.decisions.plan(
                     labels,
                     measure,
                     design=design,
@@ -226,7 +227,7 @@ def review(
                     min_rating=min_rating,
                     min_relevant=min_relevant,
                 ).number
-            drawn = grades.sample(number)
+            drawn = grades.decisions.sample(number)
             show(drawn, display)
         elif name == "decisions":
             decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
@@ -239,7 +240,7 @@ def review(
             show(made.disputes_table(disputes, limit or None), display)
         else:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
-            judged = grades.judging(query_id=query, min_rating=min_rating)
+            judged = grades.decisions.judging(query_id=query, min_rating=min_rating)
             confusion = made.confusion_table(made.everybody(judged), judged.scale)
             tables = {"confusion": confusion, "agreement": made.agreement_table(judged)}
             show(tables, display)

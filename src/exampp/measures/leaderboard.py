@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.board import Leaderboard, MeasureColumn, decision_notes
+from exampp.measures.board import Leaderboard, decision_notes
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
     POLICIES,
     ChanceFloor,
     CoverPolicy,
-    CoverResult,
-    Covers,
     Missing,
     chance_floor,
     cover,
@@ -27,13 +24,13 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.measures.item_scores import WeightedCover, weighted_cover, with_plain
-from exampp.measures.names import Measure, as_measures, heading
+from exampp.measures.item_scores import weighted_cover, with_plain
+from exampp.measures.names import Measure, as_measures
 from exampp.measures.nuggets import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
-from exampp.measures.scores import Score, ScoreResult, score
-from exampp.measures.values import Mean, Values
+from exampp.measures.scores import score
+from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
 from exampp.records.readings import describe_readings, without_grade
@@ -87,46 +84,53 @@ _FATE: Mapping[Missing, str] = {
 }
 
 
+class EvaluationSettings(NamedTuple):
+    """How systems are evaluated: `missing` and `policy` concern measures of covered items."""
+
+    thresholds: tuple[int, ...]
+    subtopics: Subtopics
+    missing: Missing
+    labelling: Labelling
+    policy: CoverPolicy
+
+
 @dataclass(frozen=True, slots=True)
 class BoardContext:
-    """What the notes of a leaderboard are about."""
+    """What the notes of a leaderboard are about.
+
+    `covered` are the results behind each measure of covered items, `floors` the chance levels of
+    each Cover, `scored` the result of ranking measures.
+    """
 
     gradebook: Gradebook
-    measures: Sequence[Measure]
-    subtopics: Subtopics
-    covers: Mapping[int, CoverResult]
-    floors: Mapping[int, ChanceFloor]
-    weighted: Mapping[Measure, Sequence[WeightedCover]]
-    scored: ScoreResult | None
-    missing: Missing
-    policy: CoverPolicy
+    columns: Sequence[MeasureColumn]
+    covered: Mapping[Measure, MeasuredSystems]
+    floors: Mapping[Measure, ChanceFloor]
+    scored: MeasuredSystems | None
+    settings: EvaluationSettings
 
     @property
     def nuggets(self) -> list[Measure]:
         """The nugget scores among the measures."""
-        return [one for one in self.measures if one.name in NUGGET_SCORES]
-
-    @property
-    def covering(self) -> list[Measure]:
-        """The measures of covered items."""
-        return [one for one in self.measures if one.kind.cover]
+        return [one for one in self.covered if one.name in NUGGET_SCORES]
 
     @property
     def family(self) -> str:
         """The measures of covered items, in words."""
         if not self.nuggets:
             return "Cover and nCover"
-        several = len(self.nuggets) < len(self.covering)
+        several = len(self.nuggets) < len(self.covered)
         return "Cover, nCover and nugget scores" if several else "nugget scores"
 
-    def cover_name(self, k: int) -> str:
-        """What stands for all measures of covered items at a cutoff."""
-        return f"{'Cover' if len(self.nuggets) < len(self.covering) else 'NuggetAll'}@{k}"
+    def of(self, measure: Measure) -> list[MeasureColumn]:
+        """The columns of a measure, by threshold."""
+        return [one for one in self.columns if one.measure == measure]
 
 
 def board_notes(of: BoardContext) -> tuple[Note, ...]:
     """Return what a reader of a leaderboard must know, the general first, each once."""
-    return notes_of(of, _CHECKS, whole=[str(measure) for measure in of.measures])
+    measures = dict.fromkeys(str(column.measure) for column in of.columns)
+    return notes_of(of, _CHECKS, whole=list(measures))
 
 
 def _grades(of: BoardContext) -> Iterator[str]:
@@ -145,133 +149,119 @@ def _grades(of: BoardContext) -> Iterator[str]:
 
 
 def _policy(of: BoardContext) -> Iterator[Note]:
-    if of.policy.name != "exam" and of.covers:
+    policy, subtopics = of.settings.policy, of.settings.subtopics
+    if policy.name != "exam" and of.covered:
         family = of.family[0].upper() + of.family[1:]
-        yield note("policy", family=family, policy=of.policy.name)
-    if of.policy.ranks_as_written and of.subtopics != "query" and of.covers:
+        yield note("policy", family=family, policy=policy.name)
+    if policy.ranks_as_written and subtopics != "query" and of.covered:
         yield note("subtopics-joined")
-        if of.subtopics == "subtopic" and of.scored:
+        if subtopics == "subtopic" and of.scored:
             yield note("subtopics-separate")
-    elif of.subtopics == "subtopic":
+    elif subtopics == "subtopic":
         yield note("subtopics-averaged")
-    elif of.subtopics == "pool":
+    elif subtopics == "pool":
         yield note("subtopics-pooled")
 
 
 def _queries(of: BoardContext) -> Iterator[Note]:
-    for k, result in of.covers.items():
-        if result.no_bank:
-            yield note("queries-without-items", family=of.family, queries=result.no_bank)
-        if len(result.query_ids) == 1:
-            yield note("one-query", *map(str, of.covering))
-        cut = [one for one in of.covering if one.cutoff == k]
-        yield from _unanswered(cut, result, leave_out=of.policy.answered_only)
+    for measure, result in of.covered.items():
+        if result.left_out:
+            yield note("queries-without-items", family=of.family, queries=result.left_out)
+        yield from _unanswered(measure, result, leave_out=of.settings.policy.answered_only)
     if of.scored is not None:
-        if of.scored.unlabelled:
-            yield note("queries-without-labels", queries=of.scored.unlabelled)
-        ranking = [one for one in of.measures if not one.kind.cover]
-        if len(of.scored.query_ids) == 1:
-            yield note("one-query", *map(str, ranking))
-        plain = [one for one in ranking if not one.kind.formula]
-        yield from _unanswered(plain, of.scored, leave_out=False)
+        if of.scored.left_out:
+            yield note("queries-without-labels", queries=of.scored.left_out)
+        for measure in dict.fromkeys(column.measure for column in of.scored.columns):
+            yield from _unanswered(measure, of.scored, leave_out=False)
 
 
-def _unanswered(
-    measures: Sequence[Measure], result: CoverResult | ScoreResult, *, leave_out: bool
-) -> Iterator[Note]:
-    names = list(map(str, measures))
-    nobody = result.answered_by_none
-    if nobody and names:
+def _unanswered(measure: Measure, result: MeasuredSystems, *, leave_out: bool) -> Iterator[Note]:
+    name, nobody = str(measure), result.answered_by_none
+    if len(result.query_ids) == 1:
+        yield note("one-query", name)
+    if measure.kind.formula:
+        return
+    if nobody:
         fate = "left out of all means" if leave_out else "0 for all of them"
-        yield note("unanswered-by-all", *names, queries=nobody, fate=fate)
+        yield note("unanswered-by-all", name, queries=nobody, fate=fate)
     some = [
         f"{system} ({count - len(nobody)})"
         for system, count in zip(result.systems, result.unanswered, strict=True)
         if count > len(nobody)
     ]
-    if some and names:
+    if some:
         fate = "left out of its mean" if leave_out else "counted 0"
         what = "that only others answer" if nobody else "that a system does not answer"
-        yield note("unanswered", *names, what=what, fate=fate, systems=some)
+        yield note("unanswered", name, what=what, fate=fate, systems=some)
 
 
 def _cover(of: BoardContext) -> Iterator[Note]:
-    for k, result in of.covers.items():
-        name = of.cover_name(k)
-        if worst := _worst(result.systems, result.missing_cells):
-            yield note("cover-ungraded", name, worst=worst, fate=_FATE[of.missing])
-        if of.missing == "zero" and any(one.low is not None for one in result.cover):
+    missing = of.settings.missing
+    for measure, result in of.covered.items():
+        name, first, *_ = str(measure), *of.of(measure)
+        if worst := _worst(result.systems, first.missing_cells):
+            yield note("cover-ungraded", name, worst=worst, fate=_FATE[missing])
+        if missing == "zero" and first.low is not None:
             yield note("cover-bounds", name)
-        if any(one.name == "nCover" and one.cutoff == k for one in of.measures):
-            for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
-                if empty := _empty(result, table.overall):
-                    yield note("ncover-undefined", f"nCover@{k} at {threshold}", queries=empty)
-        if of.missing == "skip":
-            for threshold, table in zip(result.thresholds, result.cover, strict=True):
-                fewer = (~table.values.counts).sum(axis=1)
+        for column in of.of(measure):
+            at = f"{measure} at {column.min_rating}"
+            if measure.name == "nCover" and (queries := _undefined(column)):
+                yield note("ncover-undefined", at, queries=queries)
+            if measure.name == "Cover" and missing == "skip":
+                fewer = (~column.values.counts).sum(axis=1)
                 few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
                 if few:
-                    yield note("cover-skipped", f"Cover@{k} at {threshold}", systems=few)
+                    yield note("cover-skipped", at, systems=few)
 
 
-def _empty(result: CoverResult, overall: Values) -> list[str]:
+def _undefined(column: MeasureColumn) -> list[str]:
     """Return the queries that have no value for the whole pool."""
-    counts = overall.counts[0]
-    return [query for query, count in zip(result.query_ids, counts, strict=True) if not count]
+    counts = column.overall.counts[0] if column.overall else ()
+    return [query for query, count in zip(column.query_ids, counts, strict=True) if not count]
 
 
 def _importances(of: BoardContext) -> Iterator[Note]:
     """Note which importances are not known, and which queries have no value for it."""
     weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
-    words = importances_of(of.gradebook)
-    strange = Counter(word or "(empty)" for word in words if word and word not in WEIGHTS)
-    strange.update(["(empty)"] * words.count(""))
-    if strange and of.nuggets:
-        listed = [f"{word!r} ({count})" for word, count in strange.most_common()]
+    words = importances_of(of.gradebook) if of.nuggets else []
+    invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
+    if invalid:
+        listed = [f"{word!r} ({count})" for word, count in invalid.most_common()]
         yield note("importance-invalid", words=listed)
     if weighing and words and not any(word in WEIGHTS for word in words):
         yield note("importance-missing", measures=list(map(str, weighing)))
-        return
-    for measure in weighing:
-        result = of.covers[measure.cutoff or 0]
-        for table in result.of(measure)[:1]:
-            empty = _empty(result, table.overall)
-            if empty and of.missing != "skip":
+    elif of.settings.missing != "skip":
+        for measure in weighing:
+            if queries := _undefined(of.of(measure)[0]):
                 counted = _COUNTED[measure.name]
-                yield note("nuggets-undefined", str(measure), counted=counted, queries=empty)
+                yield note("nuggets-undefined", str(measure), counted=counted, queries=queries)
 
 
 def _chance(of: BoardContext) -> Iterator[Note]:
-    for k, floor in of.floors.items():
-        result = of.covers[k]
-        thresholds = result.thresholds[: len(floor.values)]
-        if not thresholds:
-            continue
-        several = len(thresholds) > 1
+    for measure, floor in of.floors.items():
+        columns = of.of(measure) if floor.values else []
+        several = len(columns) > 1
         values = [
-            f"{value:.3f}" + (f" (\u2265{threshold})" if several else "")
-            for threshold, value in zip(thresholds, floor.values, strict=True)
+            f"{value:.3f}" + (f" (\u2265{one.min_rating})" if several else "")
+            for one, value in zip(columns, floor.values, strict=True)
         ]
-        of_systems = [
-            [mean.mean for mean in cover.values.means() if mean.mean is not None]
-            for cover in result.cover[: len(thresholds)]
-        ]
-        averages = ", ".join(f"{np.mean(means):.3f}" for means in of_systems if means)
-        yield note(
-            "chance",
-            measure=heading(f"Cover@{k}", None if several else thresholds[0]),
-            drawn=floor.drawn,
-            values=", ".join(values),
-            average=f"; systems average {averages}" if averages else "",
-        )
+        means = [[m.mean for m in one.values.means() if m.mean is not None] for one in columns]
+        averages = ", ".join(f"{np.mean(one):.3f}" for one in means if one)
+        if columns:
+            yield note(
+                "chance",
+                measure=measure if several else columns[0].name,
+                drawn=floor.drawn,
+                values=", ".join(values),
+                average=f"; systems average {averages}" if averages else "",
+            )
 
 
 def _weights(of: BoardContext) -> Iterator[Note]:
-    for measure, found in of.weighted.items():
-        for one in found:
-            name = heading(str(measure), one.threshold)
-            yield note("weights", measure=name, text=one.said)
-    if of.weighted:
+    weighted = [column for column in of.columns if column.weighting]
+    for column in weighted:
+        yield note("weights", measure=column.name, text=column.weighting)
+    if weighted:
         yield note("weights-caveat")
 
 
@@ -279,23 +269,22 @@ def _scores(of: BoardContext) -> Iterator[Note]:
     if of.scored is None:
         return
     queries = len(of.scored.query_ids)
-    hopeless: dict[tuple[int | None, int], list[str]] = {}
+    irrelevant: dict[tuple[int | None, int], list[str]] = {}
     share = missing_share(of.gradebook)
-    for found in of.scored.scores:
-        name = str(found.measure)
-        if worst := _worst(of.scored.systems, found.unjudged):
+    for column in of.scored.columns:
+        name = str(column.measure)
+        if worst := _worst(of.scored.systems, column.ungraded):
             yield note("passages-ungraded", name, worst=worst)
         if share > FEW_MISSING:
             yield note("labels-ungraded", name, share=share)
-        if found.hopeless:
-            hopeless.setdefault((found.min_rating, found.hopeless), []).append(name)
-    for (threshold, count), measures in hopeless.items():
-        values = {"count": count, "queries": queries, "measures": ", ".join(measures)}
-        if threshold is None:
-            yield note("no-relevant", **values)
-        else:
-            yield note("no-relevant-from", str(threshold), **values)
-    diverse = [str(one.measure) for one in of.scored.scores if one.measure.kind.subtopics]
+        if column.without_relevant:
+            key = (column.min_rating, column.without_relevant)
+            irrelevant.setdefault(key, []).append(name)
+    for (threshold, count), measures in irrelevant.items():
+        code = "no-relevant" if threshold is None else "no-relevant-from"
+        subjects = () if threshold is None else (str(threshold),)
+        yield note(code, *subjects, count=count, queries=queries, measures=", ".join(measures))
+    diverse = [str(one.measure) for one in of.scored.columns if one.measure.kind.subtopics]
     if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in of.gradebook.queries):
         yield note("weights-ignored", measures=list(dict.fromkeys(diverse)))
     if wrong := contradictions(of.gradebook):
@@ -315,6 +304,8 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
 
 
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
+CUTOFF = 20
+"""The cutoff of a measure of covered items that has none."""
 
 
 def evaluate(
@@ -322,7 +313,6 @@ def evaluate(
     measures: Iterable[Measure | str],
     min_ratings: Sequence[int],
     *,
-    k: int = 20,
     subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     labelling: Labelling | None = None,
@@ -330,24 +320,29 @@ def evaluate(
 ) -> Leaderboard:
     """Evaluate the systems of a gradebook by some measures at some thresholds.
 
-    `k` is the cutoff of a Cover or nCover that has none; `missing` and `policy` concern these two,
-    `labelling` all the others.
+    A measure of covered items without a cutoff reads 20 passages; `missing` and `policy` concern
+    these measures, `labelling` all the others.
 
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
     """
-    labelling, measures = or_default("labelling", labelling, Labelling), tuple(measures)
-    board = _evaluate_books(
-        gradebook, measures, min_ratings, k, subtopics, missing, labelling, policy
+    cut = (m.cut(CUTOFF) if m.kind.cover else m for m in as_measures(measures))
+    requested = as_measures(one for measure in cut for one in with_plain(measure))
+    settings = EvaluationSettings(
+        tuple(dict.fromkeys(map(gradebook.grader.threshold, min_ratings))),
+        resolve_subtopics(gradebook, subtopics),
+        missing,
+        or_default("labelling", labelling, Labelling),
+        policy,
     )
+    for measure in requested:
+        check_partial(measure, gradebook.grader)
+    _check_enough(requested, settings.thresholds, settings.labelling)
+    board = _evaluate(gradebook, requested, settings)
     if gradebook.oversight.cells:
-        automatic = without_decisions(gradebook)
-        other = _evaluate_books(
-            automatic, measures, min_ratings, k, board.subtopics, missing, labelling, policy
-        )
+        other = _evaluate(without_decisions(gradebook), requested, settings)
         board = replace(board, without_decisions=other)
-    people = tuple(decision_notes(gradebook, board.changes()))
-    return replace(board, notes=(*people, *board.notes))
+    return replace(board, notes=(*decision_notes(gradebook, board), *board.notes))
 
 
 def evaluate_gradebook(
@@ -378,80 +373,77 @@ def evaluate_gradebook(
     )
 
 
-def _ends(
-    gradebook: Gradebook, depths: Sequence[int], subtopics: Subtopics, policy: CoverPolicy
-) -> dict[int, int]:
-    """Where each depth ends: with the longest ranking, at the latest, of several depths."""
-    if len(depths) < 2 or policy.ranks_as_written:
-        return dict(zip(depths, depths, strict=True))
-    longest = longest_ranking(gradebook, subtopics)
-    return {depth: min(depth, longest) for depth in depths}
-
-
-def _evaluate_books(
-    gradebook: Gradebook,
-    measures: Iterable[Measure | str],
-    min_ratings: Sequence[int],
-    k: int,
-    subtopics: SubtopicChoice,
-    missing: Missing,
-    labelling: Labelling,
-    policy: CoverPolicy,
+def _evaluate(
+    gradebook: Gradebook, measures: Sequence[Measure], settings: EvaluationSettings
 ) -> Leaderboard:
-    cut = (m.cut(k) if m.kind.cover else m for m in as_measures(measures))
-    asked = as_measures(one for measure in cut for one in with_plain(measure))
-    thresholds = tuple(dict.fromkeys(map(gradebook.grader.threshold, min_ratings)))
-    for measure in asked:
-        check_partial(measure, gradebook.grader)
-    _check_enough(asked, thresholds, labelling)
-    mode = resolve_subtopics(gradebook, subtopics)
-    at_depth: dict[int, list[Measure]] = {}
-    for measure in asked:
-        if measure.kind.cover:
-            of_depth = at_depth.setdefault(measure.cutoff or k, [])
-            of_depth += [measure] if measure.name in NUGGET_SCORES else []
-    ends = _ends(gradebook, list(at_depth), mode, policy)
-    reached: dict[int, list[Measure]] = {}
-    for depth, nuggets in at_depth.items():
-        reached.setdefault(ends[depth], []).extend(nuggets)
-    found = {
-        end: cover(
+    subtopics, policy = settings.subtopics, settings.policy
+    covering = [one for one in measures if one.kind.cover and not one.weights]
+    cutoffs = {one: one.cutoff or CUTOFF for one in covering}
+    if len(set(cutoffs.values())) > 1 and not policy.ranks_as_written:
+        # all cutoffs beyond the longest ranking are computed once
+        longest = longest_ranking(gradebook, subtopics)
+        cutoffs = {one: min(cutoff, longest) for one, cutoff in cutoffs.items()}
+    results = {
+        cutoff: cover(
             gradebook,
-            thresholds,
-            k=end,
-            subtopics=mode,
-            missing=missing,
+            settings.thresholds,
+            k=cutoff,
+            subtopics=subtopics,
+            missing=settings.missing,
             policy=policy,
-            nuggets=nuggets,
+            measures=[one for one in covering if cutoffs[one] == cutoff],
         )
-        for end, nuggets in reached.items()
+        for cutoff in dict.fromkeys(cutoffs.values())
     }
-    covers = {depth: found[ends[depth]] for depth in at_depth}
+    ranking = [one for one in measures if not one.kind.cover]
+    scored = (
+        score(
+            gradebook,
+            ranking,
+            settings.thresholds,
+            subtopics=subtopics,
+            labelling=settings.labelling,
+        )
+        if ranking
+        else None
+    )
+    columns_of: dict[Measure, list[MeasureColumn]] = {}
+    for result in (*results.values(), *filter(None, [scored])):
+        for column in result.columns:
+            columns_of.setdefault(column.measure, []).append(column)
     floors = {
-        depth: chance_floor(gradebook, thresholds, depth, mode, policy)
-        for depth in at_depth
-        if Measure("Cover", depth) in asked
+        one: chance_floor(gradebook, settings.thresholds, one.cutoff or CUTOFF, subtopics, policy)
+        for one in covering
+        if one.name == "Cover"
     }
-    weighted = {
-        m: weighted_cover(gradebook, m, thresholds, mode, missing, policy)
-        for m in asked
-        if m.weights
-    }
-    others = [m for m in asked if not m.kind.cover]
-    scored = None
-    if others:
-        scored = score(gradebook, others, thresholds, subtopics=mode, labelling=labelling)
-    columns = tuple(_columns(asked, covers, floors, weighted, scored))
+    for measure, floor in floors.items():
+        plain = columns_of[measure]
+        if floor.values:
+            chances = zip(plain, floor.values, strict=True)
+            columns_of[measure] = [replace(column, chance=one) for column, one in chances]
+    for measure in measures:
+        if measure.weights:
+            plain = columns_of[Measure("Cover", measure.at)]
+            columns_of[measure] = weighted_cover(
+                gradebook, measure, plain, subtopics, settings.missing, policy
+            )
+    columns = tuple(column for one in measures for column in columns_of[one])
+    context = BoardContext(
+        gradebook,
+        columns,
+        {one: results[cutoff] for one, cutoff in cutoffs.items()},
+        floors,
+        scored,
+        settings,
+    )
     return Leaderboard(
         grader=gradebook.grader,
         bank=gradebook.bank_label,
-        subtopics=mode,
+        subtopics=subtopics,
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=board_notes(
-            BoardContext(gradebook, asked, mode, covers, floors, weighted, scored, missing, policy)
-        ),
+        notes=board_notes(context),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,
@@ -465,64 +457,6 @@ def _check_enough(
         raise InputError("no measure is asked for", mend="Name one, such as Cover@20")
     if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in asked)):
         raise InputError("no minimum rating is given", mend="Say from which rating on one counts")
-
-
-def _columns(
-    asked: Sequence[Measure],
-    covers: Mapping[int, CoverResult],
-    floors: Mapping[int, ChanceFloor],
-    weighted: Mapping[Measure, Sequence[WeightedCover]],
-    scored: ScoreResult | None,
-) -> Iterator[MeasureColumn]:
-    """The columns in the order of the measures, then of the thresholds."""
-    for measure in asked:
-        if measure.kind.cover and measure.cutoff is not None:
-            result = covers[measure.cutoff]
-            plain = Measure("Cover", measure.cutoff) == measure
-            floor = floors[measure.cutoff].values if plain else ()
-            tables = zip_longest(result.thresholds, _tables(measure, result, weighted), floor)
-            for threshold, table, chance in tables:
-                yield _cover_column(measure, threshold, result, table, chance)
-        elif scored is not None:
-            for found in scored.scores:
-                if found.measure == measure:
-                    yield _score_column(found, scored)
-
-
-def _tables(
-    measure: Measure, result: CoverResult, weighted: Mapping[Measure, Sequence[WeightedCover]]
-) -> Sequence[Covers]:
-    """The values of one of our measures, threshold by threshold."""
-    return [one.covers for one in weighted[measure]] if measure.weights else result.of(measure)
-
-
-def _cover_column(
-    measure: Measure, threshold: int, result: CoverResult, table: Covers, chance: float | None
-) -> MeasureColumn:
-    return MeasureColumn(
-        measure=measure,
-        min_rating=threshold,
-        query_ids=result.query_ids,
-        values=table.values,
-        ungraded=result.ungraded,
-        missing_cells=result.missing_cells,
-        low=table.low,
-        high=table.high,
-        overall=table.overall,
-        overall_shares=(result.overall_ungraded, result.overall_missing_cells),
-        chance=chance,
-    )
-
-
-def _score_column(found: Score, scored: ScoreResult) -> MeasureColumn:
-    return MeasureColumn(
-        measure=found.measure,
-        min_rating=found.min_rating,
-        query_ids=scored.query_ids,
-        values=found.values,
-        ungraded=found.unjudged,
-        missing_cells=(None,) * len(scored.systems),
-    )
 
 
 def _sorted(systems: Sequence[str], means: Sequence[Mean]) -> tuple[str, ...]:

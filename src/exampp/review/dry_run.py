@@ -15,8 +15,8 @@ from exampp.errors import InputError
 from exampp.formats.lines import error_counter, raise_error
 from exampp.grading.regrade import reverify_answers
 from exampp.inputs.files import GivenFile
-from exampp.inputs.import_report import ImportReport
-from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
+from exampp.inputs.importing import UNKNOWN_PASSAGES, ImportReport, import_files
+from exampp.inputs.loading import Importer
 from exampp.measures.names import Measure
 from exampp.records import GraderIdentity
 from exampp.records.gradebook import Gradebook

@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, number
 from exampp.items.edits import Operation, apply_edit
-from exampp.measures.board import MeasureColumn
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.qrels import Labelling, qrels
-from exampp.measures.values import Values
+from exampp.measures.values import MeasureColumn, Values
 from exampp.records import subtopic_of_item
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ratings
 from exampp.records.items import weighed

@@ -208,7 +208,12 @@ PAGES = (
 YEAR = 31_536_000
 
 
-READING = ("exampp.bank", "exampp.formats.workbench_graders", "exampp.review.queue")
+READING = (
+    "exampp.grades.decisions",
+    "exampp.bank",
+    "exampp.formats.workbench_graders",
+    "exampp.review.queue",
+)
 """Modules that reading a collection imports only when it is read."""
 
 

@@ -344,7 +344,7 @@ def dossier(
     grades = visit.choice.of(collection)
     asked = [query_id]
     for found in (
-        grades.dossiers(asked) if passage_id is None else grades.brief_dossiers(asked, [passage_id])
+        grades.dossiers(asked) if passage_id is None else grades.dossiers(asked, [passage_id])
     ):
         return found
     raise InputError("there is no query of that id", field="query")

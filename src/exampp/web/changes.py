@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from exampp.collection import Collection
+from exampp.store.connection import data_version
 
 _LOG = logging.getLogger("exampp.web")
 POLL_SECONDS = 0.5
@@ -66,7 +67,7 @@ class Changes:
 
         Numbers of two connections do not compare.
         """
-        seen = watched.data_version()
+        seen = data_version(watched.connection)
         self._begun.set()
         if self._failed:
             self._failed = False
@@ -74,7 +75,7 @@ class Changes:
         while not self._closed:
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
-            now = watched.data_version()
+            now = data_version(watched.connection)
             if now != seen:
                 seen = now
                 self._notice()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
-from exampp.grading.status import GraderStatus
+from exampp.grading.status import GraderStatus, grading_status
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import Criteria
 from exampp.web.oversight import MissingAndSpurious
@@ -39,13 +39,13 @@ class CollectionCounts:
         """Count."""
         began, choice = time.time(), snapshot.choice
         grades = choice.of(collection)
-        relevant = relevance_threshold(None, collection.highest_judgment)
+        relevant = relevance_threshold(None, grades.highest_judgment)
         lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
         return cls(
-            collection.grader_statuses(),
+            grading_status(collection.connection, keep=False),
             Counter(str(row[1]) for row in lint),
             len(collection.decisions.disputes(**choice._asdict())),
-            len(grades.sample().open) if grades.plans() else 0,
+            len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
             snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
             began,
         )

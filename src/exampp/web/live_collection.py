@@ -18,6 +18,7 @@ from exampp.errors import ExamError, InputError
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records.graders import choose_grader
 from exampp.review.queue import DEFAULT_SHARE
+from exampp.store.bank import bank_names, known_queries
 from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
 from exampp.web.rendering import read_guidelines
@@ -130,7 +131,7 @@ class LiveCollection:
             return [
                 Choice(identity, bank or "")
                 for identity in collection.graders
-                for bank in collection.bank_names(identity.kind)
+                for bank in bank_names(collection.connection, identity.kind)
             ]
 
     def choice(self, code: str = "", known: Sequence[Choice] = ()) -> Choice:
@@ -207,7 +208,7 @@ class LiveCollection:
         with self.open() as collection:
             gradebook = choice.of(collection).gradebook
             decided = decided_cells(collection, choice)
-            texts = collection.query_texts()
+            texts = known_queries(collection.connection)
         threshold = self.min_rating(choice)
         board = evaluate_gradebook(gradebook, DEFAULT_MEASURES, threshold)
         return Snapshot(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from exampp.decisions import CollectionGrades
+from exampp.grades.base import ChosenGrades
 from exampp.review.evidence import Criteria, no_others
 from exampp.review.lists import (
     MissingEntry,
@@ -35,7 +35,7 @@ class MissingAndSpurious:
     @classmethod
     def of(
         cls,
-        grades: CollectionGrades,
+        grades: ChosenGrades,
         criteria: Criteria,
         query_ids: Sequence[str] | None = None,
     ) -> MissingAndSpurious:
@@ -44,7 +44,7 @@ class MissingAndSpurious:
         vain: list[SpuriousEntry] = []
         bases = Counter[str]()
         ungraded = 0
-        for dossier in grades.brief_dossiers(query_ids):
+        for dossier in grades.dossiers(query_ids, ()):
             sight = QueryView(dossier, criteria)
             lacking += missing(sight)
             vain += spurious(sight)

@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
-from exampp.store.bank import MAIN_BANK
+from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.live_collection import LiveCollection
 from exampp.web.rendering import link, render
 from exampp.web.snapshot import Choice, Snapshot
@@ -169,7 +169,9 @@ class PageRequest:
         if self.choices and self.choice.bank:
             return self.choice.bank
         with self.open() as collection:
-            known = [name for kind in ITEM_KINDS[:-1] for name in collection.bank_names(kind)]
+            known = [
+                name for kind in ITEM_KINDS[:-1] for name in bank_names(collection.connection, kind)
+            ]
         return next(filter(None, known), MAIN_BANK)
 
     @property

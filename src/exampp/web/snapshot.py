@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exampp.collection import Collection
-from exampp.decisions import CollectionGrades
+from exampp.grades.grades import Grades
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
@@ -17,6 +17,7 @@ from exampp.records.decisions import Dispute, effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.graders import grader_label
 from exampp.records.inputs import relevance_threshold
+from exampp.store.inputs import highest_judgment
 from exampp.web.oversight import MissingAndSpurious
 from exampp.web.page_cache import PageCache
 
@@ -63,7 +64,7 @@ class Choice(NamedTuple):
         """Whether items of a bank are graded, not passages against their query."""
         return self.grader.kind != "query"
 
-    def of(self, collection: Collection) -> CollectionGrades:
+    def of(self, collection: Collection) -> Grades:
         """The grades, as they are now."""
         return collection.grades(self.grader.key, bank=self.bank)
 
@@ -180,7 +181,7 @@ class Snapshot:
         from exampp.measures.item_scores import item_scores
 
         with Collection(self.path) as collection:
-            least = relevance_threshold(None, collection.highest_judgment)
+            least = relevance_threshold(None, highest_judgment(collection.connection))
         scores = item_scores(self.gradebook, self.min_rating, K)
         return analyze(self.gradebook, scores, "", ItemSettings(least), texts=self.bank_texts())
 
@@ -220,7 +221,7 @@ class Snapshot:
         with Collection(self.path) as collection:
             # of the grades that everything else of this snapshot is made from
             grades = self.choice.of(collection)
-            return grades.queue(self.gradebook, min_rating=self.min_rating, k=K)
+            return grades.decisions.queue(self.gradebook, min_rating=self.min_rating, k=K)
 
     @cached_property
     def candidates(self) -> Mapping[CellName, Candidate]:

@@ -82,8 +82,8 @@ def _attacks(snapshot: Snapshot) -> TrustAnswer:
     from exampp.analysis.verdict import about_attacks
 
     with Collection(snapshot.path) as collection:
-        makers = collection.bank_makers(snapshot.gradebook)
-        highest = collection.highest_judgment
+        grades = snapshot.choice.of(collection)
+        makers, highest = grades.item_models(snapshot.gradebook), grades.highest_judgment
     found = find_gaming(
         snapshot.gradebook,
         GamingSettings(snapshot.min_rating),
@@ -105,7 +105,7 @@ def _corrected(snapshot: Snapshot) -> TrustAnswer:
 
     with Collection(snapshot.path) as collection:
         grades = snapshot.choice.of(collection)
-        plans = grades.plans()
+        plans = grades.decisions.plans()
         measure, plan = (
             (plans[-1].measure, plans[-1].number) if plans else (MEASURE_OF_PEOPLE, None)
         )

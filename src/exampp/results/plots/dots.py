@@ -339,7 +339,7 @@ def ranks(
     """
     last = len(spans)
     step = 1 + last // 21
-    alt = "Nothing to draw: no specification ranks systems."
+    alt = "Nothing to draw: no combination ranks systems."
     if spans:
         first, widest = spans[0], max(spans, key=lambda one: one[5] - one[1])
         alt = (
@@ -349,7 +349,7 @@ def ranks(
         )
     return Figure(
         name=name,
-        title="Ranks over all specifications",
+        title="Ranks over all combinations",
         subtitle=f"Line: best to worst rank, bar: the middle half, dot: the median; {over}",
         alt=alt,
         spec=dots(
@@ -371,7 +371,7 @@ def ranks(
         data=Table.of(
             ["system", "best", "low", "median", "high", "worst"],
             spans,
-            "Ranks over all specifications",
+            "Ranks over all combinations",
         ),
     )
 

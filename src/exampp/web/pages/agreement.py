@@ -16,8 +16,9 @@ from exampp.review.assessor_agreement import (
     AssessorAgreement,
     ComparedCell,
     PersonComparison,
+    compared_cells,
 )
-from exampp.store.read_model import CellTexts
+from exampp.store.read_model import CellTexts, read_texts
 from exampp.web.cells import is_blind
 from exampp.web.page_request import CurrentRequest, PageRequest, sheet
 from exampp.web.pages.judging_sessions import made as made_in_sitting
@@ -98,7 +99,7 @@ def of_sitting(
     """How far what this person decided agrees with the grader."""
     cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in made)
     grades = visit.choice.of(collection)
-    judged = grades.judging(min_rating=visit.min_rating, cells=cells)
+    judged = grades.decisions.judging(min_rating=visit.min_rating, cells=cells)
     return OfSitting(
         of_person(judged.with_grader, judged, visit.assessor, sitting=1),
         of_person(judged.blind, judged, visit.assessor, sitting=1, blind=1),
@@ -110,7 +111,7 @@ def agreement(visit: CurrentRequest) -> HTMLResponse:
     """All comparisons."""
     with visit.open() as collection:
         grades = visit.choice.of(collection)
-        judged = grades.judging(min_rating=visit.min_rating, intervals=True)
+        judged = grades.decisions.judging(min_rating=visit.min_rating, intervals=True)
     together = of_person(judged.with_grader, judged, EVERYBODY)
     return visit.page(
         "agreement.html",
@@ -141,7 +142,7 @@ def cells(
         grades = visit.choice.of(collection)
         found = [
             one
-            for one in grades.compared_cells(person, other, blind=blind)
+            for one in compared_cells(grades.judged(), person, other, blind=blind)
             if rating in (None, one.rating) and against in (None, one.other)
         ]
         if sitting:
@@ -151,7 +152,13 @@ def cells(
             }
             found = [one for one in found if one[:3] in own]
         shown = sheet(found, page, PAGE)
-        texts = grades.texts([one[:3] for one in shown.entries], START)
+        texts = read_texts(
+            grades.connection,
+            grades.bank,
+            grades.grader.kind,
+            [one[:3] for one in shown.entries],
+            START,
+        )
     asked = {
         "person": person,
         "other": other,

@@ -111,7 +111,7 @@ def try_out(
     wanted = [one for _, one in edits(lines, found.query_id, found.grader.kind)]
     if not wanted:
         return None
-    return visit.choice.of(collection).preview(found.grades, wanted)
+    return visit.choice.of(collection).decisions.preview(found.grades, wanted)
 
 
 @router.post("/bank/edit")

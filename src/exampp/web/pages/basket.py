@@ -15,9 +15,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
+from exampp.grading.status import grading_status
 from exampp.records.graders import grade_command
 from exampp.review.impact import Impact
-from exampp.store.bank import MAIN_BANK
+from exampp.store.bank import MAIN_BANK, known_queries
 from exampp.web.cells import dossier
 from exampp.web.live_collection import Basket
 from exampp.web.page_request import CurrentRequest, PageRequest
@@ -146,7 +147,7 @@ def _key(name: str) -> str:
 
 
 def _lines(visit: PageRequest, collection: Collection, held: Basket) -> list[BasketQuery]:
-    texts = collection.query_texts()
+    texts = known_queries(collection.connection)
     found = []
     for query_id, fields in held.items():
         lines = [
@@ -175,7 +176,7 @@ def _page(
             due = next(
                 (
                     one.due
-                    for one in collection.grader_statuses()
+                    for one in grading_status(collection.connection, keep=False)
                     if (one.grader.key, one.bank) == (visit.choice.grader.key, visit.choice.bank)
                 ),
                 0,

@@ -41,7 +41,7 @@ def _panels(
     visit: PageRequest, collection: Collection, wanted: Sequence[WeighedDispute]
 ) -> Iterator[tuple[CellPanel, WeighedDispute, bool]]:
     ids = list(dict.fromkeys(one.dispute.query_id for one in wanted))
-    dossiers = visit.choice.of(collection).brief_dossiers(ids)
+    dossiers = visit.choice.of(collection).dossiers(ids, ())
     known = {one.query_id: one for one in dossiers}
     for one in wanted:
         query_id, item_id, passage_id = one.dispute.cell

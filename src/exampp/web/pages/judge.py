@@ -19,6 +19,7 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.gradebook import Dossier
 from exampp.review.queue import Candidate, WeighedDispute
+from exampp.store.decisions import decisions_on
 from exampp.web.cells import (
     BLIND,
     CellIds,
@@ -139,8 +140,8 @@ def decide(
         if visit.assessor not in visit.room.sittings:
             start_session(visit, collection)
         grades = visit.choice.of(collection)
-        earlier = grades.cell(place.item_id, texts)[1]
-        grades.decide(
+        earlier = decisions_on(grades.connection, [texts[0]], grades.grader).get(texts, [])
+        grades.decisions.decide(
             *place,
             _rating(rating),
             author=visit.assessor,

@@ -25,6 +25,7 @@ from exampp.review.lists import (
     seen_queries,
     verify,
 )
+from exampp.store.inputs import highest_judgment
 from exampp.web.cells import is_blind
 from exampp.web.live_collection import NothingYet
 from exampp.web.oversight import MissingAndSpurious
@@ -147,7 +148,7 @@ def one_list(
     if min_rating is None:
         min_rating = visit.min_rating
     with visit.open() as collection:
-        relevant = relevance_threshold(min_relevant, collection.highest_judgment)
+        relevant = relevance_threshold(min_relevant, highest_judgment(collection.connection))
     asked = ListRequest(min_rating, relevant, by, query or None, item or None)
     contents = _CONTENTS[name](visit, asked, page)
     if contents is None:

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.review.queue import Candidate
+from exampp.store.read_model import read_texts
 from exampp.web.cells import brief, is_blind
 from exampp.web.page_request import CurrentRequest, PageRequest, sheet
 from exampp.web.pages.judging_sessions import assignment, waiting
@@ -54,7 +55,8 @@ def _with_texts(visit: PageRequest, found: Sequence[Candidate], first: int) -> I
     cells = [one.cell for one in found]
     grader, shares, blind = visit.choice.grader, assignment(visit), is_blind(visit)
     with visit.open() as collection:
-        texts = visit.choice.of(collection).texts(cells, START)
+        bank = visit.choice.of(collection).bank
+        texts = read_texts(collection.connection, bank, grader.kind, cells, START)
     for place, (one, cell) in enumerate(zip(found, cells, strict=True), first + 1):
         if cell in texts:
             said = texts[cell]

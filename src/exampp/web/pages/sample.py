@@ -21,6 +21,8 @@ from exampp.records.gradebook import Dossier
 from exampp.records.inputs import DEFAULT_MIN_RELEVANT
 from exampp.results.html import view_html
 from exampp.review.sampling import SampleProgress, open_cells
+from exampp.store.bank import known_queries
+from exampp.store.inputs import highest_judgment
 from exampp.web.cells import (
     CellIds,
     PassageExcerpt,
@@ -157,7 +159,7 @@ def decide(
             raise InputError("another sample was drawn meanwhile", mend="Load the page again")
         author, reason = visit.assessor, reason.strip()
         if plan.unit == "passage":
-            grades.judge(
+            grades.decisions.judge(
                 plan,
                 place.query_id,
                 place.passage_id,
@@ -169,7 +171,7 @@ def decide(
         else:
             if not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
                 raise InputError("this item is not in the sample", field="cell")
-            grades.decide(
+            grades.decisions.decide(
                 *place,
                 rating,
                 blind=True,
@@ -196,7 +198,7 @@ def undo(
     with visit.open() as collection:
         plan = _plan(visit, collection)
         if plan.unit == "passage":
-            visit.choice.of(collection).unjudge(number, author=visit.assessor)
+            visit.choice.of(collection).decisions.unjudge(number, author=visit.assessor)
         else:
             collection.decisions.undo(number, author=visit.assessor)
         recent = _recent(visit, collection, plan)
@@ -208,7 +210,7 @@ def undo(
 
 def _plan(visit: PageRequest, collection: Collection) -> SamplePlan:
     """The newest sample. InputError where there is none."""
-    plans = visit.choice.of(collection).plans()
+    plans = visit.choice.of(collection).decisions.plans()
     if not plans:
         raise InputError("no sample was drawn", mend="Draw one: exampp review COLLECTION plan")
     return plans[-1]
@@ -217,7 +219,11 @@ def _plan(visit: PageRequest, collection: Collection) -> SamplePlan:
 def _progress(visit: PageRequest, collection: Collection) -> SampleProgress | None:
     """How far the newest sample is decided; None where none was drawn."""
     grades = visit.choice.of(collection)
-    return grades.sample(gradebook=visit.snapshot.gradebook) if grades.plans() else None
+    return (
+        grades.decisions.sample(gradebook=visit.snapshot.gradebook)
+        if grades.decisions.plans()
+        else None
+    )
 
 
 def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> JudgingSession:
@@ -231,8 +237,8 @@ def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> Jud
         ]
         recent = recent_cells(decided, visit.choice.grader, None, "/sample/case")
     else:
-        texts = collection.query_texts()
-        said = visit.choice.of(collection).judged_by(plan, visit.assessor)
+        texts = known_queries(collection.connection)
+        said = visit.choice.of(collection).decisions.judged_by(plan, visit.assessor)
         recent = [
             RecentDecision(
                 one.number,
@@ -271,7 +277,7 @@ def _case(
         asked, question = found.query_text or found.query_id, "How relevant is this passage to it?"
         of_texts = found.passage_versions[row] if found.passage_versions else None
         texts = None if of_texts is None else (0, of_texts)
-        scale = _relevances(plan, collection.highest_judgment)
+        scale = _relevances(plan, highest_judgment(collection.connection))
     else:
         cell = cell_of(found, place.item_id, place.passage_id)
         row, item = cell[0], found.items[cell[1]]
