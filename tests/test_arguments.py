@@ -15,6 +15,7 @@ from exampp.analysis.items import ItemSettings
 from exampp.analysis.reliability import ReliabilitySettings
 from exampp.analysis.significance import SignificanceSettings
 from exampp.errors import InputError
+from exampp.store.runs import state
 
 
 @pytest.fixture
@@ -38,9 +39,9 @@ def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, gi
     [
         lambda grades, given: grades.review("missing", min_rating=given),
         lambda grades, given: grades.review("spurious", min_rating=given),
-        lambda grades, given: grades.judging(min_rating=given),
-        lambda grades, given: grades.disputes(min_rating=given),
-        lambda grades, given: grades.queue(min_rating=given),
+        lambda grades, given: grades.decisions.judging(min_rating=given),
+        lambda grades, given: grades.decisions.weighed_disputes(min_rating=given),
+        lambda grades, given: grades.decisions.queue(min_rating=given),
         lambda grades, given: grades.compare("bm25", "dense", min_rating=given),
         lambda grades, given: grades.agreement(min_rating=given),
         lambda grades, given: grades.correlate({"bm25": 1, "dense": 2}, min_rating=given),
@@ -205,7 +206,7 @@ def _decide(exam: Any, rating: object, author: object = "ada") -> object:
     grades = exam.grades()
     query = grades.gradebook.queries[0]
     cell = query.query_id, query.item_ids[0], query.passage_ids[0]
-    return grades.decide(*cell, rating, author=author)
+    return grades.decisions.decide(*cell, rating, author=author)
 
 
 def _item(exam: exampp.Collection) -> str:
@@ -222,10 +223,10 @@ def test_what_is_no_such_thing_is_refused_and_changes_nothing(
     exam: exampp.Collection, name: str
 ) -> None:
     call, message = _WRONG[name]
-    before = exam.fingerprint(grades=True), exam.decisions.newest
+    before = state(exam.connection, grades=True), exam.decisions.newest
     with pytest.raises(InputError, match=message):
         call(exam)
-    assert (exam.fingerprint(grades=True), exam.decisions.newest) == before
+    assert (state(exam.connection, grades=True), exam.decisions.newest) == before
 
 
 def test_a_scale_may_be_of_whole_numbers_of_any_library(tmp_path: Path) -> None:

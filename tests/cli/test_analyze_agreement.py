@@ -82,7 +82,7 @@ def test_people_stand_beside_the_grader(graded: Path) -> None:
         (dossier,) = collection.grades().dossiers(["q1"])
         for passage, rating in (("p1", 5), ("p2", 0)):
             item = dossier.items[0].item_id
-            collection.grades().decide("q1", item, passage, rating, author="anna")
+            collection.grades().decisions.decide("q1", item, passage, rating, author="anna")
     out = good(graded, "--against", "people", "--layout", "strict")
     assert re.search(r"Agreement of anna against draft.*: 2 cells of 1 query", out)
 

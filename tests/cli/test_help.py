@@ -160,9 +160,9 @@ def test_the_examples_run_one_after_the_other(
         elif path == "exampp analyze corrected":
             with exampp.Collection("my.exam") as opened:
                 grades = opened.grades()
-                plan = grades.plan(9, "P@20")
+                plan = grades.decisions.plan(9, "P@20")
                 for number, one in enumerate(plan.drawn):
-                    grades.judge(plan, *one[:2], number % 3, author="ann")
+                    grades.decisions.judge(plan, *one[:2], number % 3, author="ann")
         elif path in FILES:
             FILES[path]()
         elif path == "exampp reparse":

@@ -243,7 +243,7 @@ def test_run_makes_a_report_once(config: Path, exampp_command: Commands) -> None
     with exampp.Collection(folder / "my.exam") as collection:
         dossier = next(collection.grades().dossiers(["q1"]))
         cell = ("q1", dossier.items[0].item_id, dossier.grades.passage_ids[0])
-        collection.grades().decide(*cell, 0, author="ann")
+        collection.grades().decisions.decide(*cell, 0, author="ann")
     assert not skipped()
 
 

@@ -107,9 +107,9 @@ def test_untrusted_text_does_not_steer_the_terminal(
 
 def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     with exampp.Collection(exam) as opened:
-        opened.grades().decide("q1", SCATTER, "p1", 5, author="ann", blind=True)
-        opened.grades().decide("q1", SCATTER, "p1", 2, author="bob", reason="only blue")
-        opened.grades().decide("q1", SCATTER, "p2", None, author="ann")
+        opened.grades().decisions.decide("q1", SCATTER, "p1", 5, author="ann", blind=True)
+        opened.grades().decisions.decide("q1", SCATTER, "p1", 2, author="bob", reason="only blue")
+        opened.grades().decisions.decide("q1", SCATTER, "p2", None, author="ann")
     ran = exampp_command("review", exam, "decisions", "--author", "ann", "--format", "tsv")
     rows = list(csv.DictReader(io.StringIO(ran.out), delimiter="\t"))
     assert [(r["decision"], r["passage"], r["rating"], r["how"]) for r in rows] == [

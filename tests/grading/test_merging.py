@@ -279,7 +279,7 @@ def test_the_newest_decision_of_a_person_stands_wherever_it_was_made(
     older, newer = copies(exam, "older", "newer")
     for path, rating in ((older, 1), (newer, 5)):
         with exampp.Collection(path) as opened:
-            opened.grades().decide("q1", item, "p1", rating, author="ada")
+            opened.grades().decisions.decide("q1", item, "p1", rating, author="ada")
     for into, other in ((older, newer), (newer, older)):
         (onto,) = copies(into, f"onto-{into.stem}")
         assert merge(onto, other).conflicts == ()
@@ -469,7 +469,9 @@ def perform(path: Path, operations: Sequence[tuple[str, Any, int]], who: str) ->
                 try:
                     if what == "decide":
                         passage = {"q1": "p1", "q2": "p3"}[query_id]
-                        opened.grades("m0").decide(query_id, item, passage, number, author=who)
+                        opened.grades("m0").decisions.decide(
+                            query_id, item, passage, number, author=who
+                        )
                     elif what == "reword":
                         opened.bank().reword(item, f"{who}: {number}?", author=who)
                     else:

@@ -273,7 +273,7 @@ def test_retired_sealed_items_are_missing(split: tuple[Path, Path, str]) -> None
 def test_a_collection_whose_history_was_changed_says_so(split: tuple[Path, Path, str]) -> None:
     path, sealed, _ = split
     with exampp.Collection(path) as collection:
-        collection._connection.execute("UPDATE item_version SET text = text || '?'")
+        collection.connection.execute("UPDATE item_version SET text = text || '?'")
         with pytest.raises(exampp.InputError, match="no longer gives the commitment"):
             collection.bank().verify(sealed)
 

@@ -68,7 +68,7 @@ def save(collection: exampp.Collection, edits: Sequence[Operation | ItemState]) 
 def check(collection: exampp.Collection, *edits: Operation | ItemState) -> EditPreview:
     """Preview, save, compare; grades what is due then."""
     before = exams.tables(collection.path)
-    preview = collection.grades().preview(query_of(collection), edits)
+    preview = collection.grades().decisions.preview(query_of(collection), edits)
     assert exams.tables(collection.path) == before
     save(collection, edits)
     assert same(preview.query, query_of(collection))
@@ -90,7 +90,7 @@ def test_each_edit(tmp_path: Path) -> None:
         new = ItemState("q1", "", "How far does light go?", subtopic_id="light", weight=0.5)
         assert check(collection, new).to_grade == OF_Q1
         nugget = ItemState("q1", "", "blue light", "nugget")
-        assert collection.grades().preview(query_of(collection), [nugget]).to_grade == 0
+        assert collection.grades().decisions.preview(query_of(collection), [nugget]).to_grade == 0
 
 
 def test_several_edits_at_once(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_decisions_come_back_with_their_text(tmp_path: Path) -> None:
         p1 = query_of(collection).passage_ids.index("p1")
         automatic = int(query_of(collection).ratings[p1, 0])
         other = (automatic + 3) % 6
-        collection.grades().decide("q1", SKY_ID, "p1", other, author="ann")
+        collection.grades().decisions.decide("q1", SKY_ID, "p1", other, author="ann")
         check(collection, Operation("reword", SKY_ID, (NEW,)))
         back = check(collection, Operation("reword", SKY_ID, (SKY,)))
         assert back.query.ratings[p1, 0] == other
@@ -137,7 +137,7 @@ def test_what_was_graded_elsewhere_is_not_asked_again(tmp_path: Path) -> None:
     """q2 asks what q1 asked; they share the passage p4, whose grade is copied."""
     with exams.make(tmp_path) as collection:
         grade(collection)
-        preview = collection.grades().preview(
+        preview = collection.grades().decisions.preview(
             query_of(collection, "q2"), [Operation("reword", MAGNET_ID, (SKY,))]
         )
         pool = query_of(collection, "q2")
@@ -162,7 +162,7 @@ def test_what_the_bank_refuses(tmp_path: Path, edit: Operation | ItemState, what
     with exams.make(tmp_path) as collection:
         grade(collection)
         with pytest.raises(exampp.InputError, match=what):
-            collection.grades().preview(query_of(collection), [edit])
+            collection.grades().decisions.preview(query_of(collection), [edit])
 
 
 TEXTS = [SKY, SUNSET, NEW, "How far does light go?"]
@@ -195,10 +195,10 @@ def test_any_edits_one_after_the_other(
         grade(collection)
         for edit in wanted:
             if isinstance(edit, Operation):
-                known = collection.grades().preview(query_of(collection), []).states
+                known = collection.grades().decisions.preview(query_of(collection), []).states
                 edit = edit._replace(item=known[int(edit.item) % len(known)].item_id)
             try:
-                collection.grades().preview(query_of(collection), [edit])
+                collection.grades().decisions.preview(query_of(collection), [edit])
             except exampp.InputError:
                 continue
             check(collection, edit)
@@ -209,10 +209,10 @@ def test_the_impact_of_a_preview_is_that_of_saving(tmp_path: Path) -> None:
         grade(collection)
         before = Baseline.of(collection.grades().gradebook)
         edits: list[Operation | ItemState] = [Operation("retire", SKY_ID), ItemState("q1", "", NEW)]
-        preview = collection.grades().preview(before.query("q1"), edits)
+        preview = collection.grades().decisions.preview(before.query("q1"), edits)
         save(collection, edits)
         after = Baseline.of(collection.grades().gradebook)
-        impact = before.impact(preview.query)
+        impact = before.impact({"q1": preview.query})
         for shift, means in zip(impact.shifts, after.means, strict=True):
             assert {move.system: move.after for move in shift.moves} == dict(
                 zip(after.gradebook.systems, means, strict=True)

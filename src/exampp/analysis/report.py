@@ -83,8 +83,7 @@ def certificate_section(
 
 
 def _reliability(found: Reliability) -> Iterator[str]:
-    known = [study for study in found.studies if study.says_something]
-    for number, study in enumerate(known):
+    for number, study in enumerate(found.known):
         what = "" if number else "generalisability over queries "
         without = f" without {study.shown_without}" if study.without else ""
         yield f"{what}{_bounded(study.erho2)}{without}"

@@ -51,8 +51,7 @@ from exampp.errors import InputError, Undefined
 from exampp.results.result import MACHINES
 
 if TYPE_CHECKING:
-    from exampp.analysis.grader_reliability import GraderReliability
-    from exampp.analysis.reliability import Reliability
+    from exampp.analysis.reliability import GraderReliability, Reliability
 
 
 @option_rules(
@@ -265,7 +264,7 @@ def _show(found: Reliability | GraderReliability, style: Style, digits: int | No
 
 
 def _members(found: Reliability | GraderReliability) -> list[Reliability]:
-    from exampp.analysis.grader_reliability import GraderReliability
+    from exampp.analysis.reliability import GraderReliability
 
     return list(found.members.values()) if isinstance(found, GraderReliability) else [found]
 

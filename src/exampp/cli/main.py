@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, cast
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-import exampp
 from exampp.cli import output
 from exampp.cli.command import Group, LazyCommands
 from exampp.cli.options import Style, TableStyle
@@ -25,6 +24,7 @@ from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES
 from exampp.prompts import catalogue
 from exampp.results.result import Table
+from exampp.version import __version__
 
 # The verbs of `exampp`: by purpose, each with where it is and what it does.
 #
@@ -214,9 +214,7 @@ app = Verbs(
     epilog="exampp COMMAND --help says more, with an example.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-click.version_option(exampp.__version__, message="exampp %(version)s", help="Print the version.")(
-    app
-)
+click.version_option(__version__, message="exampp %(version)s", help="Print the version.")(app)
 click.option(
     "--completion",
     type=click.Choice(["bash", "zsh", "fish"]),

@@ -270,7 +270,7 @@ def plot(
         elif what is PlotKind.calibration:
             figure = _calibration(book, opened.path.name)
         else:
-            texts = opened.query_texts() if what is PlotKind.heatmap else {}
+            texts = grades.query_texts() if what is PlotKind.heatmap else {}
             figure = _figure(
                 what, book, measures, threshold, official, round_to, subtopics.value, texts
             )

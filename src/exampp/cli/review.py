@@ -229,6 +229,7 @@ def review(
     """
     from exampp.records.graders import choose_grader
     from exampp.review import decision_tables as made
+    from exampp.store.connection import is_collection
 
     if name is None:
         raise InputError(
@@ -253,12 +254,12 @@ def review(
             )
             _show_parts(found, style)
             return
-        if not isinstance(opened, exampp.Collection):
+        if not is_collection(collection):
             raise InputError("a graded file holds no decisions", mend="Give a collection")
         if name is ListName.plan:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             if labels is not None:
-                number = grades.plan(
+                number = grades.decisions.plan(
                     labels,
                     measure,
                     design=design.value,
@@ -266,7 +267,7 @@ def review(
                     min_rating=min_rating,
                     min_relevant=min_relevant,
                 ).number
-            drawn = grades.sample(number)
+            drawn = grades.decisions.sample(number)
             show_several(drawn.records() if style in MACHINE else drawn.tables(), style.value)
         elif name is ListName.decisions:
             decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
@@ -279,7 +280,7 @@ def review(
             show(made.disputes_table(disputes, limit or None), style.value)
         else:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
-            judged = grades.judging(query_id=query, min_rating=min_rating)
+            judged = grades.decisions.judging(query_id=query, min_rating=min_rating)
             confusion = made.confusion_table(made.everybody(judged), judged.scale)
             tables = {"confusion": confusion, "agreement": made.agreement_table(judged)}
             show_several(tables, style.value)

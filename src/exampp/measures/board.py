@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-import exampp
 from exampp.errors import InputError
 from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
@@ -22,6 +21,7 @@ from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
+from exampp.version import __version__
 
 _DECIMALS = 10
 """Means that are equal in these break no tie: the last digit of a sum orders no systems."""
@@ -421,7 +421,7 @@ def tracked(board: Leaderboard, name: str = "") -> Tracked:
         "grader_key": board.grader.key,
         "bank": board.bank,
         "draft": str(board.grader.is_draft).lower(),
-        "exampp": exampp.__version__,
+        "exampp": __version__,
     }
     return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})
 
