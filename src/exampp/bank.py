@@ -26,7 +26,7 @@ from exampp.items.edits import (
     Operation,
     QueryEdits,
     Version,
-    apply_edit,
+    apply_edits,
     bank_difference,
     changes_of,
     changes_to_apply,
@@ -232,12 +232,7 @@ class BankEditor:
         for item in items:
             if kinds & {None, item.kind} and item.edit > seen.get(item.item_id, item.edit):
                 raise edit_conflict(log_of_item(self.connection, self.name, item.edit), None)
-        for one in edits:
-            before, after = apply_edit(items, query_id, one)
-            items = [after if state is before else state for state in items]
-            items += [after] if before is None else []
-            operation = "add" if isinstance(one, ItemState) else one.operation
-            yield ItemChange(operation, before, after)
+        yield from apply_edits(items, query_id, edits)
 
     def undo(self, number: int, edit: Edit) -> Table:
         """Append the edit that takes back edit `number`, the newest of its item.

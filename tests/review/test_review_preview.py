@@ -212,7 +212,7 @@ def test_the_impact_of_a_preview_is_that_of_saving(tmp_path: Path) -> None:
         preview = collection.grades().decisions.preview(before.query("q1"), edits)
         save(collection, edits)
         after = Baseline.of(collection.grades().gradebook)
-        impact = before.impact(preview.query)
+        impact = before.impact({"q1": preview.query})
         for shift, means in zip(impact.shifts, after.means, strict=True):
             assert {move.system: move.after for move in shift.moves} == dict(
                 zip(after.gradebook.systems, means, strict=True)

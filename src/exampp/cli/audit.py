@@ -44,8 +44,7 @@ from exampp.records.selection import (
 )
 
 if TYPE_CHECKING:
-    from exampp.analysis.grader_reliability import GraderReliability
-    from exampp.analysis.reliability import Reliability
+    from exampp.analysis.reliability import GraderReliability, Reliability
 
 
 @option_rules(OF_GRADED_FILES)
@@ -382,7 +381,7 @@ def reliability(
 
 
 def _members(found: Reliability | GraderReliability) -> list[Reliability]:
-    from exampp.analysis.grader_reliability import GraderReliability
+    from exampp.analysis.reliability import GraderReliability
 
     return list(found.members.values()) if isinstance(found, GraderReliability) else [found]
 

@@ -214,10 +214,14 @@ def edit_item(state: ItemState, operation: str, values: Sequence[str]) -> ItemSt
     if after == state:
         raise InputError(f"item {brief(state.item_id)} is so already")
     if not (state.active or after.active):
-        raise InputError(
-            f"item {brief(state.item_id)} is retired", mend="Restore it first: exampp bank edit"
-        )
+        raise _is_retired(state)
     return after
+
+
+def _is_retired(state: ItemState) -> InputError:
+    return InputError(
+        f"item {brief(state.item_id)} is retired", mend="Restore it first: exampp bank edit"
+    )
 
 
 def _count(operation: str, values: Sequence[str], wanted: int) -> None:
@@ -255,9 +259,10 @@ class Operation(NamedTuple):
 
 
 class QueryEdits(NamedTuple):
-    """Edits of one query's items, to be made one after the other; an ItemState is to be added.
+    """Edits of one query's items, to be made one after the other.
 
-    `seen` has, by item id, the last edit that whoever makes them knew of.
+    An ItemState is an item to be added or, with a key, what its item becomes. `seen` has, by item
+    id, the last edit that whoever makes them knew of.
     """
 
     query_id: str
@@ -265,17 +270,38 @@ class QueryEdits(NamedTuple):
     seen: Mapping[str, int] = {}
 
 
-def apply_edit(
-    items: Sequence[ItemState], query_id: str, edit: Operation | ItemState
-) -> tuple[ItemState | None, ItemState]:
-    """An item before (None: it is new) and after an edit; an ItemState is an item to be added.
+def apply_edits(
+    items: Sequence[ItemState], query_id: str, edits: Iterable[Operation | ItemState]
+) -> Iterator[ItemChange]:
+    """Yield the changes that edits make to items, each as the ones before left them.
 
-    InputError for what `edited` and `added` refuse, and for an item that is not known.
+    Edits are those of `QueryEdits`. InputError for what `edit_item` and `new_item` refuse, and for
+    an unknown item.
     """
-    if isinstance(edit, ItemState):
-        return None, new_item(items, edit)
-    before = find_item(items, edit.item, query_id, edit.kind)
-    return before, edit_item(before, edit.operation, edit.values)
+    known = list(items)
+    for edit in edits:
+        if isinstance(edit, Operation):
+            before = find_item(known, edit.item, query_id, edit.kind)
+            after = edit_item(before, edit.operation, edit.values)
+            found = [ItemChange(edit.operation, before, after)]
+        elif edit.key is None:
+            found = [ItemChange("add", None, new_item(known, edit))]
+        else:
+            found = _becoming(known, edit)
+        for change in found:
+            known = [change.state if state is change.before else state for state in known]
+            known += [change.state] if change.before is None else []
+            yield change
+
+
+def _becoming(items: Sequence[ItemState], after: ItemState) -> list[ItemChange]:
+    """Return the changes that make an item of `items` what it becomes."""
+    before = next(state for state in items if state.key == after.key)
+    if not (before.active or after.active):
+        raise _is_retired(before)
+    _spoken(after.text)
+    check_weight(finite(after.weight, "weight"))
+    return list(changes_of(before, after))
 
 
 def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
