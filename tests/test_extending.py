@@ -20,6 +20,7 @@ from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find, load
 from exampp.prompts.files import PROMPTS
+from exampp.store.runs import state
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "exampp-sample"
@@ -250,14 +251,14 @@ ODD = exampp.Format("queries", odd)
 """
     package(exam / "site", "bad", code, monkeypatch, formats="bad=BAD\nodd=ODD")
     with exampp.create("my.exam", exist_ok=True) as collection:
-        before = collection.fingerprint()
+        before = state(collection.connection, grades=False)
         with pytest.raises(exampp.InputError, match="cannot read on after record 1: KeyError: 'x'"):
             collection.import_files("two.csv", kind="bad")
         with pytest.raises(
             exampp.InputError, match=r"record 1 .* is no Query of exampp\.records, but str"
         ):
             collection.import_files("two.csv", kind="odd")
-        assert collection.fingerprint() == before
+        assert state(collection.connection, grades=False) == before
         Path("kept.x").write_text("kept")
         with pytest.raises(exampp.InputError, match="cannot be written: ValueError: no room"):
             collection.export("kept.x", "bad")

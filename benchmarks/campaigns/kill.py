@@ -115,7 +115,9 @@ def decide(folder: Path, _: int) -> int:
         query = book.queries[0]
         made = len(collection.decisions.list())
         for passage in query.passage_ids[made:3]:
-            collection.grades().decide(query.query_id, query.item_ids[0], passage, 2, author="a")
+            collection.grades().decisions.decide(
+                query.query_id, query.item_ids[0], passage, 2, author="a"
+            )
     return 0
 
 
@@ -166,7 +168,7 @@ def copied(folder: Path) -> None:
         book = collection.grades("seed").gradebook
         for query in book.queries:
             for passage in query.passage_ids[:2]:
-                collection.grades("seed").decide(
+                collection.grades("seed").decisions.decide(
                     query.query_id, query.item_ids[0], passage, 3, author="c"
                 )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from exampp.version import __version__
+
 if TYPE_CHECKING:
     from exampp.analysis.gate import GateFailed, GateSettings, GateUndecided
     from exampp.collection import (
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
         Unfinished,
     )
     from exampp.formats.format import Format
-    from exampp.graded_file import GradedFile
     from exampp.graders.base import Grader, Reply, Request
     from exampp.graders.options import Option
     from exampp.graders.registry import Backend
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from exampp.measures.formulas import RankedQuery, measure
     from exampp.measures.qrels import Labelling
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "AmbiguousGrader": "exampp.errors",
@@ -55,7 +55,6 @@ _HOMES = {
     "GateFailed": "exampp.analysis.gate",
     "GateSettings": "exampp.analysis.gate",
     "GateUndecided": "exampp.analysis.gate",
-    "GradedFile": "exampp.graded_file",
     "Grader": "exampp.graders.base",
     "Grades": "exampp.grades.grades",
     "InputError": "exampp.errors",
@@ -86,7 +85,6 @@ __all__ = [
     "GateFailed",
     "GateSettings",
     "GateUndecided",
-    "GradedFile",
     "Grader",
     "Grades",
     "InputError",

@@ -97,7 +97,7 @@ def test_the_verdict_comes_first_a_sentence_a_question() -> None:
         "",
     )
     survived, tone = said["Do measures and thresholds agree?"]
-    assert survived.startswith("Of 3 pairs of systems 2 (66.7%) stand in the same order")
+    assert survived.startswith("2 of 3 pairs of systems (66.7%) have the same order")
     assert "good is first in all of them." in survived
     assert tone == "holds"
     assert said["Agreement with people"] == ("Nobody judged what was graded.", "doubt")

@@ -16,7 +16,7 @@ from commands import Commands
 from gradebooks import dl19, official_ranks
 
 from exampp.analysis.correlation import Method, Scoring, graded_method, listed_method
-from exampp.analysis.side_by_side import side_by_side, tidy, wide
+from exampp.analysis.side_by_side import side_by_side
 from exampp.errors import InputError
 from exampp.measures.values import Values
 from exampp.results.plots.figure import GREY
@@ -57,7 +57,7 @@ METHODS = [published("flan:question", (1, 2, 3)), published("flan:nugget", (4, 5
 def test_table_4_of_the_workbench_paper() -> None:
     """Order, columns, thresholds and official ranks, with the approximate ones, as printed."""
     found = side_by_side(METHODS, {"official": OFFICIAL}, order=2)
-    table = wide(found)
+    table = found.tables()["leaderboards"]
     groups = [(column.group, column.name) for column in table.columns]
     assert groups == [
         ("", "system"),
@@ -87,8 +87,8 @@ def test_the_official_order_and_machines() -> None:
     by_rank = side_by_side(METHODS, {"official": OFFICIAL}, order=0)
     assert list(by_rank.systems[: len(OFFICIAL)]) == sorted(OFFICIAL, key=OFFICIAL.__getitem__)
     rows = [
-        dict(zip([c.name for c in tidy(by_rank).columns], row, strict=True))
-        for row in tidy(by_rank).rows
+        dict(zip([c.name for c in by_rank.records()["leaderboards"].columns], row, strict=True))
+        for row in by_rank.records()["leaderboards"].rows
     ]
     assert len(rows) == len(ROWS) * 6
     (one,) = [
@@ -107,7 +107,9 @@ def test_orders_that_are_not_there() -> None:
 
 def test_leaderboards_made_elsewhere_show_their_ranks() -> None:
     listed = listed_method("sun.json", {"pash_f3": 1.0, "DoRA_Large": 2.0})
-    table = wide(side_by_side([METHODS[0], listed], {"a": OFFICIAL, "b": OFFICIAL}, order=2))
+    table = side_by_side([METHODS[0], listed], {"a": OFFICIAL, "b": OFFICIAL}, order=2).tables()[
+        "leaderboards"
+    ]
     assert [column.heading for column in table.columns][4:] == [
         "sun.json rank",
         "rank in a",

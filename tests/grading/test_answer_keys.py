@@ -253,7 +253,7 @@ def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_suc
     assert said["judge"]["prompt_style"] == said["m"]["prompt_style"]
     assert "orig_prompt_class" not in said["m"]
     assert said["rater"]["prompt_class"] == "QuestionSelfRatedUnanswerablePromptWithChoices"
-    again = exampp.GradedFile(out)
+    again = exampp.open(out)
     assert {one.key for one in again.graders} >= {one.key for one in collection.graders}
     with exampp.create(tmp_path / "back.exam") as back:
         back.import_files(out)
@@ -267,7 +267,7 @@ def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_suc
             for entry in passage.get("exam_grades") or ():
                 entry["llm_options"] = {}
     bare.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (found,) = (one for one in exampp.GradedFile(bare).graders if one.model == "m")
+    (found,) = (one for one in exampp.open(bare).graders if one.model == "m")
     assert (found.prompt, found.highest) == ("question-answering", 1)
     assert found.settings["prompt_info"]["check_answer_key"] is True
 

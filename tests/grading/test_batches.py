@@ -81,7 +81,7 @@ def grade(
 
 def cells(exam: exampp.Collection) -> dict[tuple[str, str], tuple[int, int | None]]:
     """(item text, passage text) -> (state, rating)."""
-    rows = exam._connection.execute(
+    rows = exam.connection.execute(
         "SELECT i.text, p.text, g.state, g.rating FROM grade g "
         "JOIN item_version i ON i.version = g.item_version "
         "JOIN passage_version p ON p.version = g.passage_version"
@@ -98,7 +98,7 @@ def expected(item: str, passage: str) -> tuple[int, int]:
 
 
 def out(exam: exampp.Collection) -> list[kept.BatchRow]:
-    return kept.batches_of(exam._connection, None, (kept.PREPARED, kept.OPEN))
+    return kept.batches_of(exam.connection, None, (kept.PREPARED, kept.OPEN))
 
 
 def test_every_cell_is_graded_as_directly_and_paid_once(tmp_path: Path, stub: BatchStub) -> None:
@@ -126,7 +126,7 @@ def test_every_cell_is_graded_as_directly_and_paid_once(tmp_path: Path, stub: Ba
         assert progress.spent.cost == pytest.approx(CELLS * 22 / 2)
         assert (progress.spent.tokens_read, progress.spent.tokens_written) == (160, 16)
         assert any("batch_1 (8 requests)" in one for one in said)
-        assert exam._connection.execute("SELECT count(*) FROM batch_request").fetchone() == (0,)
+        assert exam.connection.execute("SELECT count(*) FROM batch_request").fetchone() == (0,)
         assert out(exam) == []
         assert grade(exam, stub).total == 0
         assert stub.keys == {KEY}
@@ -202,7 +202,7 @@ def test_a_refused_parameter_is_left_out_of_the_next_batch(
         assert grade(exam, openai).done == CELLS
         assert all(state == 0 for state, _ in cells(exam).values())
         assert len(openai.batches) == 2
-        detail = exam._connection.execute("SELECT DISTINCT detail FROM grade").fetchall()
+        detail = exam.connection.execute("SELECT DISTINCT detail FROM grade").fetchall()
         assert detail == [('{"without":["seed"]}',)]
 
 
@@ -685,7 +685,7 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
         assert "no reply to them" in run.why_stopped
         replies.write_text("\n".join(whole))
         assert exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS).done == 6
-        exam.bank("main").reword(first_item(exam), "Another question?", reason="a test")
+        exam.bank("main").edit("reword", first_item(exam), "Another question?", reason="a test")
         with pytest.raises(InputError, match="no line of it answers a request that is out"):
             exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
 
@@ -703,12 +703,12 @@ def test_an_error_of_vllm_stands_beside_an_empty_response(tmp_path: Path, error:
         list(exam.grading("openai", batches=Batches(requests), **FILE_OPTIONS).steps())
         answer_file(requests, replies, fail)
         list(exam.grading("openai", batches=Batches(replies=replies), **FILE_OPTIONS).steps())
-        rows = exam._connection.execute("SELECT json_extract(detail, '$.reason') FROM grade")
+        rows = exam.connection.execute("SELECT json_extract(detail, '$.reason') FROM grade")
         assert {row[0] for row in rows} == {"HTTP 400: no such thing"}
 
 
 def first_item(exam: exampp.Collection) -> str:
-    return str(exam._connection.execute("SELECT item_id FROM item").fetchone()[0])
+    return str(exam.connection.execute("SELECT item_id FROM item").fetchone()[0])
 
 
 def test_a_file_needs_a_decode_that_is_named(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from exampp.bank import Bank
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING
 from exampp.results.result import Table
+from exampp.store.bank import bank_names
 
 BANK = "keyed"
 ITEMS = ("q1.a", "q1.b", "q2.a")
@@ -125,7 +126,7 @@ def edit(
     bank = collection.bank(BANK)
     if operation == "grade":
         # without an item there is nobody to grade for
-        if BANK in collection.bank_names("question"):
+        if BANK in bank_names(collection.connection, "question"):
             grade(collection)
         return
     try:

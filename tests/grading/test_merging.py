@@ -229,10 +229,10 @@ def test_the_newer_edit_of_an_item_stands_and_the_older_one_is_kept(
     ada, ben = copies(exam, "ada", "ben")
     with exampp.Collection(ada) as opened:
         item = item_of(opened)
-        opened.bank().reword(item, "Ada's words?", author="ada")
-        opened.bank().reword(item_of(opened, "q2"), "Ada's alone?", author="ada")
+        opened.bank().edit("reword", item, "Ada's words?", author="ada")
+        opened.bank().edit("reword", item_of(opened, "q2"), "Ada's alone?", author="ada")
     with exampp.Collection(ben) as opened:
-        opened.bank().reword(item, "Ben's words?", author="ben")
+        opened.bank().edit("reword", item, "Ben's words?", author="ben")
         opened.bank().edit("weight", item, "2", author="ben")
     (onto,) = copies(ben, "onto")
     (before,) = copies(ada, "before")
@@ -261,7 +261,7 @@ def test_an_import_of_the_same_bank_on_both_sides_is_no_edit(tmp_path: Path, clo
     ada, ben = tmp_path / "ada.exam", tmp_path / "ben.exam"
     exams.make(tmp_path, "ada.exam").close()
     with exampp.Collection(ada) as opened:
-        opened.bank().reword(item_of(opened), "Ada's words?", author="ada")
+        opened.bank().edit("reword", item_of(opened), "Ada's words?", author="ada")
     exams.make(tmp_path, "ben.exam").close()
     before = content(ada)
     assert merge(ada, ben).conflicts == ()
@@ -279,7 +279,7 @@ def test_the_newest_decision_of_a_person_stands_wherever_it_was_made(
     older, newer = copies(exam, "older", "newer")
     for path, rating in ((older, 1), (newer, 5)):
         with exampp.Collection(path) as opened:
-            opened.grades().decide("q1", item, "p1", rating, author="ada")
+            opened.grades().decisions.decide("q1", item, "p1", rating, author="ada")
     for into, other in ((older, newer), (newer, older)):
         (onto,) = copies(into, f"onto-{into.stem}")
         assert merge(onto, other).conflicts == ()
@@ -469,11 +469,13 @@ def perform(path: Path, operations: Sequence[tuple[str, Any, int]], who: str) ->
                 try:
                     if what == "decide":
                         passage = {"q1": "p1", "q2": "p3"}[query_id]
-                        opened.grades("m0").decide(query_id, item, passage, number, author=who)
+                        opened.grades("m0").decisions.decide(
+                            query_id, item, passage, number, author=who
+                        )
                     elif what == "reword":
-                        opened.bank().reword(item, f"{who}: {number}?", author=who)
+                        opened.bank().edit("reword", item, f"{who}: {number}?", author=who)
                     else:
-                        opened.bank().retire(item, author=who)
+                        opened.bank().edit("retire", item, author=who)
                 except exampp.InputError:
                     # reworded to what another says, retired already
                     continue

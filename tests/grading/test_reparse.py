@@ -262,7 +262,7 @@ def test_the_text_of_the_query_stays_known(tmp_path: Path) -> None:
 def test_without_replies_there_is_nothing_to_read(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade(ScriptedGrader("4", faults={"What makes a magnet?": "x"}), model="m")
-        collection._connection.execute("UPDATE grade SET reply = NULL")
+        collection.connection.execute("UPDATE grade SET reply = NULL")
         with pytest.raises(exampp.InputError, match="no replies of m:question-self-rating were"):
             collection.reparse("m", unnumbered="unparsed")
         assert len(collection.graders) == 1

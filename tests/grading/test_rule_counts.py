@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import exams
@@ -17,7 +17,6 @@ from exampp.records import Grade, GraderIdentity, State
 from exampp.records.readings import (
     WITHOUT_EXAMPLE,
     RuleCount,
-    count_rules,
     describe_readings,
     reading_warnings,
     without_grade,
@@ -36,6 +35,19 @@ GRADES = (
 UNPARSED = (
     "Cells without a grade in the whole collection: 3 unparsed (3 off the scale, such as '7')."
 )
+
+
+def count_rules(grades: Iterable[tuple[Grade, int]]) -> tuple[RuleCount, ...]:
+    """Count grades, each of which occurs so often, by state, rule and rating."""
+    cells: dict[tuple[State, str, int | None], int] = {}
+    examples: dict[tuple[State, str, int | None], str] = {}
+    for grade, times in grades:
+        key = (grade.state, grade.rule, grade.rating)
+        cells[key] = cells.get(key, 0) + times
+        if grade.reply is not None and grade.rule not in WITHOUT_EXAMPLE:
+            examples[key] = min(grade.reply, examples.get(key, grade.reply))
+    ordered = sorted(cells, key=lambda key: (key[0], key[1], key[2] or 0))
+    return tuple(RuleCount(*key, cells[key], examples.get(key)) for key in ordered)
 
 
 @pytest.fixture
@@ -199,8 +211,8 @@ def test_counts_of_grades_and_of_the_store_are_the_same(exam: Path) -> None:
     from exampp.store.grades import rule_counts
 
     with exampp.Collection(exam) as collection:
-        stored = rule_counts(collection._connection, 1, "main")
-        rows = collection._connection.execute("SELECT state, rating, reply, rule FROM grade")
+        stored = rule_counts(collection.connection, 1, "main")
+        rows = collection.connection.execute("SELECT state, rating, reply, rule FROM grade")
         grades = [Grade("", State(s), rating, reply, rule) for s, rating, reply, rule in rows]
     assert set(count_rules((grade, 1) for grade in grades)) == set(stored)
 

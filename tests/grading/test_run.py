@@ -34,7 +34,7 @@ def scripted(script: Script, prompt: str = "question-self-rating", **options: ob
 
 
 def run(collection: exampp.Collection, how: Grading, **options: object) -> Progress:
-    *_, last = GradingRun(collection._connection, how, EXAM, **options).steps()  # type: ignore[arg-type]
+    *_, last = GradingRun(collection.connection, how, EXAM, **options).steps()  # type: ignore[arg-type]
     return last
 
 
@@ -46,7 +46,7 @@ def asked(how: Grading) -> Counter[tuple[str, str]]:
 def grades(collection: exampp.Collection) -> set[tuple[str, str, int, int | None]]:
     """(item text, passage text, state, rating) of every grade."""
     return set(
-        collection._connection.execute(
+        collection.connection.execute(
             "SELECT i.text, p.text, g.state, g.rating FROM grade g "
             "JOIN item_version i ON i.version = g.item_version "
             "JOIN passage_version p ON p.version = g.passage_version"
@@ -115,7 +115,7 @@ def test_equal_texts_are_asked_once(tmp_path: Path) -> None:
         bank = tmp_path / "second.tsv"
         bank.write_text("query_id\tquestion\nq2\tWhat makes a magnet?\nq2\tWhat is a pole?\n")
         collection.import_files(bank, bank="second")
-        more = GradingRun(collection._connection, scripted("4"), GradingScope("question", "second"))
+        more = GradingRun(collection.connection, scripted("4"), GradingScope("question", "second"))
         *_, last = more.steps()
         assert (last.total, last.copied, last.asked) == (4, 2, 2)
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_kept_and_stays_due(tmp_path: Path) -> None:
         progress = run(collection, scripted(replies))
         assert progress.states == {State.UNPARSED: 3, State.TRUNCATED: 3, State.REFUSED: 2}
         assert {state for _, _, state, rating in grades(collection) if rating is None} == {1, 2, 3}
-        kept = collection._connection.execute("SELECT DISTINCT reply FROM grade ORDER BY 1")
+        kept = collection.connection.execute("SELECT DISTINCT reply FROM grade ORDER BY 1")
         assert [row[0] for row in kept] == ["4", "7", "I'm sorry, but I can't help with that."]
         assert run(collection, scripted(replies), select="failed").total == 8
         assert run(collection, scripted(replies), select="new").total == 0
@@ -140,7 +140,7 @@ def test_failures_never_replace_a_rating(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         how = scripted("4", faults={"What makes a magnet?": "timeout"})
         assert run(collection, how).states == {State.GRADED: 6, State.FAILED: 2}
-        reason = collection._connection.execute(
+        reason = collection.connection.execute(
             "SELECT DISTINCT detail FROM grade WHERE state = 4"
         ).fetchall()
         assert reason == [('{"reason":"timeout"}',)]
@@ -238,7 +238,7 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
         run(collection, how)
 
     with exams.make(tmp_path) as collection:
-        opened = collection._connection
+        opened = collection.connection
         grade()  # what is done once a process is no part of the count
         opened.execute("DELETE FROM grade")
         given.clear()
@@ -259,24 +259,24 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
 def test_a_run_that_was_left_in_the_middle_holds_nothing(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         how = scripted("4", look_ahead=1)
-        left = GradingRun(collection._connection, how, EXAM).steps()
+        left = GradingRun(collection.connection, how, EXAM).steps()
         next(left)
         for _ in range(2):
             # the first asks of it, the second while it is suspended and holds a query
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("exampp.grading.run.COMMIT_SECONDS", -1)
                 next(left)
-        assert collection._connection.execute("SELECT count(*) FROM lease").fetchone() == (1,)
+        assert collection.connection.execute("SELECT count(*) FROM lease").fetchone() == (1,)
         progress = run(collection, scripted("4"))
         assert (progress.done, progress.elsewhere) == (6, 0)
         del left
-        assert collection._connection.execute("SELECT count(*) FROM lease").fetchone() == (0,)
+        assert collection.connection.execute("SELECT count(*) FROM lease").fetchone() == (0,)
 
 
 def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         how = scripted("4", look_ahead=3)
-        grading_run = GradingRun(collection._connection, how, EXAM)
+        grading_run = GradingRun(collection.connection, how, EXAM)
         seen = 0
 
         def stopping(ask: Request) -> str:
@@ -331,10 +331,10 @@ def test_the_lease_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     child.wait()
     with exams.make(tmp_path) as collection:
         how = scripted("4")
-        with transaction(collection._connection):
-            key = put_grader(collection._connection, how.identity)
+        with transaction(collection.connection):
+            key = put_grader(collection.connection, how.identity)
             owner = f"{socket.gethostname()}:{child.pid}:1"
-            leases.claim(collection._connection, key, 1, owner)
+            leases.claim(collection.connection, key, 1, owner)
         assert run(collection, how).done == 8
 
 
@@ -344,9 +344,9 @@ def test_a_lease_that_ran_out_holds_nothing(
     """Of a process on another machine only its silence tells that it is gone."""
     with exams.make(tmp_path) as collection:
         how = scripted("4")
-        with transaction(collection._connection):
-            key = put_grader(collection._connection, how.identity)
-            leases.claim(collection._connection, key, 1, "elsewhere:1:0")
+        with transaction(collection.connection):
+            key = put_grader(collection.connection, how.identity)
+            leases.claim(collection.connection, key, 1, "elsewhere:1:0")
         later = time.time() + 60
 
         def wait(_: float) -> None:
@@ -370,11 +370,9 @@ def test_answers_are_verified_against_the_key(tmp_path: Path) -> None:
             lambda ask: "Blue Light." if "scatters" in ask.passage else "unanswerable",
             "question-answering",
         )
-        *_, last = GradingRun(
-            collection._connection, how, GradingScope("question", "keyed")
-        ).steps()
+        *_, last = GradingRun(collection.connection, how, GradingScope("question", "keyed")).steps()
         assert last.states == {State.GRADED: 3}
-        rows = collection._connection.execute(
+        rows = collection.connection.execute(
             "SELECT rating, detail FROM grade ORDER BY rating DESC"
         )
         (rating, detail), *others = rows.fetchall()
@@ -388,12 +386,12 @@ def test_label_probabilities_become_confidence_and_expected_rating(tmp_path: Pat
     scores = {"0": 0.125, "4": 0.5, "5": 0.375}
     with exams.make(tmp_path) as collection:
         run(collection, scripted(Reply("4", scores=scores, usage=Usage(10, 4, 1))))
-        (confidence, detail), *_ = collection._connection.execute(
+        (confidence, detail), *_ = collection.connection.execute(
             "SELECT confidence, detail FROM grade"
         )
         assert confidence == 0.5
         assert '"expected":3.875' in detail
-        spent = leases.usage_of(collection._connection, 1)
+        spent = leases.usage_of(collection.connection, 1)
         assert spent[1:6] == (8, 8, 80, 32, 8)
         assert (spent.requests, spent.cost) == (0, None)
 
@@ -443,7 +441,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path, look_ahead: 
         assert "5 asked again after an unreadable reply (2 graded)" in str(progress)
         # what cost tokens is counted: eight replies and five repeats
         assert (progress.asked, progress.spent.cells) == (13, 8)
-        replies = collection._connection.execute(
+        replies = collection.connection.execute(
             "SELECT reply, count(*) FROM grade WHERE state = 1 GROUP BY reply"
         ).fetchall()
         assert replies == [("I wonder, time 2", 3)]
@@ -467,7 +465,7 @@ def test_a_repeat_that_fails_leaves_the_first_reply_in_place(tmp_path: Path) -> 
     with exams.make(tmp_path) as collection:
         progress = run(collection, unread_is_unparsed(varying(line)))
         assert (progress.states[State.UNPARSED], progress.last_failure) == (8, "no server")
-        rows = collection._connection.execute("SELECT DISTINCT state, reply FROM grade").fetchall()
+        rows = collection.connection.execute("SELECT DISTINCT state, reply FROM grade").fetchall()
         assert rows == [(1, "mumble")]
 
 
@@ -481,7 +479,7 @@ def test_a_run_that_stops_before_the_repeat_leaves_the_cell_pending(tmp_path: Pa
         return "mumble"
 
     with exams.make(tmp_path) as collection:
-        grading = GradingRun(collection._connection, unread_is_unparsed(varying(line)), EXAM)
+        grading = GradingRun(collection.connection, unread_is_unparsed(varying(line)), EXAM)
         *_, last = grading.steps()
         assert (last.done, last.states, last.repeated) == (1, {State.UNPARSED: 1}, 0)
         stops = False

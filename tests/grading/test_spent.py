@@ -82,6 +82,6 @@ def test_what_came_before_a_request_that_is_too_dear_is_kept(
         grading = exam.grading("openai", model="chat", decode="text", base_url=server.url, **limits)
         with pytest.raises(InputError, match="one request alone could cost"):
             list(grading.steps())
-        states = [state for (state,) in exam._connection.execute("SELECT state FROM grade")]
+        states = [state for (state,) in exam.connection.execute("SELECT state FROM grade")]
     assert len(states) >= 6, "the cells of the first query"
     assert not any(states), "graded, none failed"

@@ -203,7 +203,7 @@ def test_the_end_is_that_of_a_single_process(
     for name, grader in {"alone": make(), "spread": SpreadGrader(start(make, make))}.items():
         with exams.make(tmp_path, f"{name}.exam") as exam:
             how = join_grading(grader, "scripted", PROMPT)
-            *_, last = GradingRun(exam._connection, how, GradingScope("question", "main")).steps()
+            *_, last = GradingRun(exam.connection, how, GradingScope("question", "main")).steps()
             assert last.states == {State.GRADED: 8}
     alone, spread_out = (cells(tmp_path / f"{name}.exam") for name in ("alone", "spread"))
     assert alone == spread_out

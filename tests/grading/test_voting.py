@@ -58,7 +58,7 @@ def graded(folder: Path) -> exampp.Collection:
 
 
 def rows(exam: exampp.Collection, model: str) -> list[tuple[Any, ...]]:
-    return exam._connection.execute(
+    return exam.connection.execute(
         "SELECT substr(i.text, 1, 4), p.passage_id, g.state, g.rating, g.confidence, "
         "json_extract(g.detail, '$.spread'), json_extract(g.detail, '$.expected') "
         "FROM grade g JOIN grader r USING (grader) JOIN item_version i ON i.version = "

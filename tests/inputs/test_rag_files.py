@@ -12,6 +12,7 @@ import pytest
 import exampp
 from exampp.errors import InputError
 from exampp.formats import rag, tables
+from exampp.store.bank import bank_names
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
 RAGAS = {
@@ -320,7 +321,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: s
 
 def _kind(exam: exampp.Collection) -> dict[str, Any]:
     """The query itself is graded where there is no reference to make an item of."""
-    return {} if exam.bank_names("question") else {"kind": "query"}
+    return {} if bank_names(exam.connection, "question") else {"kind": "query"}
 
 
 def test_contexts_of_a_reference_are_relevant_passages(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def drawn_files(seed: int, folder: Path) -> list[Path]:
 
 def guarded(collection: exampp.Collection) -> Any:
     """Texts that are graded, and the items that people edited, as they are."""
-    connection = collection._connection
+    connection = collection.connection
     return [
         connection.execute(sql).fetchall()
         for sql in (

@@ -81,7 +81,7 @@ def test_an_edit_says_which_is_meant(both: exampp.Collection, exampp_command: Co
 def test_decisions_are_about_one_of_them(both: exampp.Collection, tmp_path: Path) -> None:
     both.grade("draft", kind="nugget")
     both.grade("draft")
-    both.grades(kind="nugget").decide("q1", ID, "p1", 1, author="ann")
+    both.grades(kind="nugget").decisions.decide("q1", ID, "p1", 1, author="ann")
     both.export(tmp_path / "decisions.tsv", "decisions")
     both.bank().export(tmp_path / "bank.jsonl")
     with exampp.Collection.create(tmp_path / "again.exam") as again:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import exampp
 from exampp.formats import bank as workbench_bank
 from exampp.graders.scripted import ScriptedGrader
-from exampp.items.sealing import choose_sealed, commitment_of, record_of
-from exampp.items.verifying import verify_file
+from exampp.items.sealing import choose_sealed, commitment_of, record_of, verify_file
 from exampp.results.result import Table
 from exampp.store.bank import ItemState
 
@@ -273,7 +272,7 @@ def test_retired_sealed_items_are_missing(split: tuple[Path, Path, str]) -> None
 def test_a_collection_whose_history_was_changed_says_so(split: tuple[Path, Path, str]) -> None:
     path, sealed, _ = split
     with exampp.Collection(path) as collection:
-        collection._connection.execute("UPDATE item_version SET text = text || '?'")
+        collection.connection.execute("UPDATE item_version SET text = text || '?'")
         with pytest.raises(exampp.InputError, match="no longer gives the commitment"):
             collection.bank().verify(sealed)
 

@@ -36,10 +36,10 @@ def path(tmp_path: Path) -> Path:
     """By the grader alpha has Cover 1/2 and 1, beta 0 and 0; by people alpha 0 and 0, beta 1/2."""
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader(rated))
-        opened.grades().decide("q1", SCATTER, "p1", 1, author="ann")
-        opened.grades().decide("q2", MAGNET, "p3", 0, author="ann")
-        opened.grades().decide("q1", SCATTER, "p4", 2, author="ann")
-        opened.grades().decide("q1", SCATTER, "p4", 5, author="bob")
+        opened.grades().decisions.decide("q1", SCATTER, "p1", 1, author="ann")
+        opened.grades().decisions.decide("q2", MAGNET, "p3", 0, author="ann")
+        opened.grades().decisions.decide("q1", SCATTER, "p4", 2, author="ann")
+        opened.grades().decisions.decide("q1", SCATTER, "p4", 5, author="bob")
     return tmp_path / "my.exam"
 
 
@@ -84,7 +84,7 @@ def test_what_changes_nothing_is_said_too(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader(rated))
         untouched = opened.grades().evaluate(["Cover@20"], min_rating=4)
-        opened.grades().decide("q1", SCATTER, "p1", 4, author="ann")
+        opened.grades().decisions.decide("q1", SCATTER, "p1", 4, author="ann")
         board = opened.grades().evaluate(["Cover@20", "P@20"], min_rating=4)
     assert untouched.without_decisions is None
     assert not any("decided" in note or "decision" in note for note in untouched.notes)

@@ -23,8 +23,7 @@ from exampp.analysis.report_data import (
     ReportSource,
     compute_report_data,
 )
-from exampp.analysis.significance import leaderboard_table
-from exampp.analysis.significance import notes as significance_notes
+from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
     bias_section,
     bounded,
@@ -84,8 +83,7 @@ def certificate_section(
 
 
 def _reliability(found: Reliability) -> Iterator[str]:
-    known = [study for study in found.studies if study.says_something]
-    for number, study in enumerate(known):
+    for number, study in enumerate(found.known):
         what = "" if number else "generalisability over queries "
         without = f" without {study.shown_without}" if study.without else ""
         yield f"{what}{_bounded(study.erho2)}{without}"
@@ -343,7 +341,7 @@ def _differences(found: ReportData) -> Section:
         "differences",
         "Do the systems differ?",
         [
-            Notices(significance_notes(found.tested), "note"),
+            Notices(pair_notes(found.tested), "note"),
             Folded("Interval and letters of every system", plain),
         ],
     )
@@ -371,7 +369,7 @@ def _official(found: ReportData) -> Section:
                 found.board, found.main, ranks, subtitle=said, decimals=decimals
             )
             blocks.append(drawn)
-        blocks.append(correlation.intervals(exact, name))
+        blocks.append(correlation.intervals(exact, name) if exact.has_intervals(name) else None)
         blocks.append(correlation.wide(everywhere, name))
         if number == 0:
             compared = figures.methods_figure(
@@ -411,14 +409,13 @@ def _judgments(found: ReportData) -> Section:
     blocks: list[Block | None] = []
     if figures.has_judgments(found.book):
         blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
-    passages = found.agreement[0].comparison.units
+    passages = found.agreement[0].units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
-    table = agreement.statistics_table(found.agreement)
-    blocks.append(replace(table, caption=title))
+    blocks.append(agreement.statistics_table(found.agreement, title))
     for block in found.agreement[: len(LAYOUTS)]:
-        label = agreement.label_name(block.comparison.at_least)
+        label = agreement.label_name(block.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
-        blocks.append(replace(agreement.confusion_table(block), caption=caption))
+        blocks.append(replace(block.confusion(), caption=caption))
     return Section.of("judgments", name, blocks)
 
 

@@ -155,7 +155,7 @@ def compute_report_data(
         sensitivity=sensitivity(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
-        agreement=tuple(block for block in agreement.judged if block.comparison.units),
+        agreement=tuple(block for block in agreement.judged if block.units),
         bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
         items=_items(book, settings, source.bank),
         correlation=_correlation(board, settings, SAMPLES),

@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import exampp
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
 from exampp.formats import qrels, queries, runs
@@ -21,6 +20,7 @@ from exampp.formats.lines import OnError, encode_json
 from exampp.formats.output import new_folder, writing
 from exampp.formats.read_warnings import add_warning
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
+from exampp.version import __version__
 
 _SPLIT = "test"
 
@@ -166,7 +166,7 @@ def _card(name: str, counts: dict[str, int]) -> str:
         "An exam for systems that retrieve and generate: what a good answer to each query has to "
         "cover, the passages, people's judgments, and what systems returned.\n\n"
         f"| file | records | what |\n|---|---|---|\n{''.join(rows)}\n"
-        f"Written by exampp {exampp.__version__}. Licence, origin of the texts, and who made the "
+        f"Written by exampp {__version__}. Licence, origin of the texts, and who made the "
         "exam: to be said by whoever publishes it.\n\n"
         "```console\n$ exampp import my.exam . --bank bank.jsonl --runs systems.run\n```\n"
     )

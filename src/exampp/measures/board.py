@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-import exampp
 from exampp.errors import InputError
 from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
@@ -22,6 +21,7 @@ from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
+from exampp.version import __version__
 
 _DECIMALS = 10
 """Means that are equal in these break no tie: the last digit of a sum orders no systems."""
@@ -283,6 +283,7 @@ PROVENANCE = (
     "disputed_cells",
 )
 """Whose numbers these are: who graded what, and how many cells people decided."""
+PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENANCE)
 
 
 def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
@@ -399,7 +400,7 @@ def per_query(board: Leaderboard) -> Table:
     source = provenance_values(board)
     rows = [[*row[:-1], *source, row.ranking] for row in board.per_query()]
     columns: list[str | Column] = [*names]
-    columns += (Column(name, readers="programs") for name in (*PROVENANCE, ranking))
+    columns += (*PROVENANCE_COLUMNS, Column(ranking, readers="programs"))
     return Table.of(columns, rows, caption(board), board.notes)
 
 
@@ -420,7 +421,7 @@ def tracked(board: Leaderboard, name: str = "") -> Tracked:
         "grader_key": board.grader.key,
         "bank": board.bank,
         "draft": str(board.grader.is_draft).lower(),
-        "exampp": exampp.__version__,
+        "exampp": __version__,
     }
     return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})
 

@@ -113,7 +113,7 @@ def is_collection(path: str | Path) -> bool:
 
 def connect(
     path: str | Path, *, create: bool = False, called: Path | None = None
-) -> sqlite3.Connection:
+) -> GuardedConnection:
     """Open a collection.
 
     `create` makes the file where there is none; errors are about `called`, if that is given.
@@ -150,6 +150,27 @@ def connect(
         # checksums come last: without them the collection was refused
         if connection is not None and connection.checksums is None:
             connection.close()
+    return connection
+
+
+def connect_unchanging(path: Path, *, called: Path) -> GuardedConnection:
+    """Open a collection that nobody writes to; errors are about `called`."""
+    connection = _connected(f"{path.resolve().as_uri()}?mode=ro&immutable=1", path, uri=True)
+    return _prepared(connection, called)
+
+
+def connect_memory(called: Path) -> GuardedConnection:
+    """Make an empty collection in memory; errors are about `called`."""
+    return _prepared(_connected(":memory:", called), called)
+
+
+def _prepared(connection: GuardedConnection, called: Path) -> GuardedConnection:
+    connection.file = str(called)
+    try:
+        _prepare(connection, called)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -311,6 +332,7 @@ def transaction(
     Raises CollectionBusy where another process holds the write lock for longer than `patience`,
     in seconds.
     """
+    refuse_graded_file(connection)
     if isinstance(connection, GuardedConnection) and connection.checksums is not None:
         connection.checksums.begin(connection)
     try:
@@ -320,6 +342,21 @@ def transaction(
     if isinstance(connection, GuardedConnection):
         connection.written += 1
     return connection
+
+
+def is_graded_file(connection: sqlite3.Connection) -> bool:
+    """Tell whether a connection reads what was made from a graded file."""
+    return isinstance(connection, GuardedConnection) and connection.graded_notes is not None
+
+
+def refuse_graded_file(connection: sqlite3.Connection) -> None:
+    """Raise InputError where a connection reads what was made from a graded file."""
+    if is_graded_file(connection):
+        raise InputError(
+            "a graded file is only read",
+            file=file_of(connection),
+            mend="Import it into a collection: exampp import",
+        )
 
 
 def _begin(connection: sqlite3.Connection, patience: float) -> None:
@@ -353,5 +390,7 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 
 
 def file_of(connection: sqlite3.Connection) -> Path:
-    """The file that a connection has open."""
+    """The file that a connection has open, or the graded file that it was made from."""
+    if isinstance(connection, GuardedConnection) and connection.graded_notes is not None:
+        return Path(connection.file)
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])

@@ -24,7 +24,7 @@ from math import inf
 from exampp.errors import Unfinished
 from exampp.records.readings import PromptDeviations, RuleCount
 from exampp.store.cells import DEPTH, MEMBERS, GradingScope, count_pending
-from exampp.store.connection import transaction
+from exampp.store.connection import is_graded_file, transaction
 from exampp.store.grades import (
     IN_FORCE,
     WITHOUT_KEY,
@@ -122,7 +122,7 @@ def with_tallies(
         connection.execute("BEGIN")
         if _uncounted(connection, depth):
             connection.execute("ROLLBACK")
-            if keep:
+            if keep and not is_graded_file(connection):
                 _keep(connection, depth)
             connection.execute("BEGIN")
             _complete(connection, depth)

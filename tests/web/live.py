@@ -93,7 +93,7 @@ class Client:
         query = f"?{urlencode(parameters)}" if parameters else ""
         for _ in range(60):
             answer = self.request("GET", path + query)
-            if b"The grades are being read." not in answer.body:
+            if b"The results are being computed." not in answer.body:
                 break
         return answer
 
@@ -192,9 +192,11 @@ def decide_some(path: Path) -> None:
     with Collection(path) as collection:
         query = collection.grades().gradebook.queries[0]
         first, second = query.item_ids[:2]
-        collection.grades().decide(
+        collection.grades().decisions.decide(
             "q1", first, "p1", 5, author="ada", reason="the first words say so"
         )
-        collection.grades().decide("q1", first, "p1", 1, author="grace", blind=True)
-        collection.grades().decide("q1", second, "p2", 4, author="grace", adjudicates=True)
+        collection.grades().decisions.decide("q1", first, "p1", 1, author="grace", blind=True)
+        collection.grades().decisions.decide(
+            "q1", second, "p2", 4, author="grace", adjudicates=True
+        )
         collection.bank().edit("weight", second, "2", query_id="q1", author="grace", reason="core")

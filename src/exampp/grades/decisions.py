@@ -7,14 +7,14 @@ ratings or yes and no; the grade itself stays. Nothing is ever deleted.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
-from exampp.grades.grades import Grades
-from exampp.records import Grade, GraderIdentity
+from exampp.grades.base import ChosenGrades
+from exampp.records import GraderIdentity
 from exampp.records.decisions import (
     CellDecision,
     Decision,
@@ -25,8 +25,8 @@ from exampp.records.decisions import (
     standing_decisions,
 )
 from exampp.sanitize import check_integer, check_text
-from exampp.store.bank import MAIN_BANK, now
-from exampp.store.connection import file_of, transaction, written
+from exampp.store.bank import now
+from exampp.store.connection import transaction
 from exampp.store.decisions import (
     JudgedCell,
     append_decision,
@@ -34,28 +34,22 @@ from exampp.store.decisions import (
     decision_counts,
     decision_of_number,
     decisions_beside,
-    decisions_on,
     find_cell,
     is_verdict,
-    judged_cells,
     list_decisions,
     newest_decision,
     not_before_others,
 )
-from exampp.store.grades import StoredGrader
-from exampp.store.read_model import CellTexts, read_dossiers, read_grade, read_texts
 
 if TYPE_CHECKING:
-    from exampp.analysis.corrected import Corrected
-    from exampp.items.edits import Operation
     from exampp.measures.names import Measure
     from exampp.records.decisions import Design, SamplePlan
-    from exampp.records.gradebook import Dossier, Gradebook, QueryGrades
-    from exampp.review.assessor_agreement import AssessorAgreement, ComparedCell
+    from exampp.records.gradebook import Gradebook, QueryGrades
+    from exampp.review.assessor_agreement import AssessorAgreement
     from exampp.review.impact import EditPreview
     from exampp.review.queue import Candidate, WeighedDispute
     from exampp.review.sampling import SampleProgress
-    from exampp.store.bank import ItemState
+    from exampp.store.bank import ItemChange
     from exampp.store.decisions import PassageJudgment
 
 _UNDO = "undo of decision"
@@ -63,13 +57,27 @@ _UNDO = "undo of decision"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decisions:
-    """Everything that people decided about a collection."""
+    """What people decided about a collection, or (`grades.decisions`) about some grades.
+
+    The lower half of the methods is about the cells of `grades`.
+    """
 
     connection: sqlite3.Connection
+    grades: ChosenGrades | None = None
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{thing}: {number}" for thing, number in self.counts().items())
         return f"<{counts}>"
+
+    @property
+    def chosen(self) -> ChosenGrades:
+        """The grades. Raises InputError where these are the decisions of a whole collection."""
+        if self.grades is None:
+            raise InputError(
+                "these are the decisions of a whole collection",
+                mend="Name the grades: exam.grades(...).decisions",
+            )
+        return self.grades
 
     def list(
         self, *, query_id: str | None = None, author: str | None = None, last: int | None = None
@@ -146,51 +154,7 @@ class Decisions:
                 undone = append_decision(self.connection, one.versions, one.verdict, again)
             return undone
 
-
-@dataclass(frozen=True, repr=False, kw_only=True)
-class CollectionGrades(Grades):
-    """The grades of one grader on one bank of a collection, about which people decide."""
-
-    connection: sqlite3.Connection
-    stored: StoredGrader
-
-    @property
-    def written(self) -> int:
-        """How often something was written through their collection."""
-        return written(self.connection)
-
-    def refuse_damaged(self) -> None:
-        """Raise InputError if a check of the collection finds a problem."""
-        from exampp.inputs.checking import refuse_damaged
-
-        refuse_damaged(self.connection, file_of(self.connection))
-
-    @property
-    def bank_name(self) -> str:
-        """The bank that was graded; "" where the relevance for the query itself was rated."""
-        return MAIN_BANK if self.bank is None else self.bank
-
-    @property
-    def rated(self) -> Gradebook:
-        """The grades as far as qrels need them: all of them where they were read already."""
-        from exampp.records.gradebook import without_decisions
-        from exampp.store.read_model import read_ratings
-
-        if self.is_read or self.runs or self.systems or self.without:
-            return self.gradebook
-        book = read_ratings(self.connection, self.stored, self.bank_name, self.part)
-        return without_decisions(book) if self.decisions == "without" else book
-
-    def brief_dossiers(
-        self, query_ids: Sequence[str] | None = None, passages: Collection[str] = ()
-    ) -> Iterator[Dossier]:
-        """The queries as `dossiers` has them, with little of what the grader said: half the work.
-
-        That is read of the cells that people decided and of `passages` (by id) alone.
-        """
-        return read_dossiers(
-            self.connection, self.stored, self.bank_name, query_ids, passages=passages
-        )
+    # ---- about the grades of one grader on one bank ---------------------------------------------
 
     def decide(
         self,
@@ -215,7 +179,7 @@ class CollectionGrades(Grades):
         `sample` names the drawn sample to which the cell belongs, if any (`SamplePlan.sample`).
         Raises InputError for a rating off the scale, unknown ids, a blank author.
         """
-        author, identity = check_text("the author of a decision", author), self.grader
+        author, identity = check_text("the author of a decision", author), self.chosen.grader
         rating = None if rating is None else check_integer("the rating", rating)
         if rating is not None and not identity.lowest <= rating <= identity.highest:
             raise InputError(
@@ -228,7 +192,7 @@ class CollectionGrades(Grades):
             cell = find_cell(
                 self.connection,
                 query_id,
-                self.bank_name,
+                self.chosen.bank,
                 identity.kind,
                 item_id,
                 passage_id,
@@ -237,28 +201,9 @@ class CollectionGrades(Grades):
             made = not_before_others(self.connection, cell, made)
             return append_decision(self.connection, cell, is_verdict(identity), made)
 
-    def cell(
-        self, item_id: str, versions: tuple[int, int]
-    ) -> tuple[Grade | None, Sequence[Decision]]:
-        """What the grader said of a pair of texts (item, passage), and what people decided so far.
-
-        `versions` are those of a dossier; None: the grader never tried.
-        """
-        made = decisions_on(self.connection, [versions[0]], self.grader)
-        return read_grade(self.connection, self.stored, item_id, versions), made.get(versions, [])
-
-    def texts(
-        self, cells: Iterable[tuple[str, str, str]], length: int
-    ) -> Mapping[tuple[str, str, str], CellTexts]:
-        """The texts of cells (query id, item id, passage id), `length` characters of each passage.
-
-        Cells that are not there are left out.
-        """
-        return read_texts(self.connection, self.bank_name, self.grader.kind, cells, length)
-
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
         """The cells about which people decided, beside what the grader says of them."""
-        return judged_cells(self.connection, self.stored, self.bank_name, query_id)
+        return self.chosen.judged(query_id)
 
     def queue(
         self,
@@ -276,17 +221,18 @@ class CollectionGrades(Grades):
         """
         from exampp.review.queue import queue_of
 
+        chosen = self.chosen
         return queue_of(
             self.connection,
-            self.stored,
-            self.bank_name,
-            gradebook or self.gradebook,
-            min_rating=self.grader.threshold(min_rating),
+            chosen.stored,
+            chosen.bank,
+            gradebook or chosen.gradebook,
+            min_rating=chosen.grader.threshold(min_rating),
             k=k,
             most=most,
         )
 
-    def disputes(
+    def weighed_disputes(
         self, gradebook: Gradebook | None = None, *, min_rating: int | None = None, k: int = 20
     ) -> Sequence[WeighedDispute]:
         """What assessors differ on, what weighs most first: see `review.disputing`.
@@ -295,10 +241,11 @@ class CollectionGrades(Grades):
         """
         from exampp.review.queue import effects, weighed
 
-        least = self.grader.threshold(min_rating)
-        found = Decisions(self.connection).disputes(grader=self.grader, bank=self.bank_name)
+        chosen = self.chosen
+        least = chosen.grader.threshold(min_rating)
+        found = self.disputes(grader=chosen.grader, bank=chosen.bank)
         cells = frozenset(one.cell for one in found)
-        book = gradebook or self.gradebook
+        book = gradebook or chosen.gradebook
         return weighed(found, effects(book, cells, min_rating=least, k=k), least)
 
     def plan(
@@ -323,11 +270,9 @@ class CollectionGrades(Grades):
         from exampp.review.sampling import SampleDesign
 
         return draw_plan(
-            self,
-            self.connection,
+            self.chosen,
             SampleDesign(labels, design, seed),
             measure,
-            bank=self.bank_name,
             min_rating=min_rating,
             min_relevant=min_relevant,
             author=author,
@@ -347,16 +292,7 @@ class CollectionGrades(Grades):
         """
         from exampp.grades.sampling import sample_of
 
-        return sample_of(self, self.connection, plan, gradebook)
-
-    def unjudge(self, number: int, *, author: str) -> None:
-        """Take back what the author said of a drawn passage; what he or she said before holds.
-
-        Raises InputError for what another one said.
-        """
-        from exampp.review.sampling import undo_judgment
-
-        undo_judgment(self.connection, number, author)
+        return sample_of(self.chosen, plan, gradebook)
 
     def judge(
         self,
@@ -379,41 +315,20 @@ class CollectionGrades(Grades):
 
         return judge(self.connection, plan, query_id, passage_id, relevance, author, reason, seen)
 
+    def unjudge(self, number: int, *, author: str) -> None:
+        """Take back what the author said of a drawn passage; what he or she said before holds.
+
+        Raises InputError for what another one said.
+        """
+        from exampp.review.sampling import undo_judgment
+
+        undo_judgment(self.connection, number, author)
+
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
         """What a person said of the passages of a sample and did not take back, in order."""
         from exampp.review.sampling import judged_by
 
         return judged_by(self.connection, plan, author)
-
-    def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
-        """The leaderboard as a sample of people's decisions corrects it, beside the grades alone.
-
-        The measure is a sum over passages or items: P@20, RBP@20, Cover@20. Options: `plan`, the
-        number of the sample (by default the newest that fits), `settings` (`CorrectionSettings`),
-        `min_rating` of an answer, `min_relevant` of a relevant passage. Without a plan, judgments
-        must cover the pool. Raises InputError for other measures, and where what was drawn is not
-        decided.
-        """
-        from exampp.grades.sampling import correct_grades
-
-        return correct_grades(
-            self, measure, connection=self.connection, bank=self.bank_name, **options
-        )
-
-    def corrections(
-        self, *, min_rating: int | None = None, min_relevant: int | None = None
-    ) -> Sequence[Corrected | str]:
-        """What the newest sample of each kind makes of the leaderboard, or why it does not yet."""
-        newest = {plan.unit: plan for plan in self.plans()}
-        found: list[Corrected | str] = []
-        if "passage" not in newest:
-            found += super().corrections(min_rating=min_rating, min_relevant=min_relevant)
-        for plan in newest.values():
-            try:
-                found.append(self.corrected(plan.measure, plan=plan.number))
-            except InputError as error:
-                found.append(str(error))
-        return found
 
     def judging(
         self,
@@ -431,33 +346,23 @@ class CollectionGrades(Grades):
         """
         from exampp.review.assessor_agreement import judging
 
-        threshold = self.grader.threshold(min_rating)
+        grader = self.chosen.grader
+        threshold = grader.threshold(min_rating)
         judged = [
             one
             for one in self.judged(query_id)
             if cells is None or (one.query_id, one.item_id, one.passage_id) in cells
         ]
-        return judging(judged, self.grader, threshold, intervals=intervals)
+        return judging(judged, grader, threshold, intervals=intervals)
 
-    def compared_cells(
-        self, person: str = "everybody", other: str | None = None, *, blind: bool = False
-    ) -> list[ComparedCell]:
-        """The cells behind a comparison of `judging`: a person's beside the grader, or an `other`.
-
-        With `blind` by the decisions alone that were made while the grade was hidden.
-        """
-        from exampp.review.assessor_agreement import compared_cells
-
-        return compared_cells(self.judged(), person, other, blind=blind)
-
-    def preview(self, query: QueryGrades, edits: Sequence[Operation | ItemState]) -> EditPreview:
-        """Try edits out on a query as it is now; nothing is saved. An ItemState is to be added.
+    def preview(self, query: QueryGrades, changes: Sequence[ItemChange]) -> EditPreview:
+        """Try changes of items out on a query as it is now; nothing is saved.
 
         `review.impact.Baseline.impact` tells what the result does to the leaderboard.
         """
         from exampp.review.impact import preview
 
-        return preview(self.connection, self.stored, self.bank_name, query, edits)
+        return preview(self.connection, self.chosen.stored, self.chosen.bank, query, changes)
 
 
 def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
