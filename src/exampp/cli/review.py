@@ -69,7 +69,6 @@ class DesignName(StrEnum):
 
     uniform = "uniform"
     influence = "influence"
-    uncertainty = "uncertainty"
 
 
 MACHINE = (Style.tsv, Style.csv, Style.json)
