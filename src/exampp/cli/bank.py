@@ -553,7 +553,7 @@ def verify_bank(
 
     Example: exampp bank verify sealed.jsonl
     """
-    from exampp.items.verifying import verify_file
+    from exampp.items.sealing import verify_file
     from exampp.store.connection import is_collection
 
     if against is not None:
