@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import hostile
 import pytest
 from browsers import Trouble, faults, page_of
-from rooms import Client, visiting
+from live import Client, visiting
 
 import exampp
 

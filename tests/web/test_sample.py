@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import live
 import pages
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 import exampp
 from exampp.store.connection import connect, transaction
@@ -18,7 +18,7 @@ from exampp.store.connection import connect, transaction
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """The small exam, graded, without judgments."""
-    made = rooms.graded(tmp_path)
+    made = live.graded(tmp_path)
     with closing(connect(made)) as opened, opened as rows, transaction(rows):
         rows.execute("DELETE FROM judgment")
     return made
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 

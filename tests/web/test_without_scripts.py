@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode, urljoin
 
+import live
 import pytest
-import rooms
+from live import Client
 from pages import Element, read
-from rooms import Client
 
 import exampp
 
@@ -55,12 +55,12 @@ class Reader:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def reader(path: Path) -> Iterator[Reader]:
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         yield Reader(client, "/")
 
 

@@ -23,8 +23,7 @@ from exampp.analysis.report_data import (
     ReportSource,
     compute_report_data,
 )
-from exampp.analysis.significance import leaderboard_table
-from exampp.analysis.significance import notes as significance_notes
+from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
     bias_section,
     bounded,
@@ -84,8 +83,7 @@ def certificate_section(
 
 
 def _reliability(found: Reliability) -> Iterator[str]:
-    known = [study for study in found.studies if study.says_something]
-    for number, study in enumerate(known):
+    for number, study in enumerate(found.known):
         what = "" if number else "generalisability over queries "
         without = f" without {study.shown_without}" if study.without else ""
         yield f"{what}{_bounded(study.erho2)}{without}"
@@ -343,7 +341,7 @@ def _differences(found: ReportData) -> Section:
         "differences",
         "Do the systems differ?",
         [
-            Notices(significance_notes(found.tested), "note"),
+            Notices(pair_notes(found.tested), "note"),
             Folded("Interval and letters of every system", plain),
         ],
     )

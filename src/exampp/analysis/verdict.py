@@ -74,7 +74,7 @@ def about_reliability(found: Reliability) -> TrustAnswer:
 
 def reliability_line(found: Reliability) -> Line | None:
     """How alike the order on other queries would be; None where nothing can be said."""
-    studies = [study for study in found.studies if study.says_something]
+    studies = found.known
     if not studies:
         return None
     present, worst = _value(studies[0]), min(map(_value, studies))
@@ -90,7 +90,7 @@ def reliability_line(found: Reliability) -> Line | None:
 def reliability_section(found: Reliability, said_before: Collection[str]) -> Section:
     """Whether other queries would show the same order, and what to buy next."""
     title = "Would other queries show the same order?"
-    if not any(study.says_something for study in found.studies):
+    if not found.known:
         return Section("reliability", title, ())
     tables = found.tables()
     whole = tables["reliability"]
@@ -102,7 +102,6 @@ def reliability_section(found: Reliability, said_before: Collection[str]) -> Sec
             Notices(notes, "note"),
             replace(whole, notes=()),
             found.figure(),
-            tables["queries"],
             *_folded(tables["components"], tables["sizes"]),
         ],
     )
@@ -220,8 +219,7 @@ def not_green(line: Line, bias: GraderBias) -> Line:
 def about_corrected(found: Corrected) -> TrustAnswer:
     """What people would say of all of it, from what they said of a sample."""
     section = corrected.section([found])
-    said = corrected.lead(found)
-    line = Line(section.title, said, "corrected", "doubt" if found.outside else "holds")
+    line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
     return TrustAnswer(line, section)
 
 

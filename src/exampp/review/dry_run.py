@@ -192,7 +192,8 @@ def effects(
             if min_rating is not None:
                 threshold = min(min_rating, then.book.grader.highest)
             baseline = Baseline.of(then.book, measures, min_rating=threshold)
-            yield Effect(then.book.grader, baseline.impact_of(now.book), then.due, now.due)
+            impact = baseline.impact({one.query_id: one for one in now.book.queries})
+            yield Effect(then.book.grader, impact, then.due, now.due)
 
 
 def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:

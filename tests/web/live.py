@@ -93,7 +93,7 @@ class Client:
         query = f"?{urlencode(parameters)}" if parameters else ""
         for _ in range(60):
             answer = self.request("GET", path + query)
-            if b"The grades are being read." not in answer.body:
+            if b"The results are being computed." not in answer.body:
                 break
         return answer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.web.page_request import PageOfEntries, sheet
+from exampp.web.page_request import PageOfEntries, page_of
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ from exampp.web.page_request import PageOfEntries, sheet
     ],
 )
 def test_a_page_or_the_nearest_one(page: int, wanted: PageOfEntries[str]) -> None:
-    assert sheet("abcdefg", page, 3) == wanted
+    assert page_of("abcdefg", page, 3) == wanted
 
 
 def test_nothing_has_one_empty_page() -> None:
-    assert sheet("", 5, 3) == PageOfEntries("", 0, 1, 1, 0)
-    assert sheet("abc", 1, 3).pages == 1
+    assert page_of("", 5, 3) == PageOfEntries("", 0, 1, 1, 0)
+    assert page_of("abc", 1, 3).pages == 1
