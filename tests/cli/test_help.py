@@ -34,7 +34,7 @@ def walk(group: Any, path: str = "exampp") -> Iterator[tuple[str, Any]]:
 
 
 ALL = dict(walk(GROUP))
-SUMMARIES = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
+SUMMARIES = {name: summary for of in PURPOSES.values() for name, (_, summary) in of.items()}
 
 
 def words(text: str) -> str:
@@ -70,9 +70,7 @@ def test_the_help_of_exampp_imports_no_verb() -> None:
     say = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
     ran = subprocess.run([sys.executable, "-c", f"{say}; {code}"], capture_output=True, text=True)
     verbs = {
-        f"exampp.cli.{verb.home.partition(':')[0]}"
-        for v in PURPOSES.values()
-        for verb in v.values()
+        f"exampp.cli.{home.partition(':')[0]}" for v in PURPOSES.values() for home, _ in v.values()
     }
     assert not verbs - {"exampp.cli.main"} & set(ran.stderr.split())
     assert "exampp.collection" not in ran.stderr

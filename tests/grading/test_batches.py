@@ -685,7 +685,7 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
         assert "no reply to them" in run.why_stopped
         replies.write_text("\n".join(whole))
         assert exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS).done == 6
-        exam.bank("main").reword(first_item(exam), "Another question?", reason="a test")
+        exam.bank("main").edit("reword", first_item(exam), "Another question?", reason="a test")
         with pytest.raises(InputError, match="no line of it answers a request that is out"):
             exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
 

@@ -23,8 +23,7 @@ from exampp.analysis.report_data import (
     ReportSource,
     compute_report_data,
 )
-from exampp.analysis.significance import leaderboard_table
-from exampp.analysis.significance import notes as significance_notes
+from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
     bias_section,
     bounded,
@@ -342,7 +341,7 @@ def _differences(found: ReportData) -> Section:
         "differences",
         "Do the systems differ?",
         [
-            Notices(significance_notes(found.tested), "note"),
+            Notices(pair_notes(found.tested), "note"),
             Folded("Interval and letters of every system", plain),
         ],
     )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from enum import Enum, StrEnum
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from exampp.cli.command import option
 from exampp.graders.options import Option, declarations
+from exampp.records.options import option
 
 OPTIONS = "options"
 """The parameter of a command in whose place the declared options stand."""
@@ -62,7 +61,7 @@ def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> 
 
     @wraps(function)
     def command(**given: Any) -> None:
-        options = {name: _plain(given.pop(name)) for name in declared}
+        options = {name: given.pop(name) for name in declared}
         function(**given, options=options)
 
     own = inspect.signature(function, eval_str=True).parameters
@@ -77,20 +76,15 @@ def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> 
 def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
     return {
         name: inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, one)
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(one)
         )
         for name, one in declared.items()
     }
 
 
-def _annotation(name: str, one: Option) -> Any:
-    enumeration: Any = StrEnum
-    kind = str if one.type is Mapping else one.type
-    if one.choices:
-        kind = enumeration(name, {choice: choice for choice in one.choices})
+def _annotation(one: Option) -> Any:
+    literal: Any = Literal
+    kind = literal[tuple(one.choices)] if one.choices else one.type
+    kind = str if kind is Mapping else kind
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
     return Annotated[kind | None, option(help=one.help, metavar=metavar)]
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value
