@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from exampp.formats.declared import Format
     from exampp.graded_file import GradedFile
     from exampp.graders.base import Grader, Reply, Request
-    from exampp.graders.options import Option
+    from exampp.graders.options import GraderOptions, option
     from exampp.graders.registry import Backend
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
@@ -61,7 +61,8 @@ _HOMES = {
     "InputError": "exampp.errors",
     "Labelling": "exampp.measures.qrels",
     "Leaderboard": "exampp.measures.board",
-    "Option": "exampp.graders.options",
+    "GraderOptions": "exampp.graders.options",
+    "option": "exampp.graders.options",
     "Panel": "exampp.grades.panel",
     "Reply": "exampp.graders.base",
     "RankedQuery": "exampp.measures.formulas",
@@ -88,11 +89,11 @@ __all__ = [
     "GateUndecided",
     "GradedFile",
     "Grader",
+    "GraderOptions",
     "Grades",
     "InputError",
     "Labelling",
     "Leaderboard",
-    "Option",
     "Panel",
     "RankedQuery",
     "Reply",
@@ -103,6 +104,7 @@ __all__ = [
     "create",
     "measure",
     "open",
+    "option",
 ]
 
 

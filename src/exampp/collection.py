@@ -55,11 +55,9 @@ if TYPE_CHECKING:
     from exampp.decisions import CollectionGrades, Decisions
     from exampp.graded_file import GradedFile
     from exampp.graders.base import Grader
-    from exampp.graders.options import Options
     from exampp.grading.batches import Batches
     from exampp.grading.calibrated import Calibrated, Frozen
     from exampp.grading.merge import Merged
-    from exampp.grading.plan import GradingOptions
     from exampp.grading.ray import Cluster
     from exampp.grading.reparse import Reparsed
     from exampp.grading.run import GradingRun, Progress
@@ -498,7 +496,7 @@ class Collection(GradeSource["CollectionGrades"]):
         take_over: bool = False,
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
-        **options: Unpack[Options],
+        **options: Any,
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`.
 
@@ -506,8 +504,9 @@ class Collection(GradeSource["CollectionGrades"]):
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. It is called for every cell, also where texts are equal, unless
-        `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt
-        and kind. `answers_of` names a grader whose answers are verified. `select="failed"` takes
+        `same_text_same_grade`. `options` are fields of its record in `graders.options`, such
+        as model, prompt and kind. `answers_of` names a grader whose answers are verified.
+        `select="failed"` takes
         failed cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
         `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
@@ -538,7 +537,7 @@ class Collection(GradeSource["CollectionGrades"]):
         grader: str | Grader | Callable[..., Any],
         *,
         on_progress: Callable[[Progress], None] | None = None,
-        **options: Unpack[GradingOptions],
+        **options: Any,
     ) -> Progress:
         """Grade everything that is due, as `grading` has it; goes on where a call stopped."""
         tell = on_progress or (lambda _: None)

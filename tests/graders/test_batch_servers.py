@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from batch_servers import AnthropicStub, Batch, BatchStub, GoogleStub, OpenAIStub, Outcome
-
 from exampp.graders.openai.connection import ANTHROPIC, GOOGLE, OPENAI, Provider
 
 OUTCOMES = (

@@ -7,11 +7,11 @@ from typing import Any
 
 import exams
 import pytest
+from exampp.graders.openai.budget import TEMPLATE_TOKENS
+from exampp.graders.openai.connection import ServerConnection
 from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.openai.budget import TEMPLATE_TOKENS
-from exampp.graders.openai.connection import ServerConnection
 from exampp.graders.openai.failures import RetryAction, failure_of_status, token_spans
 from exampp.grading.plan import make_grading
 from exampp.records import State

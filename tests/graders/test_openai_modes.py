@@ -8,24 +8,23 @@ from typing import Any
 
 import pytest
 from contract import answers, make_ask, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, capable, completion, error, logprobs
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply, Request, Usage
-from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy, Sampling
+from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.graders.openai.modes import Chat, LabelsMode, json_schema
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
 def grader_at(
-    server: FaultServer, decode: Decode = "auto", labels: tuple[str, ...] = SIX, **more: Any
+    server: FaultServer, decode: str = "auto", labels: tuple[str, ...] = SIX, **more: Any
 ) -> OpenAICompatibleGrader:
-    return OpenAICompatibleGrader(
-        "tiny", server.url, labels=labels, decode=decode, policy=POLICY, **more
-    )
+    return openai_grader("tiny", server.url, labels=labels, decode=decode, **POLICY, **more)
 
 
 def log(chances: Mapping[str, float]) -> dict[str, float]:
@@ -92,7 +91,7 @@ class TestLabels:
         self, labels: tuple[str, ...], message: str
     ) -> None:
         with pytest.raises(InputError, match=message):
-            OpenAICompatibleGrader("tiny", "http://localhost/v1", labels=labels, decode="labels")
+            openai_grader("tiny", "http://localhost/v1", labels=labels, decode="labels")
 
 
 class TestJson:
@@ -113,7 +112,7 @@ class TestJson:
 
     def test_needs_a_field(self) -> None:
         with pytest.raises(InputError, match="needs the field"):
-            OpenAICompatibleGrader("tiny", "http://localhost/v1", labels=SIX, decode="json")
+            openai_grader("tiny", "http://localhost/v1", labels=SIX, decode="json")
 
 
 class TestChoice:
@@ -134,7 +133,7 @@ class TestChoice:
         features: tuple[str, ...],
         labels: tuple[str, ...],
         field: str,
-        decode: Decode,
+        decode: str,
         text: str,
     ) -> None:
         with capable(*features) as server:
@@ -190,7 +189,7 @@ class TestChoice:
             ("decisions", "has no typed decisions"),
         ],
     )
-    def test_mode_that_is_silently_ignored_is_an_error(self, decode: Decode, message: str) -> None:
+    def test_mode_that_is_silently_ignored_is_an_error(self, decode: str, message: str) -> None:
         with capable() as server:
             grader = grader_at(server, decode, field="grade", meanings=MEANINGS)
             assert grader.settings["decode"] == decode
@@ -251,13 +250,13 @@ class TestChoice:
 
     def test_unknown_decode(self) -> None:
         with pytest.raises(InputError, match="no decode 'best'"):
-            OpenAICompatibleGrader("tiny", "http://localhost/v1", decode="best")  # type: ignore[arg-type]
+            openai_grader("tiny", "http://localhost/v1", decode="best")  # type: ignore[arg-type]
 
 
 def test_requests_say_what_the_settings_say() -> None:
-    sampling = Sampling(temperature=None, seed=3, max_tokens=9, extra_body={"top_k": 1})
+    sampling = {"temperature": None, "seed": 3, "max_new_tokens": 9, "extra_body": {"top_k": 1}}
     with capable("json") as server:
-        grader = grader_at(server, "json", field="grade", sampling=sampling)
+        grader = grader_at(server, "json", field="grade", **sampling)
         answers(grader, [Request(1, "item", "passage", "the user", "the system")])
         body = server.requests[-1].body
     assert body == {

@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 from contract import answers, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
-from exampp.graders.openai.connection import ServerConnection
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.openai.client import ServerAddress
 from exampp.grading.plan import make_grading, make_writer
 
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
 def grader_at(server: FaultServer, **sampling: Any) -> OpenAICompatibleGrader:
-    chosen = Sampling(**sampling)
-    return OpenAICompatibleGrader("m", server.url, decode="text", policy=POLICY, sampling=chosen)
+    chosen = dict(**sampling)
+    return openai_grader("m", server.url, decode="text", **POLICY, **chosen)
 
 
 def refusing(**said: Answer) -> FaultServer:
@@ -49,7 +50,7 @@ def test_what_a_server_refuses_is_left_out_once_for_all(name: str, said: Answer)
         replies = answers(grader, make_asks(20, 2))
         assert {reply.fault for reply in replies.values()} == {""}
         refused = [name in seen.body for seen in server.requests]
-        assert sum(refused) <= POLICY.max_concurrency
+        assert sum(refused) <= POLICY["concurrency"]
         assert len(server.requests) == 40 + sum(refused)
         kept = {"temperature", "seed", "top_p", "max_tokens"} - {name}
         assert kept <= server.requests[-1].body.keys()
@@ -60,7 +61,7 @@ def test_what_a_server_refuses_is_left_out_once_for_all(name: str, said: Answer)
 
 def test_the_limit_of_a_reply_has_a_newer_name() -> None:
     said = error(400, "Unsupported: 'max_tokens'. Use 'max_completion_tokens' instead.")
-    with refusing(max_tokens=said, temperature=error(400, "no", param="temperature")) as server:
+    with refusing(max_new_tokens=said, temperature=error(400, "no", param="temperature")) as server:
         grader = grader_at(server)
         replies = answers(grader, make_asks(1, 1))
         assert [sorted(seen.body) for seen in server.requests] == [
@@ -86,7 +87,7 @@ def test_a_server_that_refuses_what_is_not_sent_is_not_asked_in_a_circle(
 
 def test_the_completions_endpoint_has_one_name_for_the_limit() -> None:
     with FaultServer(lambda _: error(400, "Unsupported: 'max_tokens'")) as server:
-        grader = OpenAICompatibleGrader("m", server.url, decode="text", endpoint="completions")
+        grader = openai_grader("m", server.url, decode="text", endpoint="completions")
         with pytest.raises(InputError, match="'max_tokens'"):
             list(grader.answer(make_asks(1, 1)))
         assert len(server.requests) == 1
@@ -171,8 +172,8 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
 
 def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert ServerConnection(api_key="some-key").mend.startswith("Name your server with --base-url")
-    assert ServerConnection("http://localhost:1/v1").mend.startswith("Start the server")
+    assert ServerAddress(api_key="some-key").hint.startswith("Name your server with --base-url")
+    assert ServerAddress("http://localhost:1/v1").hint.startswith("Start the server")
 
 
 @pytest.mark.parametrize("make", [make_grading, make_writer])

@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 from contract import answers, make_asks
 from forked import forked
-
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from openai_graders import openai_grader
 
 pytest_plugins = ("tiny_models",)
 
@@ -74,9 +73,9 @@ def serve(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
     url, model = serve
-    policy = RetryPolicy(max_concurrency=4, timeout=60)
-    grader = OpenAICompatibleGrader(
-        model, url, labels=SIX, field="grade", meanings=MEANINGS, decode="decisions", policy=policy
+    policy = {"concurrency": 4, "timeout": 60}
+    grader = openai_grader(
+        model, url, labels=SIX, field="grade", meanings=MEANINGS, decode="decisions", **policy
     )
     asks = list(make_asks(4, 5))
     replies = answers(grader, asks)
@@ -93,7 +92,7 @@ def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
 
 def test_what_it_ignores_is_found_out(serve: tuple[str, str]) -> None:
     url, model = serve
-    found = OpenAICompatibleGrader(model, url, labels=SIX).capabilities
+    found = openai_grader(model, url, labels=SIX).capabilities
     assert found.decisions == "/systemone"
     assert found.top_logprobs == 0
     assert not found.json_schema

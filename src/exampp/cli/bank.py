@@ -81,7 +81,9 @@ def _asks(given: OptionValues) -> bool:
         _asks,
     ),
 )
-@backend_options(writes=True, says={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"})
+@backend_options(
+    writes=True, helps={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"}
+)
 def generate_bank(
     collection: CollectionFile,
     grader: Annotated[

@@ -372,6 +372,7 @@ class Command(click.Command):
             if to := vars(self.callback).get("moved", {}).get(error.option_name):
                 what = f"{error.option_name} is a command of its own"
                 raise InputError(what, mend=f"Say: {to}") from None
+            self._check_grader_option(args, error.option_name)
             raise
         raw, order = ctx.meta[_AS_GIVEN]
         for param, times in Counter(order).items():
@@ -393,7 +394,7 @@ class Command(click.Command):
         return parser
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
-        """The context of a call; a grader of a package brings the options that it declares."""
+        """Return the context of a call, with the options of the grader that it names."""
         command = self._of_grader(args)
         make = super().make_context if command is None else command.make_context
         with self._failing():
@@ -413,16 +414,27 @@ class Command(click.Command):
             raise
 
     def _of_grader(self, args: list[str]) -> Any:
-        """The command with the options of the grader that is named; None where it has these."""
-        more = vars(self.callback).get("more")
-        named = [value for name, value in pairwise(args) if name == "--grader"]
-        named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
-        if more is None or not named or (function := more(named[-1])) is None:
+        """Return the command with the options of the grader that is named, or None."""
+        for_grader = vars(self.callback).get("for_grader")
+        named = _named_grader(args)
+        if for_grader is None or not named or (function := for_grader(named)) is None:
             return None
         for declared in ("counting", "moved"):
             if declared in vars(self.callback):
                 vars(function)[declared] = vars(self.callback)[declared]
         return type(self)(self.name or "", function)
+
+    def _check_grader_option(self, args: list[str], option: str) -> None:
+        """Raise InputError for an option that the grader does not have, and others have."""
+        from exampp.cli.backend_options import graders_with
+
+        takes_graders = any(one.name == "grader" for one in self.params)
+        others = graders_with(option) if takes_graders else ""
+        named = _named_grader(args)
+        if others and named:
+            raise InputError(f"the grader {named} has no option {option}", mend=f"{others} has it")
+        if others:
+            raise InputError(f"{option} is an option of {others}", mend="Name one by --grader")
 
     def invoke(self, ctx: Any) -> Any:
         """Do what is asked.
@@ -438,7 +450,8 @@ class Command(click.Command):
         check_texts(ctx.params)
         named = {name: one for one in self.params for name in one.opts}
         for rule in self.rules:
-            idle = [option for option in rule.options if _is_given(ctx, named[option].name)]
+            known = [option for option in rule.options if option in named]
+            idle = [option for option in known if _is_given(ctx, named[option].name)]
             if idle and not rule.where(ctx.params):
                 raise InputError(
                     f"{idle[0]} changes nothing here: it counts only {rule.only}",
@@ -512,6 +525,12 @@ _AS_GIVEN = "exampp.given"
 """Where a context has the values as they were given, by name, and their parameters in order."""
 _EXAMPLE = "\n\nExample: "
 """Before the last paragraph of a docstring that has an example."""
+
+
+def _named_grader(args: list[str]) -> str:
+    named = [value for name, value in pairwise(args) if name == "--grader"]
+    named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
+    return named[-1] if named else ""
 
 
 def _is_given(ctx: Any, name: str) -> bool:

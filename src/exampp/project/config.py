@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.graders.options import declarations
+from exampp.graders.options import declared_options
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import as_measures
 from exampp.measures.qrels import Labelling, relevant_options
@@ -30,11 +30,7 @@ _INPUT_OPTIONS = {
     "update": bool,
     "columns": dict,
 }
-_MODEL_OPTIONS = {
-    name.replace("_", "-"): object for name, one in declarations().items() if one.shown
-}
 _GENERATE_OPTIONS = {
-    **{n: kind for n, kind in _MODEL_OPTIONS.items() if n not in ("kind", "unnumbered")},
     "prompt": str,
     "bank": str,
     "per": str,
@@ -43,7 +39,6 @@ _GENERATE_OPTIONS = {
     "keep-near": bool,
 }
 _GRADE_OPTIONS = {
-    **_MODEL_OPTIONS,
     "bank": str,
     "depth": int,
     "pool": str,
@@ -157,25 +152,32 @@ def _check_section(section: str, value: Any, path: Path) -> None:
         raise InputError(f"is written [[{section}]], once for each", file=path, field=section)
     if section not in _LISTS and not isinstance(value, dict):
         raise InputError(f"is written [{section}], once", file=path, field=section)
-    known = _SECTIONS[section]
     for number, table in enumerate(value if section in _LISTS else [value], 1):
         where = f"[[{section}]] {number}" if section in _LISTS else f"[{section}]"
-        for key, given in table.items():
-            if key not in known:
-                known = {**known, **_options_of(table)}
-            _check_known(key, list(known), "key", path, where)
-            _check_type(given, known[key], path, f"{where}.{key}")
         for needed in _REQUIRED.get(section, ()):
             if needed not in table:
                 raise InputError(f"needs the key {needed!r}", file=path, field=where)
+        known = {**_SECTIONS[section], **_grader_options(section, table)}
+        for key, given in table.items():
+            _check_known(key, list(known), "key", path, where)
+            _check_type(given, known[key], path, f"{where}.{key}")
 
 
-def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that a grader of a package declares, where a section names one."""
+def _grader_options(section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that the grader of a section has, of which it checks the values itself."""
     name = table.get("grader")
-    backend = GRADERS.get(name) if isinstance(name, str) else None
-    shown = backend.options.items() if backend is not None else ()
-    return {option.replace("_", "-"): object for option, one in shown if one.shown}
+    if section not in ("grade", "generate") or not isinstance(name, str):
+        return {}
+    found = GRADERS.get(name)
+    # an unknown grader is reported when it is used
+    backends = GRADERS.built_in.values() if found is None else [found]
+    idle = ("kind", "unnumbered", "prompt") if section == "generate" else ()
+    return {
+        option.replace("_", "-"): object
+        for backend in backends
+        for option, one in declared_options(backend.options).items()
+        if one.shown and option not in idle
+    }
 
 
 def _check_counting(table: Mapping[str, Any], path: Path, where: str) -> None:
