@@ -63,7 +63,7 @@ def test_max_requests_counts_retries_and_is_kept() -> None:
         assert len(server.requests) == grader.spent.requests == 20
         assert grader.stopped
         unasked = [reply.fault for reply in replies.values() if reply.fault]
-        assert all("not asked again: max_requests" in fault for fault in unasked)
+        assert all("not retried: max_requests" in fault for fault in unasked)
         assert grader.spent.retries == 20 - len(replies)
 
 
@@ -144,7 +144,11 @@ def test_closing_gives_back_what_was_held() -> None:
     ("limits", "sampling", "message"),
     [
         ({"max_cost": 1.0}, {}, "max_cost needs a price"),
-        ({"max_cost": 1.0, "price": Price(1, 1)}, {"max_tokens": None}, "max_cost needs max_tok"),
+        (
+            {"max_cost": 1.0, "price_read": 1, "price_written": 1},
+            {"max_new_tokens": None},
+            "max_cost",
+        ),
         ({}, {"extra_body": {"model": "x", "n": 2}}, "extra_body sets model, n"),
     ],
 )

@@ -116,7 +116,7 @@ def test_answers_that_are_missing_are_faults() -> None:
     with FaultServer(script) as server:
         replies = answers(grader_at(server), make_asks(1, 3))
     assert {r.fault for r in replies.values()} == {
-        "the reply is malformed: 2 answers to 3 questions (asked 3 times)"
+        "the reply is malformed: 2 answers to 3 questions (tried 3 times)"
     }
 
 

@@ -39,15 +39,6 @@ def grader_at(
     )
 
 
-def test_capabilities_are_those_of_llama_cpp(llama: str) -> None:
-    found = grader_at(llama).capabilities
-    assert found.top_logprobs == 20
-    assert found.json_schema
-    assert found.decisions == "", "the model is no decision model: the server says 501"
-    assert found.label_mass is not None
-    assert found.label_mass > 0.9
-
-
 def test_auto_chooses_labels(llama: str) -> None:
     assert grader_at(llama).settings == grader_at(llama, "labels").settings
 
@@ -84,7 +75,7 @@ def test_json_keeps_to_the_schema(llama: str, labels: tuple[str, ...]) -> None:
 
 
 def test_short_limit_truncates(llama: str) -> None:
-    reply = answers(grader_at(llama, "json", max_new_tokens=3), make_asks(1, 1))[0]
+    reply = answers(grader_at(llama, "json", max_tokens=3), make_asks(1, 1))[0]
     assert reply.truncated
     assert not reply.fault
 

@@ -14,7 +14,8 @@ from servers import Answer, FaultServer, Seen, capable, completion, error, logpr
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.openai import OpenAICompatibleGrader
-from exampp.graders.openai.modes import Chat, LabelsMode, json_schema
+from exampp.graders.openai.modes import CompletionMode
+from exampp.graders.options import OpenAIOptions
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
@@ -32,7 +33,7 @@ def log(chances: Mapping[str, float]) -> dict[str, float]:
 
 
 def read_labels(labels: tuple[str, ...], chances: Mapping[str, float], text: str = "4") -> Reply:
-    mode = LabelsMode(Chat("tiny"), labels)
+    mode = CompletionMode(OpenAIOptions(), "labels", labels)
     data = completion(text, "length", logprobs=logprobs(log(chances)))
     return mode.read(data, []).replies[0]
 
@@ -67,13 +68,13 @@ class TestLabels:
         )
         first = data["choices"][0]["logprobs"]["content"][0]
         first["top_logprobs"] = first["top_logprobs"][1:]  # the said one is not among the top
-        scores = LabelsMode(Chat("tiny"), SIX).read(data, []).replies[0].scores
+        scores = CompletionMode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0].scores
         assert scores is not None
         assert scores["4"] == pytest.approx(0.6)
 
     def test_refusal_is_kept(self) -> None:
         data = completion(None, message={"refusal": "I cannot"})
-        reply = LabelsMode(Chat("tiny"), SIX).read(data, []).replies[0]
+        reply = CompletionMode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0]
         assert reply.detail["refusal"]
         assert reply.text == "I cannot"
 
@@ -105,7 +106,7 @@ class TestJson:
         ],
     )
     def test_schema_has_the_labels(self, labels: tuple[str, ...], value: dict[str, Any]) -> None:
-        schema = json_schema(labels, "grade")
+        schema = CompletionMode(OpenAIOptions(), "json", labels, "grade").settings()["schema"]
         assert schema["properties"] == {"grade": value}
         assert schema["required"] == ["grade"]
         assert schema["additionalProperties"] is False
@@ -179,12 +180,12 @@ class TestChoice:
             (0.3, "text", "--least-mass would change nothing"),
         ):
             with pytest.raises(InputError, match=message):
-                grader_at(server, decode, least_mass=value)  # type: ignore[arg-type]
+                grader_at(server, decode, least_mass=value)
 
     @pytest.mark.parametrize(
         ("decode", "message"),
         [
-            ("labels", "tells no likeliest tokens"),
+            ("labels", "gives no likeliest tokens"),
             ("json", "does not keep to a JSON schema"),
             ("decisions", "has no typed decisions"),
         ],
@@ -197,22 +198,6 @@ class TestChoice:
                 list(grader.answer(make_asks(3)))
             assert not any("Passage" in seen.text for seen in server.requests)
 
-    def test_capabilities_are_found_out_once(self) -> None:
-        with capable("logprobs", "json", "systemone") as server:
-            grader = grader_at(server)
-            assert grader.provenance["capabilities"] is None
-            found = grader.capabilities
-            assert found.as_dict() == {
-                "top_logprobs": 20,
-                "json_schema": True,
-                "decisions": "/systemone",
-                "label_mass": pytest.approx(0.9),
-            }
-            sent = len(server.requests)
-            assert grader.capabilities is found
-            assert len(server.requests) == sent == 4
-            assert grader.provenance["capabilities"] == found.as_dict()
-
     @pytest.mark.parametrize("status", [400, 422, 500, 501])
     def test_refused_feature_is_a_lack(self, status: int) -> None:
         def plan(seen: Seen) -> Answer | None:
@@ -220,8 +205,9 @@ class TestChoice:
             return error(status, "unknown", param="response_format") if features else None
 
         with FaultServer(plan=plan) as server:
-            found = grader_at(server).capabilities
-        assert (found.top_logprobs, found.json_schema, found.decisions) == (0, False, "")
+            assert grader_at(server, field="grade").settings["decode"] == "text"
+            with pytest.raises(InputError, match="has no typed decisions"):
+                list(grader_at(server, "decisions", meanings=MEANINGS).answer(make_asks(1)))
 
     def test_fewer_likeliest_tokens_are_taken(self) -> None:
         def plan(seen: Seen) -> Answer | None:
@@ -249,12 +235,18 @@ class TestChoice:
             assert grader_at(server).settings["decode"] == "labels"
 
     def test_unknown_decode(self) -> None:
-        with pytest.raises(InputError, match="no decode 'best'"):
-            openai_grader("tiny", "http://localhost/v1", decode="best")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="decode is 'best'"):
+            openai_grader("tiny", "http://localhost/v1", decode="best")
 
 
 def test_requests_say_what_the_settings_say() -> None:
-    sampling = {"temperature": None, "seed": 3, "max_new_tokens": 9, "extra_body": {"top_k": 1}}
+    schema = CompletionMode(OpenAIOptions(), "json", SIX, "grade").settings()["schema"]
+    sampling: dict[str, Any] = {
+        "temperature": None,
+        "seed": 3,
+        "max_new_tokens": 9,
+        "extra_body": {"top_k": 1},
+    }
     with capable("json") as server:
         grader = grader_at(server, "json", field="grade", **sampling)
         answers(grader, [Request(1, "item", "passage", "the user", "the system")])
@@ -273,7 +265,7 @@ def test_requests_say_what_the_settings_say() -> None:
             "json_schema": {
                 "name": "grade",
                 "strict": True,
-                "schema": json_schema(SIX, "grade"),
+                "schema": schema,
             },
         },
     }
@@ -281,7 +273,7 @@ def test_requests_say_what_the_settings_say() -> None:
         "name": "openai",
         "model": "tiny",
         "decode": "json",
-        "schema": json_schema(SIX, "grade"),
+        "schema": schema,
         "seed": 3,
         "max_tokens": 9,
         "extra_body": {"top_k": 1},

@@ -167,6 +167,6 @@ def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> No
 @pytest.mark.parametrize(
     "changes", [{"concurrency": 0}, {"timeout": 0}, {"give_up_after": 0}, {"retries": -1}]
 )
-def test_policies_that_cannot_be(changes: dict[str, int]) -> None:
+def test_policies_that_cannot_be(changes: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(changes)).replace("_", "-")):
         openai_grader("tiny", "http://localhost/v1", **changes)

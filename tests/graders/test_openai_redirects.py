@@ -29,7 +29,7 @@ def test_a_redirect_to_another_server_stops_the_run(status: int, decode: str) ->
                 server.url,
                 "key",
                 ("0", "1"),
-                decode=decode,  # type: ignore[arg-type]
+                decode=decode,
                 **POLICY,
             )
             with pytest.raises(InputError, match="redirects requests to") as caught:

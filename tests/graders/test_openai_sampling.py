@@ -61,7 +61,7 @@ def test_what_a_server_refuses_is_left_out_once_for_all(name: str, said: Answer)
 
 def test_the_limit_of_a_reply_has_a_newer_name() -> None:
     said = error(400, "Unsupported: 'max_tokens'. Use 'max_completion_tokens' instead.")
-    with refusing(max_new_tokens=said, temperature=error(400, "no", param="temperature")) as server:
+    with refusing(max_tokens=said, temperature=error(400, "no", param="temperature")) as server:
         grader = grader_at(server)
         replies = answers(grader, make_asks(1, 1))
         assert [sorted(seen.body) for seen in server.requests] == [
@@ -154,13 +154,13 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
         ({"extra_body": {"seed": 3}}, "extra_body sets seed"),
         ({"extra_body": {"top_p": 1}, "top_p": 0.5}, "extra_body sets top_p"),
         ({"temperature": "hot"}, "temperature is 'hot'. Give a number"),
-        ({"temperature": -1}, "temperature is -1.0. Give 0 or more"),
+        ({"temperature": -1}, "temperature is -1. Give 0 or more"),
         ({"temperature": float("nan")}, "temperature is nan"),
-        ({"top_p": 0}, "top_p is 0.0"),
-        ({"max_new_tokens": 0}, "max_tokens is 0"),
+        ({"top_p": 0}, "top-p is 0"),
+        ({"max_new_tokens": 0}, "max-new-tokens is 0"),
         ({"endpoint": "completions", "reasoning_effort": "low"}, "has no reasoning_effort"),
-        ({"endpoint": "completions", "decode": "decisions"}, "an endpoint of their own"),
-        ({"endpoint": "responses"}, "no endpoint 'responses'. Give one of chat, completions"),
+        ({"endpoint": "completions", "decode": "decisions"}, "a separate endpoint"),
+        ({"endpoint": "responses"}, "endpoint is 'responses'. Give one of chat, completions"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:

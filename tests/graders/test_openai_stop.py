@@ -34,7 +34,7 @@ def grader_at(server: FaultServer, decode: str = "text") -> OpenAICompatibleGrad
         "tiny",
         server.url,
         labels="012",
-        decode=decode,  # type: ignore[arg-type]
+        decode=decode,
         **PATIENT,
     )
 

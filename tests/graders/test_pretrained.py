@@ -96,9 +96,9 @@ def test_a_passage_that_is_read_once_has_the_ratings_of_one_that_is_not(
 def test_a_run_that_is_stopped_goes_on_and_labels_without_mass_are_no_grades(
     scoring: LocalGrader, tmp_path: Path
 ) -> None:
-    lenient = LocalGrader(
-        scoring.model, {**scoring.settings, "least_mass": 0.0}, {}, budget=4096, look_ahead=128
-    )
+    lenient = LocalGrader(scoring.model, {**scoring.settings, "least_mass": 0.0}, scoring._batcher)
+    lenient.called, lenient.note, lenient.unnumbered = scoring.called, "", None
+    lenient.provenance = {}
     with exams.make(tmp_path) as collection:
         prompt: dict[str, Any] = {"prompt": PROMPT.name, "model": "smollm2"}
         *_, strict = collection.grading(scoring, max_queries=1, **prompt).steps()

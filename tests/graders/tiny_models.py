@@ -206,7 +206,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         tokenizer = copy.deepcopy(once.tokenizer)
         return replace(once, model=copy.copy(once.model), tokenizer=tokenizer)
 
-    monkeypatch.setattr(grader, "fetch", fetched)
+    monkeypatch.setattr(grader, "load_model", fetched)
 
 
 @pytest.fixture(scope="session")

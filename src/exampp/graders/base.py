@@ -296,7 +296,8 @@ class ApproximateTokens(Grader):
 
     exact_tokens = False
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
+    @staticmethod
+    def offsets(text: str) -> list[tuple[int, int]]:
         """Return the (start, end) characters of what counts as a token of the text."""
         return [token.span() for token in _TOKEN.finditer(text)]
 

@@ -120,10 +120,10 @@ class Budget:
                 self._reserved += worst
             return over
 
-    def join(self, number: int) -> None:
-        """Take back the grants of requests that go into the request of another cell."""
+    def join(self) -> None:
+        """Take back the grant of a request that goes into the request of another cell."""
         with self._lock:
-            self._granted -= number
+            self._granted -= 1
 
     def check_possible(self) -> None:
         """Raise InputError where one request alone costs more than the limit."""

@@ -111,7 +111,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
         *,
         instructions: str = INSTRUCTIONS,
     ) -> None:
-        self.options = options
+        # the key stays with the addresses
+        self.options = replace(options, api_key=None)
         self._model = options.named_model
         self._addresses = addresses_of(options.base_url, options.api_key, options.redirect_to)
         self._labels = tuple(labels)

@@ -86,9 +86,13 @@ class TurnSource:
                 yield from ([bundle] for bundle in bundles)
 
     def _bundles(self, same: Iterator[tuple[Request, float]]) -> Iterator[Bundle]:
-        while bundle := list(islice(same, self._mode.most)):
-            self._budget.join(len(bundle) - 1)
-            yield Bundle([one for one, _ in bundle], sum(worst for _, worst in bundle))
+        for first, worst in same:
+            requests = [first]
+            for request, more in islice(same, self._mode.most - 1):
+                self._budget.join()
+                requests.append(request)
+                worst += more
+            yield Bundle(requests, worst)
 
     def _affordable(self) -> Iterator[tuple[Request, float] | None]:
         """Yield requests with their cost; None as long as the budget allows no more."""
