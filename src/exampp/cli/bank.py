@@ -155,7 +155,7 @@ def generate_bank(
             **options,
         )
         if dry_run:
-            _preview(run, options["price_read"], options["price_written"])
+            _preview(run, options.get("price_read"), options.get("price_written"))
             return
         _show(run, make(run, grace), style)
 

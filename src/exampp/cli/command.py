@@ -395,7 +395,7 @@ class Command(click.Command):
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
         """Return the context of a call, with the options of the grader that it names."""
-        command = self._of_grader(args)
+        command = self.with_grader(args)
         make = super().make_context if command is None else command.make_context
         with self._failing():
             return make(info_name, args, *more, **extra)
@@ -413,7 +413,7 @@ class Command(click.Command):
                 vars(error)["exit_code"] = code
             raise
 
-    def _of_grader(self, args: list[str]) -> Any:
+    def with_grader(self, args: list[str]) -> Any:
         """Return the command with the options of the grader that is named, or None."""
         for_grader = vars(self.callback).get("for_grader")
         named = _named_grader(args)
