@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analysis.raters import SAME_IN_TWO, panel, with_judgments
+from exampp.analysis.raters import SAME_IN_TWO, rated_units
 from exampp.stats.agreement import STATISTICS, agreements, clustered
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,8 @@ def drawn(random: np.random.Generator, queries: int, passages: int = 200) -> Flo
 def file_tables(path: Path) -> Floats:
     """Tables of the queries of a file of graded passages, by the second-best rating."""
     with exampp.open(path) as opened:
-        (found,) = with_judgments(panel([opened.grades().gradebook], [2], judged=True))
+        units = rated_units([opened.grades().gradebook], [2], judged=True)
+        (found,) = units.compare(units.judge())
     return found.tables.astype(np.float64)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import exampp
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.review.impact import Add, Baseline, ItemEdit, Retire, Reword, Weigh, edited
+from exampp.review.impact import Baseline, add_item, retire_item, reword_item, weigh_item
 from exampp.review.queue import queue
 
 RATINGS = (0.45, 0.15, 0.1, 0.1, 0.12, 0.08)
@@ -58,17 +58,21 @@ def made_book(systems: int, queries: int, passages: int, items: int) -> Gradeboo
     return Gradebook(grader, "bank", tuple(found), names)
 
 
-def edits_of(query: QueryGrades) -> dict[str, list[ItemEdit]]:
-    """One edit of each sort, and one of everything."""
+def edits_of(query: QueryGrades) -> dict[str, QueryGrades]:
+    """The query after one edit of each sort, and after one of everything."""
     first, last = query.item_ids[0], query.item_ids[-1]
     known = dict.fromkeys(query.passage_ids[::3], 4)
+    few = query
+    for item in query.item_ids[1:]:
+        few = retire_item(few, item)
+    several = add_item(reword_item(retire_item(query, first), last, known), "new")
     return {
-        "retire": [Retire(first)],
-        "weight": [Weigh(first, 2)],
-        "reword": [Reword(first)],
-        "add": [Add("new", ratings=known)],
-        "retire all but one": [Retire(item) for item in query.item_ids[1:]],
-        "several": [Retire(first), Reword(last, known), Add("new"), Weigh(last, 0.5)],
+        "retire": retire_item(query, first),
+        "weight": weigh_item(query, first, 2),
+        "reword": reword_item(query, first, {}),
+        "add": add_item(query, "new", ratings=known),
+        "retire all but one": few,
+        "several": weigh_item(several, last, 0.5),
     }
 
 
@@ -92,7 +96,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     options = parser.parse_args()
     if options.file:
-        book = exampp.GradedFile(options.file).grades().gradebook
+        book = exampp.open(options.file).grades().gradebook
     else:
         book = made_book(100, 200, 500, 10)
     cells = sum(query.ratings.size for query in book.queries)
@@ -103,7 +107,7 @@ def main() -> None:
 
     def preview(what: str) -> None:
         query = next(queries)
-        baseline.impact(edited(query, edits_of(query)[what]))
+        baseline.impact({query.query_id: edits_of(query)[what]})
 
     for what in edits_of(book.queries[0]):
         timed(f"impact: {what}", functools.partial(preview, what), 20)

@@ -143,9 +143,9 @@ def disagree(path: Path, grader: str | None) -> None:
     """Nine cells on which two people differ, some of them across the threshold."""
     with Collection(path) as collection:
         grades = collection.grades(grader)
-        for number, one in enumerate(grades.queue(most=DISPUTES)):
+        for number, one in enumerate(grades.decisions.queue(most=DISPUTES)):
             for author, rating in (("ann", 5), ("bob", 1 if number % 2 else 4)):
-                grades.decide(*one.cell, rating, author=author)
+                grades.decisions.decide(*one.cell, rating, author=author)
 
 
 def main() -> None:

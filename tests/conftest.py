@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import fcntl
 import functools
@@ -14,6 +15,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -44,6 +46,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # three workers on two cores, as some wait: one thread each; read when the libraries are loaded
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# graded files are cached for one test run: the readers may change before the next
+if "EXAMPP_CACHE" not in os.environ:
+    os.environ["EXAMPP_CACHE"] = tempfile.mkdtemp(prefix="exampp-cache-")
+    atexit.register(shutil.rmtree, os.environ["EXAMPP_CACHE"], ignore_errors=True)
 # autojudge-base is not imported without a list of stopwords, which it would download
 os.environ.setdefault("NLTK_DATA", str(Path(__file__).parent / "nltk_data"))
 # each process would compile the whole source each time, and each worker the tests
@@ -250,27 +256,13 @@ def built(of_all_workers: Path) -> Build:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Iterator[Path]:
-    """The folder of real data beside the project; the test is skipped where there is none.
-
-    A process reads each graded file once.
-    """
+def shared_data() -> Path:
+    """The folder of real data beside the project; the test is skipped where there is none."""
     folders = (folder.parent / "shared" / "data" for folder in Path(__file__).resolve().parents)
     here = next((folder for folder in folders if (folder / "dl19").is_dir()), None)
     if here is None:
         pytest.skip("no real data beside the project (../shared/data)")
-    from exampp import graded_file
-    from exampp.formats import workbench_gradebook
-
-    read = workbench_gradebook.read_grades
-    read_once = functools.cache(read)
-
-    def read_grades(path: Path, *how: Any) -> object:
-        return (read_once if path.is_relative_to(here) else read)(path, *how)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graded_file, "read_grades", read_grades)
-        yield here
+    return here
 
 
 @pytest.fixture(scope="session")

@@ -93,32 +93,3 @@ def tables(path: Path) -> dict[str, list[Any]]:
     found = {name: opened.execute(f"SELECT * FROM {name}").fetchall() for name in names}
     opened.close()
     return found
-
-
-def older(path: Path, version: int) -> None:
-    """Make a collection one of an earlier schema, as its tables and columns of then allow."""
-    import sqlite3
-    from contextlib import closing
-
-    from exampp.store.schema import APPLICATION_ID, MIGRATIONS
-
-    old = path.with_suffix(".old")
-    with closing(sqlite3.connect(old, isolation_level=None)) as opened:
-        for migration in MIGRATIONS[:version]:
-            opened.executescript(migration)
-        opened.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        opened.execute(f"PRAGMA user_version = {version}")
-        opened.execute("ATTACH ? AS new", (str(path),))
-        names = (
-            "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-        )
-        for (table,) in opened.execute(names).fetchall():
-            rows = opened.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall()
-            columns = ", ".join(name for (name,) in rows)
-            now, read = (name.replace("facet", "subtopic") for name in (table, columns))
-            opened.execute(
-                f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {read} FROM new.{now}"
-            )
-    for beside in ("-wal", "-shm"):
-        Path(f"{path}{beside}").unlink(missing_ok=True)
-    old.replace(path)

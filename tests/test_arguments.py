@@ -15,6 +15,7 @@ from exampp.analysis.items import ItemSettings
 from exampp.analysis.reliability import ReliabilitySettings
 from exampp.analysis.significance import SignificanceSettings
 from exampp.errors import InputError
+from exampp.store.runs import state
 
 
 @pytest.fixture
@@ -38,9 +39,9 @@ def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, gi
     [
         lambda grades, given: grades.review("missing", min_rating=given),
         lambda grades, given: grades.review("spurious", min_rating=given),
-        lambda grades, given: grades.judging(min_rating=given),
-        lambda grades, given: grades.disputes(min_rating=given),
-        lambda grades, given: grades.queue(min_rating=given),
+        lambda grades, given: grades.decisions.judging(min_rating=given),
+        lambda grades, given: grades.decisions.weighed_disputes(min_rating=given),
+        lambda grades, given: grades.decisions.queue(min_rating=given),
         lambda grades, given: grades.compare("bm25", "dense", min_rating=given),
         lambda grades, given: grades.agreement(min_rating=given),
         lambda grades, given: grades.correlate({"bm25": 1, "dense": 2}, min_rating=given),
@@ -185,9 +186,12 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "edit '1'": (lambda exam: exam.bank().undo("1"), "the number of an edit must be a whole"),
     "author 3": (lambda exam: exam.bank().undo(1, author=3), "author is a text, not '3'"),
     "reason 3": (lambda exam: exam.bank().undo(1, reason=3), "reason is a text, not 3"),
-    "key ['a']": (lambda exam: exam.bank().set_key(_item(exam), ["a"]), "an answer is a text"),
-    "text 3": (lambda exam: exam.bank().reword(_item(exam), 3), "the text is a text, not '3'"),
-    "item 3": (lambda exam: exam.bank().retire(3), "the id of an item is a text, not '3'"),
+    "key ['a']": (lambda exam: exam.bank().edit("key", _item(exam), ["a"]), "an answer is a text"),
+    "text 3": (
+        lambda exam: exam.bank().edit("reword", _item(exam), 3),
+        "the text is a text, not '3'",
+    ),
+    "item 3": (lambda exam: exam.bank().edit("retire", 3), "the id of an item is a text, not '3'"),
     "new text": (lambda exam: _add(exam, text=3), "the text is a text, not '3'"),
     "new kind": (lambda exam: _add(exam, kind="riddle"), "kind is 'riddle'. Choose question"),
     "new subtopic": (lambda exam: _add(exam, subtopic_id=3), "subtopic_id is a text, not '3'"),
@@ -205,7 +209,7 @@ def _decide(exam: Any, rating: object, author: object = "ada") -> object:
     grades = exam.grades()
     query = grades.gradebook.queries[0]
     cell = query.query_id, query.item_ids[0], query.passage_ids[0]
-    return grades.decide(*cell, rating, author=author)
+    return grades.decisions.decide(*cell, rating, author=author)
 
 
 def _item(exam: exampp.Collection) -> str:
@@ -222,10 +226,10 @@ def test_what_is_no_such_thing_is_refused_and_changes_nothing(
     exam: exampp.Collection, name: str
 ) -> None:
     call, message = _WRONG[name]
-    before = exam.fingerprint(grades=True), exam.decisions.newest
+    before = state(exam.connection, grades=True), exam.decisions.newest
     with pytest.raises(InputError, match=message):
         call(exam)
-    assert (exam.fingerprint(grades=True), exam.decisions.newest) == before
+    assert (state(exam.connection, grades=True), exam.decisions.newest) == before
 
 
 def test_a_scale_may_be_of_whole_numbers_of_any_library(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.formats.declared import FORMATS
+from exampp.formats.registry import FORMATS
 from exampp.graders.base import Request
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find, load
 from exampp.prompts.files import PROMPTS
+from exampp.store.runs import state
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "exampp-sample"
@@ -163,7 +164,7 @@ def test_from_a_configuration(exam: Path, exampp_command: Commands) -> None:
 def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
     for line, said in (
         ("import my.exam two.csv --as csv-run", "csv-run files are not imported"),
-        ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: workbench"),
+        ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: beir"),
         ("grade my.exam --grader shared-words", "no grader is called 'shared-words'"),
         ("prompts show sample-yes-no", "no prompt called 'sample-yes-no'"),
     ):
@@ -242,10 +243,10 @@ def test_a_format_that_fails_changes_nothing(exam: Path, monkeypatch: pytest.Mon
     code = """
 import exampp
 from exampp.records import Query
-def read(path):
+def read(path, how):
     yield Query("q9", "new")
     raise KeyError("x")
-def odd(path):
+def odd(path, how):
     yield "q9"
 def write(path, records):
     path.write_text("half"); raise ValueError("no room")
@@ -254,14 +255,14 @@ ODD = exampp.Format("queries", odd)
 """
     package(exam / "site", "bad", code, monkeypatch, formats="bad=BAD\nodd=ODD")
     with exampp.create("my.exam", exist_ok=True) as collection:
-        before = collection.fingerprint()
+        before = state(collection.connection, grades=False)
         with pytest.raises(exampp.InputError, match="cannot read on after record 1: KeyError: 'x'"):
             collection.import_files("two.csv", kind="bad")
         with pytest.raises(
             exampp.InputError, match=r"record 1 .* is no Query of exampp\.records, but str"
         ):
             collection.import_files("two.csv", kind="odd")
-        assert collection.fingerprint() == before
+        assert state(collection.connection, grades=False) == before
         Path("kept.x").write_text("kept")
         with pytest.raises(exampp.InputError, match="cannot be written: ValueError: no room"):
             collection.export("kept.x", "bad")

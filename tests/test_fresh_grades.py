@@ -9,7 +9,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.decisions import CollectionGrades
+from exampp.grades.grades import Grades
 
 MEASURES = ["Cover@2"]
 
@@ -25,37 +25,37 @@ def exam(tmp_path: Path) -> Iterator[exampp.Collection]:
         yield exam
 
 
-def means(grades: CollectionGrades) -> dict[str, float | None]:
+def means(grades: Grades) -> dict[str, float | None]:
     return {row.system: row.mean for row in grades.evaluate(MEASURES).rows}
 
 
-def decide(exam: exampp.Collection, grades: CollectionGrades) -> None:
+def decide(exam: exampp.Collection, grades: Grades) -> None:
     (item, *_) = exam.bank().items("q2")
-    exam.grades("judge").decide("q2", item.item_id, "p3", 5, author="ann")
+    exam.grades("judge").decisions.decide("q2", item.item_id, "p3", 5, author="ann")
 
 
-def decide_here(exam: exampp.Collection, grades: CollectionGrades) -> None:
+def decide_here(exam: exampp.Collection, grades: Grades) -> None:
     (item, *_) = exam.bank().items("q2")
-    grades.decide("q2", item.item_id, "p3", 5, author="ann")
+    grades.decisions.decide("q2", item.item_id, "p3", 5, author="ann")
 
 
-def retire(exam: exampp.Collection, grades: CollectionGrades) -> None:
+def retire(exam: exampp.Collection, grades: Grades) -> None:
     (item, *_) = exam.bank().items("q2")
-    exam.bank().retire(item.item_id)
+    exam.bank().edit("retire", item.item_id)
 
 
-def rename(exam: exampp.Collection, grades: CollectionGrades) -> None:
+def rename(exam: exampp.Collection, grades: Grades) -> None:
     exam.systems.rename("alpha", "omega")
 
 
-def add(exam: exampp.Collection, grades: CollectionGrades) -> None:
+def add(exam: exampp.Collection, grades: Grades) -> None:
     row = {"query_id": "q1", "passage_id": "p2", "rank": 1, "score": 1.0, "system": "late"}
     exam.add(runs=[row])
 
 
 @pytest.mark.parametrize("change", [decide, decide_here, retire, rename, add])
 def test_what_is_written_through_the_collection_is_seen(
-    exam: exampp.Collection, change: Callable[[exampp.Collection, CollectionGrades], None]
+    exam: exampp.Collection, change: Callable[[exampp.Collection, Grades], None]
 ) -> None:
     grades = exam.grades("judge")
     before = means(grades)

@@ -15,7 +15,7 @@ import exampp
 
 ROOT = Path(exampp.__file__).parent
 ROWS = (
-    ("errors",),
+    ("errors", "version"),
     ("installed", "sanitize", "plugins", "stopping"),
     ("records",),
     ("prompts", "store", "stats", "results"),
@@ -23,7 +23,6 @@ ROWS = (
     ("inputs", "items", "grading", "measures", "demo"),
     ("analysis", "review"),
     ("grades", "bank"),
-    ("decisions", "graded_file"),
     ("collection",),
     ("citations", "project"),
     ("integrations",),

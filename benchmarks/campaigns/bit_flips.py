@@ -110,7 +110,7 @@ def make(path: Path) -> None:
         query = grades.gradebook.queries[0]
         for author, rating in (("ann", 1), ("bob", 4)):
             cell = (query.query_id, query.item_ids[0], query.passage_ids[0])
-            grades.decide(*cell, rating, author=author)
+            grades.decisions.decide(*cell, rating, author=author)
         exam.status()
 
 

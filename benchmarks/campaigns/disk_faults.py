@@ -201,7 +201,7 @@ class Trials:
     def trial(self, fault: Fault) -> list[str]:
         """Return the faults of a run after one failed call."""
         self._renew()
-        before, files = rows(self.folder, old=True), _files(self.folder)
+        before, files = rows(self.folder), _files(self.folder)
         ran = run(self.case.work, self.folder, fault)
         self.counts.update(faults=1, reached=bool(ran.failed), failed=ran.code != 0)
         wrong = self._judge(ran, before, files)
@@ -236,7 +236,7 @@ class Trials:
         wrong = [] if success else told_badly(ran)
         try:
             alone = alone_rows(self.folder) if success else {}
-            now = rows(self.folder, old=True)
+            now = rows(self.folder)
             wrong += [f"lost: rows of {table}" for table in lost(before, now)]
             if len(now.get("grade", ())) - len(before.get("grade", ())) < ran.acknowledged:
                 wrong.append("lost: cells that were acknowledged")

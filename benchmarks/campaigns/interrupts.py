@@ -42,6 +42,9 @@ from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
+from exampp.store.bank import now
+from exampp.store.connection import transaction
+from exampp.store.runs import put_step
 
 PASSING = ("at", "started", "seconds", "until", "hash", "salt", "commitment")
 """Columns that differ from one undisturbed run to the next."""
@@ -123,7 +126,7 @@ def decide(collection: exampp.Collection, _: Given) -> None:
         book = collection.grades("seed").gradebook
         query = book.queries[0]
         passage, item = query.passage_ids[0], query.item_ids[0]
-        collection.grades("seed").decide(query.query_id, item, passage, 2, author="a")
+        collection.grades("seed").decisions.decide(query.query_id, item, passage, 2, author="a")
 
 
 def generate(collection: exampp.Collection, given: Given) -> None:
@@ -255,9 +258,9 @@ def interrupted(way: str, action: Callable[[], object], share: float, full: floa
 def check(collection: exampp.Collection, given: Given) -> list[str]:
     """What is wrong after an interrupt."""
     wrong = []
-    if collection._connection.in_transaction:
+    if collection.connection.in_transaction:
         wrong.append("in a transaction")
-        collection._connection.rollback()
+        collection.connection.rollback()
     try:
         with contextlib.closing(sqlite3.connect(collection.path, timeout=0)) as other:
             other.isolation_level = None
@@ -267,7 +270,8 @@ def check(collection: exampp.Collection, given: Given) -> list[str]:
     except sqlite3.OperationalError:
         wrong.append("locked")
     try:
-        collection.mark_done("written", "by the interrupted one")
+        with collection.connection, transaction(collection.connection):
+            put_step(collection.connection, "written", "by the interrupted one", now())
         collection.status()
     except Exception as error:
         wrong.append(f"unusable: {error}")

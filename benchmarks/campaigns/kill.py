@@ -40,9 +40,7 @@ from exampp.cli.main import main as exampp_main
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.store import connection as store
 from exampp.store.checksums import mismatches
-from exampp.store.schema import MIGRATIONS
 
 COLLECTION = "my.exam"
 GROWING = (
@@ -117,7 +115,9 @@ def decide(folder: Path, _: int) -> int:
         query = book.queries[0]
         made = len(collection.decisions.list())
         for passage in query.passage_ids[made:3]:
-            collection.grades().decide(query.query_id, query.item_ids[0], passage, 2, author="a")
+            collection.grades().decisions.decide(
+                query.query_id, query.item_ids[0], passage, 2, author="a"
+            )
     return 0
 
 
@@ -168,7 +168,7 @@ def copied(folder: Path) -> None:
         book = collection.grades("seed").gradebook
         for query in book.queries:
             for passage in query.passage_ids[:2]:
-                collection.grades("seed").decide(
+                collection.grades("seed").decisions.decide(
                     query.query_id, query.item_ids[0], passage, 3, author="c"
                 )
 
@@ -178,26 +178,6 @@ def edited(folder: Path) -> None:
     graded(folder)
     with exampp.Collection(folder / COLLECTION) as collection:
         collection.bank().edit("weight", ITEM, "2", author="a")
-
-
-def old(folder: Path) -> None:
-    """A collection as the first version of exampp made it, with its data."""
-    graded(folder)
-    newer = (folder / COLLECTION).rename(folder / "newer.exam")
-    vars(store)["MIGRATIONS"] = MIGRATIONS[:1]
-    opened = store.connect(folder / COLLECTION, create=True)
-    vars(store)["MIGRATIONS"] = MIGRATIONS
-    opened.execute("PRAGMA foreign_keys = OFF")
-    opened.execute("ATTACH ? AS newer", (str(newer),))
-    tables = opened.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall()
-    for (table,) in tables:
-        columns = opened.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall()
-        named = ", ".join(name for (name,) in columns)
-        # what is a subtopic now was a facet
-        newer_named, of = (text.replace("facet", "subtopic") for text in (named, table))
-        opened.execute(f"INSERT INTO main.{table} ({named}) SELECT {newer_named} FROM newer.{of}")
-    opened.close()
-    newer.unlink()
 
 
 def configured(url: str) -> Callable[[Path], None]:
@@ -268,7 +248,6 @@ def cases(url: str) -> dict[str, Case]:
         ),
         # a battery is of the bank as it was: an edit meanwhile comes before it, or after
         "attacks": Case(command("analyze", "attacks", COLLECTION, "--build"), graded),
-        "migration": Case(command("status", COLLECTION), old, command("status", COLLECTION)),
         "run": Case(command("run", "exam.toml"), configured(url)),
         "export": Case(export, graded, edit_beside),
         "qrels": Case(
@@ -311,13 +290,8 @@ def through(work: Work, folder: Path) -> int:
     return ended(*forked(work, folder))[0]
 
 
-def rows(
-    folder: Path, without: tuple[str, ...] = PASSING, *, old: bool = False
-) -> dict[str, list[str]]:
-    """The rows of every table without some columns; checks the file on the way.
-
-    `old` leaves out the columns that migrations have added, for collections before and after one.
-    """
+def rows(folder: Path, without: tuple[str, ...] = PASSING) -> dict[str, list[str]]:
+    """The rows of every table without some columns; checks the file on the way."""
     path = folder / COLLECTION
     if not path.exists():
         return {}
@@ -325,19 +299,15 @@ def rows(
         verdict = opened.execute("PRAGMA integrity_check").fetchone()[0]
         if verdict != "ok" or opened.execute("PRAGMA foreign_key_check").fetchall():
             raise Broken(f"integrity: {verdict}")
-        # the last step of the schema writes the checksums of what earlier versions wrote
-        newest = opened.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
-        if newest and (wrong := mismatches(opened)):
+        made = opened.execute("PRAGMA user_version").fetchone()[0]
+        if made and (wrong := mismatches(opened)):
             raise Broken(f"checksums: {wrong}")
         # counts may be stored or not, and checksums depend on keys and times
         names = opened.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' "
             "AND name NOT LIKE '%_tally' AND name <> 'checksum'"
         ).fetchall()
-        return {
-            name: sorted(_rows(opened, name, FIRST if old else columns_of(opened), without))
-            for (name,) in names
-        }
+        return {name: sorted(_rows(opened, name, columns_of(opened), without)) for (name,) in names}
 
 
 class Broken(Exception):
@@ -353,16 +323,6 @@ def columns_of(opened: sqlite3.Connection) -> dict[str, list[str]]:
     ):
         found.setdefault(table, []).append(column)
     return found
-
-
-def _first() -> dict[str, list[str]]:
-    with contextlib.closing(sqlite3.connect(":memory:")) as opened:
-        opened.executescript(MIGRATIONS[0])
-        return columns_of(opened)
-
-
-FIRST = _first()
-"""The columns of the first version."""
 
 
 def _rows(
@@ -450,7 +410,7 @@ class Chain:
         beside = self.case.beside if self._chance.random() < 0.5 else None
         wrong: list[str] = []
         try:
-            before = rows(self._folder, old=True)
+            before = rows(self._folder)
             for _ in range(self._chance.randint(1, most)):
                 before = self._kill(before, beside, wrong)
             self._let_through(beside, wrong)
@@ -470,7 +430,7 @@ class Chain:
         for number, other in enumerate(others):
             if status := ended(*other)[0]:
                 wrong.append(f"the {('other writer', 'reader')[number]} ended with {status}")
-        now = rows(self._folder, old=True)
+        now = rows(self._folder)
         wrong += [f"lost rows of {table}" for table in lost(before, now)]
         if len(now.get("grade", ())) - len(before.get("grade", ())) < reported:
             wrong.append("lost cells that were reported as done")

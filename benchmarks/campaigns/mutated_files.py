@@ -570,7 +570,7 @@ class Campaign:
         for left in self.folder.glob("case-*"):
             left.unlink()
         (self.folder / "out.jsonl.gz").unlink(missing_ok=True)
-        if collection._connection.in_transaction:
+        if collection.connection.in_transaction:
             found.append("a transaction was left open")
         left_over = {one.name for one in self.folder.iterdir()} - self.names
         if left_over := {one for one in left_over if not one.startswith("my.exam-")}:

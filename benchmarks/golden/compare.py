@@ -31,18 +31,20 @@ def main() -> int:
     read.add_argument("--only", default="", help="command lines that match this")
     read.add_argument("--texts", action="store_true", help="compare texts for people too")
     read.add_argument("--keep", type=Path, help="a folder that keeps both recordings")
+    read.add_argument("--before", type=Path, help="a kept recording of the revision, to use again")
     asked = read.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        with checked_out(asked.revision) as before:
-            started = [
-                record(tree, folder / f"{name}.jsonl", asked.only)
-                for name, tree in (("before", before), ("after", TREE))
-            ]
+        before, after = asked.before or folder / "before.jsonl", folder / "after.jsonl"
+        with contextlib.ExitStack() as stack:
+            started = [record(TREE, after, asked.only)]
+            if not asked.before:
+                old = stack.enter_context(checked_out(asked.revision))
+                started.append(record(old, before, asked.only))
             if any(one.wait() for one in started):
                 raise SystemExit("a recording failed")
-        return report(folder, texts=asked.texts)
+        return report(before, after, re.compile(asked.only), texts=asked.texts)
 
 
 @contextlib.contextmanager
@@ -66,10 +68,10 @@ def record(tree: Path, out: Path, only: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, script, out, tree, data, only], env=paths)
 
 
-def report(folder: Path, *, texts: bool) -> int:
+def report(before: Path, after: Path, only: re.Pattern[str], *, texts: bool) -> int:
     """Print the counts and every unexplained difference."""
     listed = tomllib.loads((HERE / "differences.toml").read_text()).get("difference", [])
-    sides = [outputs(folder / f"{name}.jsonl", texts) for name in ("before", "after")]
+    sides = [outputs(path, only, texts) for path in (before, after)]
     counts: Counter[str] = Counter()
     for command, output in sorted(sides[0].keys() | sides[1].keys()):
         old, new = (side.get((command, output)) for side in sides)
@@ -87,22 +89,42 @@ def report(folder: Path, *, texts: bool) -> int:
     return int(bool(counts["unexplained"]))
 
 
-def outputs(path: Path, texts: bool) -> dict[tuple[str, str], str]:
+def outputs(path: Path, only: re.Pattern[str], texts: bool) -> dict[tuple[str, str], str]:
     """Return everything that is compared, by command line and name of the output."""
     found: dict[tuple[str, str], str] = {}
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             one: Mapping[str, Any] = json.loads(line)
             command = one["command"]
+            if not only.search(command):
+                continue
             found[command, "exit"] = str(one["exit"])
             if texts or MACHINE.search(command):
-                found[command, "out"] = one["out"]
+                found[command, "out"] = one["out"] if texts else without_texts(one["out"])
             if texts:
                 found[command, "err"] = one["err"]
             for name, text in one["files"].items():
                 if texts or not name.endswith((".html", ".svg", ".md")):
-                    found[command, name] = text
+                    found[command, name] = text if texts else without_texts(text)
     return found
+
+
+def without_texts(text: str) -> str:
+    """Return JSON without captions and notes, which are for people; all else as it is."""
+
+    def rest(value: Any) -> Any:
+        if isinstance(value, list):
+            return [rest(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {k: rest(v) for k, v in value.items() if k not in ("caption", "notes", "legend")}
+
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return json.dumps(rest(json.loads(text)))
+    except ValueError:
+        return text
 
 
 def shortened(text: str | None) -> str:

@@ -22,6 +22,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import crawler
+
 MACHINE = ("json", "tsv", "csv")
 CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|<]*|\d+(\.\d+)? (s|seconds|ms)\b|exampp-[\w.]+"
@@ -65,42 +67,67 @@ WRITING = (
 )
 
 
+ROUND_TRIPS = {
+    "workbench": ("graded.jsonl.gz", "graded.jsonl.gz"),
+    "bank": ("bank.jsonl", "bank.jsonl"),
+    "questions": ("questions.tsv", "questions.tsv"),
+    "nuggetizer": ("nuggets.jsonl", "nuggets.jsonl"),
+    "trec-nuggets": ("nuggets.txt", "nuggets.txt"),
+    "assignments": ("assignments.jsonl", "assignments.jsonl"),
+    "argue": ("argue.jsonl", "argue.jsonl"),
+    "runs": ("runs.run", "runs.run"),
+    "ir-metadata": ("runs.run", "runs.run"),
+    "ranx": ("ranx.json", "ranx.json"),
+    "candidates": ("candidates.jsonl", "candidates.jsonl"),
+    "judgments": ("judgments.qrels", "judgments.qrels"),
+    "queries": ("queries.jsonl", "queries.jsonl"),
+    "passages": ("passages.jsonl", "passages.jsonl"),
+    "decisions": ("decisions.jsonl", "decisions.jsonl"),
+    "beir": ("beir", "beir"),
+}
+"""The files that each written format makes, and what of them is imported again."""
+
+
 class Line(NamedTuple):
-    """A command line and the folder that it runs in a copy of."""
+    """A command line and the folder that it runs in a copy of.
+
+    With `follows` the copy of the line before is used on, as in a session of somebody who types.
+    """
 
     folder: Path
     command: str
+    follows: bool = False
 
 
 def main() -> None:
     """Build the exams, run all command lines, write the results."""
     out, tree, data = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
     only = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
-    for part in (
-        "tests",
-        "tests/cli",
-        "tests/evaluate",
-        "tests/inputs",
-        "tests/llm",
-        "tests/graders",
-    ):
-        sys.path.append(str(tree / part))
+    sys.path += [str(tree / "tests")]
+    sys.path += [str(one) for one in sorted((tree / "tests").iterdir()) if one.is_dir()]
     work = Path(tempfile.mkdtemp(prefix="golden"))
     os.environ |= {"NO_COLOR": "1", "COLUMNS": "120", "EXAMPP_AUTHOR": "golden"}
     try:
         with out.open("w", encoding="utf-8") as stream:
-            for line in lines(work, data):
-                if only.search(line.command):
+            wanted = False
+            for line in lines(work, data, tree):
+                wanted = bool(only.search(line.command)) or (wanted and line.follows)
+                if wanted and (not line.follows or (work / "here").exists()):
                     stream.write(json.dumps(run(line, work / "here")) + "\n")
                     stream.flush()
+            for row in of_pages(work, only):
+                stream.write(json.dumps(row) + "\n")
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def lines(work: Path, data: Path) -> Iterator[Line]:
+def lines(work: Path, data: Path, tree: Path) -> Iterator[Line]:
     """Yield all command lines, each with its folder."""
     yield from of_options(work)
     yield from of_example(work / "demo")
+    yield from of_round_trips(work / "demo")
+    yield from of_tour(work / "tour", tree)
+    yield from of_car(work / "car")
     for name, official in (("dl19/graded.jsonl.gz", "dl19/official-leaderboard.json"),):
         if (data / name).exists():
             folder = work / "dl19"
@@ -136,6 +163,56 @@ def of_example(folder: Path) -> Iterator[Line]:
     yield from of_exam(folder, "made.exam")
 
 
+def of_round_trips(folder: Path) -> Iterator[Line]:
+    """Yield, for every written format, an export, an import of it, and an export of that."""
+    for kind, (file, given) in ROUND_TRIPS.items():
+        yield Line(folder, f"export made.exam {file} --format {kind}")
+        yield Line(folder, f"import again.exam {given}", follows=True)
+        yield Line(folder, f"export again.exam again-{file} --format {kind}", follows=True)
+
+
+def of_tour(folder: Path, tree: Path) -> Iterator[Line]:
+    """Yield the commands of the README and the tour, in order, on the files that they speak of."""
+    folder.mkdir()
+    call(folder, "demo --files tour")
+    for page in ("README.md", "docs/tour.md"):
+        commands = re.findall(r"^\$ exampp (.+)$", (tree / page).read_text("utf-8"), re.M)
+        for number, command in enumerate(commands):
+            yield Line(folder / "tour", command, follows=number > 0)
+
+
+def of_car(folder: Path) -> Iterator[Line]:
+    """Yield the analyses of an exam of TREC CAR: outlines with sections as subtopics."""
+    import car_files
+
+    folder.mkdir()
+    car_files.write(folder / "outlines.cbor", 1, car_files.TOPICS)
+    car_files.write(folder / "paragraphs.cbor", 2, car_files.PARAGRAPHS)
+    texts = {"all.run": car_files.RUN, "all.qrels": car_files.QRELS, "bank.tsv": car_files.BANK}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2}))
+    files = "outlines.cbor paragraphs.cbor all.run all.qrels bank.tsv"
+    yield Line(folder, f"import new.exam {files}")
+    call(folder, f"import made.exam {files}")
+    call(folder, "grade made.exam --grader draft")
+    yield from of_exam(folder, "made.exam")
+
+
+def of_pages(work: Path, only: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield every page of the bundled example and of the exam of the option tests."""
+    for folder, exam in (("demo", "made.exam"), ("options6", "my.exam")):
+        here = work / "served"
+        if only.search(f"serve {folder}/{exam}") and (work / folder / exam).exists():
+            shutil.rmtree(here, ignore_errors=True)
+            shutil.copytree(work / folder, here)
+            for address, status, data in crawler.visit(here / exam):
+                shown = CHANGING.sub("", data)
+                files = {"data.json": shown}
+                named = {"command": f"serve {folder}/{exam}: {address}", "exit": status}
+                yield {**named, "out": "", "err": "", "files": files}
+
+
 def of_options(work: Path) -> Iterator[Line]:
     """Yield the command lines of the option tests, alone and with each option."""
     import options_example
@@ -160,8 +237,9 @@ def of_options(work: Path) -> Iterator[Line]:
 
 def run(line: Line, here: Path) -> Mapping[str, Any]:
     """Run a command in a copy of its folder; return its output, exit code and files."""
-    shutil.rmtree(here, ignore_errors=True)
-    shutil.copytree(line.folder, here)
+    if not line.follows:
+        shutil.rmtree(here, ignore_errors=True)
+        shutil.copytree(line.folder, here)
     before = {path: content(path) for path in sorted(here.rglob("*")) if path.is_file()}
     code, out, err = call(here, line.command)
     files = {
@@ -205,6 +283,10 @@ def patches() -> Iterator[None]:
             ("exampp.graders.local.load", recorded),
             ("exampp.graders.local.finetune", options_example.finetuned),
             ("exampp.graders.openai.OpenAICompatibleGrader", recorded),
+            # as these were called in the first recorded revisions
+            ("exampp.llm.hf.load", recorded),
+            ("exampp.llm.hf.finetune", options_example.finetuned),
+            ("exampp.llm.openai.OpenAICompatibleGrader", recorded),
             ("exampp.web.serve", recorded),
             ("secrets.token_hex", lambda size=32: "0" * 2 * size),
         ):

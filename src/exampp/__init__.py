@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from exampp.version import __version__
+
 if TYPE_CHECKING:
     from exampp.analysis.gate import GateFailed, GateSettings, GateUndecided
     from exampp.collection import (
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
         InputError,
         Unfinished,
     )
-    from exampp.formats.declared import Format
-    from exampp.graded_file import GradedFile
+    from exampp.formats.format import Format
     from exampp.graders.base import Grader, Reply, Request
     from exampp.graders.options import GraderOptions, option
     from exampp.graders.registry import Backend
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from exampp.measures.formulas import RankedQuery, measure
     from exampp.measures.qrels import Labelling
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "AmbiguousGrader": "exampp.errors",
@@ -51,11 +51,10 @@ _HOMES = {
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
-    "Format": "exampp.formats.declared",
+    "Format": "exampp.formats.format",
     "GateFailed": "exampp.analysis.gate",
     "GateSettings": "exampp.analysis.gate",
     "GateUndecided": "exampp.analysis.gate",
-    "GradedFile": "exampp.graded_file",
     "Grader": "exampp.graders.base",
     "Grades": "exampp.grades.grades",
     "InputError": "exampp.errors",
@@ -87,7 +86,6 @@ __all__ = [
     "GateFailed",
     "GateSettings",
     "GateUndecided",
-    "GradedFile",
     "Grader",
     "GraderOptions",
     "Grades",

@@ -11,50 +11,49 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
 from exampp.formats.output import check_outputs, create_collection
-from exampp.grades.source import GradeSource
-from exampp.grading.status import GraderStatus, grading_status, status_tables
+from exampp.grading.status import status_tables
+from exampp.inputs.graded_file import GradedFile
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.records.graders import RatingScale, choose_grader
+from exampp.records.gradebook import check_decisions
+from exampp.records.graders import RatingScale, choose_grader, fitting_graders
 from exampp.records.inputs import SystemCount
-from exampp.records.items import own_bank
 from exampp.records.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
 from exampp.records.wording import quoted
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
-from exampp.sanitize import check_path
+from exampp.sanitize import check_lists, check_path
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import (
     MAIN_BANK,
     bank_names,
     bank_of_kind,
     item_kinds,
-    item_models,
     known_queries,
-    now,
     only_bank,
-    read_bank_texts,
 )
 from exampp.store.cells import DEPTH
-from exampp.store.connection import connect, data_version, is_collection, transaction
+from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
-from exampp.store.inputs import highest_judgment, remove_systems, rename_system, system_counts
-from exampp.store.runs import put_step, read_step, state
+from exampp.store.inputs import remove_systems, rename_system, system_counts
 from exampp.store.search import search
 from exampp.store.tallies import tallied_contents
 
 if TYPE_CHECKING:
     from exampp.bank import Bank
-    from exampp.decisions import CollectionGrades, Decisions
-    from exampp.graded_file import GradedFile
     from exampp.graders.base import Grader
+    from exampp.grades.decisions import Decisions
+    from exampp.grades.gating import Earlier
+    from exampp.grades.grades import Grades
+    from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
     from exampp.grading.calibrated import Calibrated, Frozen
     from exampp.grading.merge import Merged
@@ -62,28 +61,31 @@ if TYPE_CHECKING:
     from exampp.grading.reparse import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.inputs.checking import Checked
-    from exampp.inputs.import_report import ImportReport
+    from exampp.inputs.importing import ImportReport
     from exampp.records import GraderIdentity
-    from exampp.records.gradebook import DecisionChoice, Dossier, Gradebook
+    from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale
-    from exampp.records.items import BankTexts
     from exampp.records.search import SearchPage
-    from exampp.store.bank import ItemModels
     from exampp.store.grades import StoredGrader
 
 
 def open(  # noqa: A001
     path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
-) -> Collection | GradedFile:
-    """The collection at that path, or the file of graded passages, which is read-only.
+) -> Collection:
+    """Open a collection, or a file of graded passages as a collection that is only read.
 
-    `on_error="skip"` leaves bad lines of a graded file out; the notes of what is made of it say
-    so. `scale`, as (0, 3), is that of a graded file's graders whose prompt is not known. Raises
-    InputError where the path holds neither, and for the scale of a collection, which has its own.
+    A graded file is imported once and then read from a cache in the user's cache folder.
+
+    Args:
+        path: The collection or the graded file.
+        on_error: "skip" leaves bad lines of a graded file out; notes say so.
+        scale: Of a graded file's graders whose prompt is not known, as (0, 3); by default it goes
+            from 0 to the highest label found.
+
+    Raises:
+        InputError: The path holds neither, or a scale is given for a collection, which has its own.
     """
     if is_collection(path):
-        # neither must pay for what only the other needs
-
         if scale is not None:
             raise InputError(
                 "a collection knows the scales of its graders",
@@ -97,9 +99,7 @@ def open(  # noqa: A001
     _, first = next(read_lines(path))
     if not first.lstrip().startswith(b"["):
         raise InputError("is neither a collection nor a file of graded passages", file=path)
-    from exampp.graded_file import GradedFile
-
-    return GradedFile(path, on_error, scale)
+    return Collection._of_graded_file(GradedFile(Path(path), on_error, scale))
 
 
 def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
@@ -108,8 +108,18 @@ def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
     Raises:
         InputError: There is a file of that name.
     """
-
     return Collection.create(path, exist_ok=exist_ok)
+
+
+class _Choice(TypedDict, total=False):
+    """How grades are read; the fields are those of `Grades`."""
+
+    runs: tuple[str | Path, ...]
+    systems: tuple[str, ...]
+    without: tuple[str, ...]
+    part: str | None
+    with_decisions: bool
+    choice: Mapping[str, str | None]
 
 
 class SearchOptions(TypedDict, total=False):
@@ -244,19 +254,38 @@ class Systems(Result):
             return remove_systems(self.connection, dict.fromkeys(names))
 
 
-class Collection(GradeSource["CollectionGrades"]):
+class Collection:
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
-    Opens an existing collection; `Collection.create` makes one. Use it as a context manager, or
-    call `close`.
+    Opens an existing collection; `Collection.create` makes one, and `exampp.open` opens a graded
+    file as one. Use it as a context manager, or call `close`.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = check_path(path)
-        self._connection = connect(self.path)
+        self.connection = connect(self.path)
+        self._graded_file: GradedFile | None = None
+
+    @classmethod
+    def _of_graded_file(cls, file: GradedFile) -> Self:
+        """Open a graded file; nothing can be written."""
+        made = cls.__new__(cls)
+        made.path, made.connection, made._graded_file = file.path, file.open(), file
+        return made
 
     def __repr__(self) -> str:
-        return f"<exam {self.path}>"
+        return f"<{'exam' if self._graded_file is None else 'graded file'} {self.path}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     @classmethod
     def create(cls, path: str | Path, *, exist_ok: bool = False) -> Self:
@@ -269,7 +298,7 @@ class Collection(GradeSource["CollectionGrades"]):
 
     def close(self) -> None:
         """Close the file; everything committed is on disk."""
-        self._connection.close()
+        (self._graded_file or self.connection).close()
 
     def import_files(
         self,
@@ -319,7 +348,7 @@ class Collection(GradeSource["CollectionGrades"]):
         from exampp.review.dry_run import import_or_dry_run
 
         return import_or_dry_run(
-            self._connection,
+            self.connection,
             given_files(files, kind, (queries, passages, banks, runs, qrels, responses)),
             on_error,
             own_corpus(files) if corpus is None else corpus,
@@ -373,7 +402,7 @@ class Collection(GradeSource["CollectionGrades"]):
         from exampp.review.dry_run import import_or_dry_run
 
         return import_or_dry_run(
-            self._connection,
+            self.connection,
             given_data((queries, passages, bank, runs, qrels, responses)),
             on_error,
             corpus,
@@ -396,13 +425,13 @@ class Collection(GradeSource["CollectionGrades"]):
         from exampp.inputs.exporting import export
 
         check_outputs([Path(path)], [self.path])
-        return export(self._connection, Path(path), kind, bank)
+        return export(self.connection, Path(path), kind, bank)
 
     def check(self) -> Checked:
         """Return the problems of the collection: damage, foreign changes and impossible values."""
         from exampp.inputs.checking import check_collection
 
-        return check_collection(self._connection, self.path)
+        return check_collection(self.connection, self.path)
 
     def merge(self, *others: str | Path, dry_run: bool = False) -> Merged:
         """Take what other collections hold: copies of this one, or shards of one exam.
@@ -414,68 +443,51 @@ class Collection(GradeSource["CollectionGrades"]):
         """
         from exampp.grading.merge import merge
 
-        return merge(self._connection, self.path, others, dry_run=dry_run)
+        return merge(self.connection, self.path, others, dry_run=dry_run)
 
     def contents(self) -> Table:
         """How many of each thing the collection holds."""
-        return Table.of(["thing", "count"], list(tallied_contents(self._connection).items()))
+        return Table.of(["thing", "count"], list(tallied_contents(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
         """The pool of the first `depth` passages of all runs: its systems (`pool`), its `cells`."""
-        systems, banks = pool_tables(self._connection, depth)
+        systems, banks = pool_tables(self.connection, depth)
         return Tables({"pool": systems, "cells": banks})
-
-    def is_done(self, step: str, fingerprint: str) -> bool:
-        """Whether a step was recorded by `mark_done` with this fingerprint."""
-        return read_step(self._connection, step) == fingerprint
-
-    def mark_done(self, step: str, fingerprint: str) -> None:
-        """Record that a step is done, and the fingerprint of what it was done on."""
-        with self._connection, transaction(self._connection):
-            put_step(self._connection, step, fingerprint, now())
 
     def query_texts(self) -> dict[str, str]:
         """The text of every query that is known from more than a bank, by id."""
-        return known_queries(self._connection)
-
-    def data_version(self) -> int:
-        """A number that changes when something else, in any process, has written to the file."""
-        return data_version(self._connection)
+        return known_queries(self.connection)
 
     def search(self, text: str, **options: Unpack[SearchOptions]) -> list[SearchPage]:
         """The records that hold all words of a text, whatever their case, kind by kind.
 
         What stands in quotation marks is one word. Raises InputError for an option that is wrong.
         """
-        return search_all(self._connection, text, **options)
-
-    def fingerprint(self, *, grades: bool = False) -> str:
-        """Changes where queries, passages, rankings, judgments or items change, or the grades."""
-        return state(self._connection, grades=grades)
+        return search_all(self.connection, text, **options)
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
         """The bank of that name, or the only one: its items, history and checks, how to edit it."""
         from exampp.bank import Bank
 
-        return Bank(self._connection, name or only_bank(self._connection, self.path))
+        return Bank(self.connection, name or only_bank(self.connection, self.path))
 
     def banks(self) -> Table:
         """The banks: how much of what they hold, and what is sealed."""
         from exampp.bank import list_banks
 
-        return list_banks(self._connection)
+        return list_banks(self.connection)
 
     @property
     def decisions(self) -> Decisions:
         """What people decided."""
-        from exampp.decisions import Decisions
+        from exampp.grades.decisions import Decisions
 
-        return Decisions(self._connection)
+        return Decisions(self.connection)
 
     @property
     def systems(self) -> Systems:
         """The systems: how many passages each returns; renaming and removing them."""
-        return Systems(self._connection)
+        return Systems(self.connection)
 
     def grading(
         self,
@@ -504,17 +516,17 @@ class Collection(GradeSource["CollectionGrades"]):
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. It is called for every cell, also where texts are equal, unless
-        `same_text_same_grade`. `options` are fields of its record in `graders.options`, such
-        as model, prompt and kind. `answers_of` names a grader whose answers are verified.
-        `select="failed"` takes
+        `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt
+        and kind. `answers_of` names a grader whose answers are verified. `select="failed"` takes
         failed cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
         `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
+        refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
 
         return plan_run(
-            self._connection,
+            self.connection,
             self.path,
             grader,
             options,
@@ -549,7 +561,7 @@ class Collection(GradeSource["CollectionGrades"]):
         """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
         from exampp.grading.calibrated import label_collection
 
-        return label_collection(self._connection, self.path, calibration, bank)
+        return label_collection(self.connection, self.path, calibration, bank)
 
     def reparse(
         self,
@@ -574,7 +586,7 @@ class Collection(GradeSource["CollectionGrades"]):
 
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return reparse(
-            self._connection,
+            self.connection,
             self._stored(chosen),
             rules=rules,
             mode=compat,
@@ -586,106 +598,160 @@ class Collection(GradeSource["CollectionGrades"]):
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
         return self.status_tables()["graders"]
 
-    def grader_statuses(self) -> Sequence[GraderStatus]:
-        """Where grading stands, per grader and bank, as records; nothing is written."""
-        return grading_status(self._connection, keep=False)
-
     def status_tables(self) -> dict[str, Table]:
         """Where grading stands, as tables.
 
         `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
         the runs of each grader took. `graders`: see `status`.
         """
-        return status_tables(self._connection)
+        return status_tables(self.connection)
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
         """Everyone who graded, in order of first appearance."""
-        return tuple(stored.identity for stored in graders(self._connection))
+        return tuple(stored.identity for stored in graders(self.connection))
 
-    @property
-    def highest_judgment(self) -> int | None:
-        """The highest human judgment of any passage; None where nobody judged."""
-        return highest_judgment(self._connection)
+    # ---- choosing grades ------------------------------------------------------------------------
 
-    def _grades(
+    def grades(
         self,
-        chosen: GraderIdentity,
-        bank: str | None,
-        runs: Sequence[str | Path],
-        part: str | None,
-        decisions: DecisionChoice,
-    ) -> CollectionGrades:
-        from exampp.decisions import CollectionGrades
+        grader: str | None = None,
+        *,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+        systems: Sequence[str] = (),
+        without: Sequence[str] = (),
+        part: str | None = None,
+        decisions: DecisionChoice = "with",
+    ) -> Grades:
+        """Choose the grades of the one grader that fits, on one bank.
 
-        return CollectionGrades(
-            self,
+        Human decisions override the grades of their cells.
+
+        Args:
+            grader: A model, `model:prompt`, or the start of a grader's key.
+            prompt: The prompt of the grader.
+            kind: What it grades: question, nugget or query.
+            bank: The bank; for a graded file a bank file to evaluate on.
+            runs: Run files that take the place of the rankings.
+            systems: Only these systems count, if some are named.
+            without: These systems do not count.
+            part: Only the `public` or the `sealed` items of a bank that was split.
+            decisions: "without" leaves human decisions out.
+
+        Raises:
+            InputError: No grader fits.
+            AmbiguousGrader: Several do.
+        """
+        check_lists(runs=runs, systems=systems, without=without)
+        check_decisions(decisions)
+        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        return self._grades(
             chosen,
-            self._bank(bank, chosen.kind),
-            tuple(runs),
-            part,
-            decisions,
-            connection=self._connection,
-            stored=self._stored(chosen),
+            bank,
+            runs=tuple(runs),
+            systems=tuple(systems),
+            without=tuple(without),
+            part=part,
+            with_decisions=decisions == "with",
+            choice={"grader": grader, "prompt": prompt, "kind": kind, "bank": bank},
         )
 
-    def read_gradebook(
-        self, grader: GraderIdentity, bank: str | None, part: str | None
-    ) -> Gradebook:
-        """The grades of a grader on a bank, with people's decisions over them.
+    def panel(
+        self,
+        *graders: str,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | Sequence[str] | None = None,
+        runs: Sequence[str | Path] = (),
+        systems: Sequence[str] = (),
+        without: Sequence[str] = (),
+        decisions: DecisionChoice = "with",
+    ) -> Panel:
+        """Choose the grades of every grader that fits one of the names, or of all without names.
 
-        `part` leaves only the `public` or the `sealed` items of a bank that was split.
+        Takes the options of `grades`; of several banks, those that hold what a grader grades.
+        Raises InputError where a name fits none.
         """
-        from exampp.formats.workbench_graders import scale_note
-        from exampp.store.read_model import read_gradebook
+        from exampp.grades.panel import Panel
 
-        name = self._bank(bank, grader.kind)
-        book = read_gradebook(self._connection, self._stored(grader), name, part)
-        warning = self._own_bank(book)
-        notes = (*scale_note(grader, "found or given"), *([warning] if warning else []))
-        return replace(book, notes=(*book.notes, *notes))
+        check_lists(runs=runs, systems=systems, without=without)
+        check_decisions(decisions)
+        found: dict[str, GraderIdentity] = {}
+        for name in graders or (None,):
+            fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
+            # none: the error that lists them
+            fitting = fitting or [
+                choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
+            ]
+            found |= {one.key: one for one in fitting}
+        members = (
+            self._grades(
+                one,
+                name,
+                runs=tuple(runs),
+                systems=tuple(systems),
+                without=tuple(without),
+                with_decisions=decisions == "with",
+            )
+            for one in found.values()
+            for name in self._named_banks(one.kind, bank)
+        )
+        return Panel(tuple(members))
 
-    def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:
-        """The texts of a bank and of the queries, and which of its items are sealed."""
-        return read_bank_texts(self._connection, self._bank(bank, grader.kind))
+    def assert_not_worse(
+        self,
+        baseline: Earlier | None = None,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        margin: float,
+        grader: str | None = None,
+        bank: str | None = None,
+        **options: Any,
+    ) -> None:
+        """For tests: raise where a system is worse than a baseline. See `Grades`."""
+        chosen = self.grades(grader, bank=bank)
+        chosen.assert_not_worse(baseline, measures, margin=margin, **options)
 
-    def bank_origin(self, book: Gradebook) -> tuple[str, str]:
-        """(the version of the bank, a warning if the grader made its items)."""
-        if book.grader.kind == "query":
-            return super().bank_origin(book)
-        version = self.bank(book.bank).version()
-        return f"{version.digest} (edit {version.number})", self._own_bank(book)
+    def _named_banks(self, kind: str, bank: str | Sequence[str] | None) -> Sequence[str | None]:
+        """Those of the named banks that hold items of a kind; the first where none is known to."""
+        named = [bank] if bank is None or isinstance(bank, str) else list(dict.fromkeys(bank))
+        if self._graded_file is not None and kind != "query":
+            return named
+        known = [] if kind == "query" else bank_names(self.connection, kind)
+        return [one for one in named if one in known] or named[:1]
 
-    def read_dossiers(
-        self, grader: GraderIdentity, bank: str | None, query_ids: Sequence[str] | None
-    ) -> Iterator[Dossier]:
-        """The queries one by one with texts, raw replies and decisions: all, or those asked for.
+    def _grades(
+        self, chosen: GraderIdentity, bank: str | None, **options: Unpack[_Choice]
+    ) -> Grades:
+        from exampp.grades.grades import Grades
 
-        Each is read when it is its turn. Raises InputError for a query that is not known.
-        """
-        from exampp.store.read_model import read_dossiers
+        connection, name = self.connection, bank
+        if self._graded_file is not None:
+            self._check_graded_file(options)
+            if bank is not None:
+                connection, name = self._graded_file.open(bank), Path(bank).name
+        return Grades(
+            connection=connection,
+            stored=self._stored(chosen, connection),
+            bank=bank_of_kind(connection, name, chosen.kind, self.path),
+            **options,
+        )
 
-        name = self._bank(bank, grader.kind)
-        return read_dossiers(self._connection, self._stored(grader), name, query_ids)
+    def _check_graded_file(self, options: _Choice) -> None:
+        if not options.get("with_decisions", True):
+            raise InputError(
+                "a graded file does not tell what people decided",
+                file=self.path,
+                mend="Leave out --decisions, or give a collection",
+            )
+        if options.get("part") is not None:
+            raise InputError("a graded file has no sealed part", file=self.path)
 
-    def bank_names(self, kind: str) -> Sequence[str | None]:
-        """The banks that hold items of a kind; None where there is but one, and no choice."""
-        return [None] if kind == "query" else bank_names(self._connection, kind)
-
-    def _stored(self, identity: GraderIdentity) -> StoredGrader:
-        return next(one for one in graders(self._connection) if one.identity == identity)
-
-    def bank_makers(self, book: Gradebook) -> ItemModels:
-        """The models that made the items of a bank, as far as it says so."""
-        from exampp.store.read_model import items_of_part
-
-        among = items_of_part(self._connection, book.bank, book.part)
-        return item_models(self._connection, book.bank, book.grader.kind, among)
-
-    def _own_bank(self, book: Gradebook) -> str:
-        made = self.bank_makers(book)
-        return own_bank(book.grader.by_content.model, made.models, made.items)
-
-    def _bank(self, name: str | None, kind: str) -> str:
-        """The bank meant: the one named, or the only one that has items of this kind."""
-        return bank_of_kind(self._connection, name, kind, self.path)
+    def _stored(
+        self, identity: GraderIdentity, connection: sqlite3.Connection | None = None
+    ) -> StoredGrader:
+        found = graders(connection or self.connection)
+        return next(one for one in found if one.identity == identity)

@@ -28,7 +28,7 @@ def test_how_far_can_it_be_trusted(opened: exampp.Collection, tmp_path: Path) ->
         agreement = opened.panel().agreement(layouts=["strict"], at_least=[1], min_relevant=[2])
         (block,) = agreement.judged
         assert isinstance(block, AgreementBlock)
-        assert block.comparison.units == 4
+        assert block.units == 4
         (tested,) = opened.grades().significance(["Cover@1"], min_rating=1)
         assert len(tested.pairs) == 1
         compared = opened.grades().compare("beta", "alpha", "Cover", min_rating=1)

@@ -83,7 +83,7 @@ def test_swaps_as_the_leaderboard_says() -> None:
 
 
 def means(book: Gradebook, subtopics: Any) -> list[float]:
-    found = cover(book, [4], k=2, subtopics=subtopics).cover[0].values.means()
+    found = cover(book, [4], k=2, subtopics=subtopics).of("Cover")[0].values.means()
     return [mean.mean or 0.0 for mean in found]
 
 

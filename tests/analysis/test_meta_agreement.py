@@ -17,14 +17,11 @@ import exampp
 from exampp.analysis.agreement import Agreements, find_agreements
 from exampp.analysis.raters import (
     Rater,
-    among_graders,
-    among_people,
     compare,
+    compare_people,
     judgment_scale,
-    panel,
+    rated_units,
     rating_scale,
-    with_judgments,
-    with_people,
 )
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
@@ -276,7 +273,7 @@ def test_graders_are_aligned_by_passage() -> None:
     second = make_book(make_query({"d": [4], "x": [1], "c": [0], "a": [5]}), grader=OTHER)
     found = find_agreements([first, second], at_least=[1], layouts=["GRADED"])
     (block,) = found.mutual
-    assert block.comparison.units == 3
+    assert block.units == 3
     cells = {cell for cell, count in counts(found).items() if count}
     assert cells == {("5", "5"), ("2", "0"), ("4", "4")}
 
@@ -284,7 +281,7 @@ def test_graders_are_aligned_by_passage() -> None:
 def test_graders_of_one_name_stay_apart() -> None:
     again = dataclasses.replace(GRADER, settings={"revision": "2"})
     books = [make_book(make_query(RATINGS), grader=one) for one in (GRADER, again)]
-    (comparison,) = among_graders(panel(books, [1]))
+    (comparison,) = rated_units(books, [1]).compare()
     assert comparison.rater.name != comparison.other.name
 
 
@@ -295,8 +292,8 @@ def test_direct_labels_are_compared_once_and_with_every_label() -> None:
         make_book(direct, grader=DIRECT),
         make_book(direct, grader=dataclasses.replace(DIRECT, model="third")),
     ]
-    found = panel(books, [1, 2])
-    ways = [(c.rater.name, c.other.name, c.at_least) for c in among_graders(found)]
+    found = rated_units(books, [1, 2])
+    ways = [(c.rater.name, c.other.name, c.at_least) for c in found.compare()]
     assert ways == [
         ("model:self-rating", "model:direct", 1),
         ("model:self-rating", "model:direct", 2),
@@ -304,10 +301,11 @@ def test_direct_labels_are_compared_once_and_with_every_label() -> None:
         ("model:self-rating", "third:direct", 2),
         ("model:direct", "third:direct", None),
     ]
-    judged = with_judgments(panel(books[1:2], [2], judged=True))
-    assert judged[0].at_least is None
+    units = rated_units(books[1:2], [2], judged=True)
+    (judged,) = units.compare(units.judge())
+    assert judged.at_least is None
     # the judgments are on the scale of the label here, so that each can be set against each
-    assert judged[0].estimates("GRADED")["kappa"].value == 1
+    assert judged.estimates("GRADED")["kappa"].value == 1
 
 
 def test_subtopic_judgments_meet_the_items_of_the_subtopic() -> None:
@@ -324,7 +322,7 @@ def test_subtopic_judgments_meet_the_items_of_the_subtopic() -> None:
     )
     # f1: a 5 against 3, b 0 against 0; f2: a 0 against 0
     assert {cell: n for cell, n in counts(found).items() if n} == {("5", "3"): 1, ("0", "0"): 2}
-    assert found.judged[0].comparison.queries == 1
+    assert found.judged[0].queries == 1
 
 
 def test_all_graders_together_by_krippendorff() -> None:
@@ -372,14 +370,15 @@ def test_people_against_grader_and_each_other() -> None:
         JudgedCell("q2", "i4", "b", 3, (decision(7, "anna", 3), decision(8, "anna", None))),
         JudgedCell("q2", "i4", "c", None, (decision(9, "anna", 3),)),
     ]
-    found = {c.rater.name: c for c in with_people(cells, GRADER)}
+    with_grader, pairs = compare_people(cells, GRADER)
+    found = {c.rater.name: c for c in with_grader}
     assert set(found) == {"anna", "anna, blind", "ben"}
     # 5 and 5, 4 and 0, 0 and 4
     assert found["anna"].counts("STRICT").tolist() == [[0, 1], [1, 1]]
     assert (found["anna"].units, found["anna"].queries) == (3, 2)
     # 1 and 0, 0 and 4
     assert found["anna, blind"].counts("LENIENT").tolist() == [[0, 1], [1, 0]]
-    (pair,) = among_people(cells, GRADER)
+    (pair,) = pairs
     assert (pair.rater.name, pair.other.name) == ("anna (questions)", "ben (questions)")
     assert pair.counts("STRICT").tolist() == [[1, 0], [1, 0]]
     of_pair = pair.estimates("STRICT")["kappa"]
@@ -503,7 +502,7 @@ def test_one_query_has_a_value_and_no_interval() -> None:
     )
     confusion, _ = made.tables().values()
     assert confusion.rows[0][-1] is None
-    assert confusion.notes == ("Cohen's kappa has no interval, because there is only one query.",)
+    assert confusion.notes == ("LENIENT (kappa): no interval, because there is only one query.",)
 
 
 def test_one_grader_alone() -> None:

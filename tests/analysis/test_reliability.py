@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.grader_reliability import grader_reliability
 from exampp.analysis.reliability import (
     ONE_ITEM,
     ONLY_COVER,
@@ -24,6 +23,7 @@ from exampp.analysis.reliability import (
     Reliability,
     ReliabilitySettings,
     Scored,
+    grader_reliability,
     reliability,
     scored_column,
 )
@@ -31,6 +31,7 @@ from exampp.errors import InputError
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.values import Values
 from exampp.records.gradebook import Gradebook
+from exampp.results.view import Marked, plain
 from exampp.stats.generalizability import ALL_ALIKE, FEW_QUERIES, FEW_SYSTEMS
 
 
@@ -94,7 +95,7 @@ def test_two_of_37_systems_make_the_reliability_of_dl19() -> None:
     assert said.count("Best next step") == 1
     assert "%" not in found.studies[1].shown_without
     marked = found.tables()["sizes"]
-    at_hand = [marked.rows[row][column] for row, column in marked.marks]
+    at_hand = [plain(one) for row in marked.rows for one in row if isinstance(one, Marked)]
     assert at_hand == pytest.approx(values)
 
 

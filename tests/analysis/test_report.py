@@ -97,7 +97,7 @@ def test_the_verdict_comes_first_a_sentence_a_question() -> None:
         "",
     )
     survived, tone = said["Do measures and thresholds agree?"]
-    assert survived.startswith("Of 3 pairs of systems 2 (66.7%) stand in the same order")
+    assert survived.startswith("2 of 3 pairs of systems (66.7%) have the same order")
     assert "good is first in all of them." in survived
     assert tone == "holds"
     assert said["Agreement with people"] == ("Nobody judged what was graded.", "doubt")
@@ -176,7 +176,7 @@ def test_values_of_dl19(shared_data: Path) -> None:
         assert value == pytest.approx(expected["systems"][system]["cover"]["mean"], abs=1e-9)
     correlated = blocks(document, "official", "table")[0]["rows"][0]
     kendall = expected["correlation_cover"]["kendall_tau_b"]
-    assert correlated["K"].startswith(f"{kendall:.2f} [")
+    assert correlated["K"] == pytest.approx(kendall, abs=0.005)
     strict = blocks(document, "judgments", "table")[1]["rows"]
     assert [row["2+3"] for row in strict] == [1892, 609]
 

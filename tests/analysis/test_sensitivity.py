@@ -1,10 +1,9 @@
-"""What survives other choices: by hand, against golden numbers, and what is said."""
+"""Sensitivity to choices: by hand, against golden numbers, and where there is nothing."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +27,8 @@ def studied(book: Gradebook, declaration: Declaration | None = None) -> Sensitiv
     return sensitivity([Evaluated("grader", book)], declaration)
 
 
-def said(found: Sensitivity) -> str:
-    return " ".join(found.tables()["systems"].notes)
+def notes(found: Sensitivity) -> str:
+    return " ".join(found.tables()["combinations"].notes)
 
 
 def three() -> Gradebook:
@@ -46,41 +45,33 @@ def test_by_hand() -> None:
     # scores of a, b, c: at 3: 1 1 .5, at 4: 1 .5 .5, at 5: .5 .5 0
     spans = {one.system: (one.best, one.worst, one.median, one.first) for one in found.systems}
     assert spans == {"a": (1, 1, 1, 1), "b": (1, 2, 1, 2 / 3), "c": (2, 3, 3, 0)}
-    assert found.share_above("a", "b") == pytest.approx((0.5 + 1 + 0.5) / 3)
-    assert found.share_above("c", "a") == 0
-    assert found.share_above("b", "c") == pytest.approx((1 + 0.5 + 1) / 3)
-    assert Counter(one.verdict for one in found.pairs) == {"unanimous": 1, "open": 2}
-    assert "Of 3 pairs of systems 1 (33.3%) stand in the same order" in found.survives()
-    assert "a is first in all of them" in found.survives()
+    assert (found.pairs, found.unanimous) == (3, 1)
+    assert found.verdict().startswith("1 of 3 pairs of systems (33.3%) have the same order in all")
+    assert found.verdict().endswith("a is first in all of them.")
+    assert found.tables()["combinations"].rows[1] == ("Cover", 4, "a")
+    assert found.figure().data.rows[1] == ("b", 1, 1, 1, 1.5, 2)
 
 
-def test_equal_specifications_count_once_and_are_said() -> None:
+def test_equal_combinations_count_once() -> None:
     """nDCG of graded labels hangs on no threshold; nothing is missing, so skip is as zero."""
     found = studied(three(), Declaration(("nDCG", "Cover"), (5,), (4, 5), ("zero", "skip")))
-    assert len(found.outcomes) == 8
-    kept = [found.outcomes[n].specification for n in found.counted]
-    assert [(one.measure, one.min_rating) for one in kept] == [
-        ("nDCG", 4),
-        ("Cover", 4),
-        ("Cover", 5),
-    ]
-    assert "Declared are 8 specifications; 5 give every system the score" in said(found)
-    rows = found.records()["specifications"].rows
+    assert len(found.combinations) == 8
+    kept = [(one.measure, one.min_rating) for one in found.counted]
+    assert kept == [("nDCG", 4), ("Cover", 4), ("Cover", 5)]
+    assert "8 combinations tried; 5 duplicates dropped." in notes(found)
+    rows = found.records()["combinations"].rows
     assert [row[8] for row in rows[:4]] == [None, 1, 1, 1]
 
 
 def test_impossible_ones_are_listed_with_their_reason() -> None:
     found = studied(three(), Declaration(("Cover",), (5,), (4, 9), ("zero",)))
-    assert "Impossible, because 9 is off the scale of grader: Cover@5 ≥9" in said(found)
-    assert len(found.outcomes) == 2
-    assert len(found.counted) == 1
+    assert "Impossible, because 9 is off the scale of grader: Cover@5 \u22659" in notes(found)
+    assert (len(found.combinations), len(found.counted)) == (2, 1)
 
 
-def test_a_measure_is_crossed_with_the_cutoffs_that_it_can_have() -> None:
+def test_a_measure_is_combined_with_the_cutoffs_that_it_can_have() -> None:
     declared = Declaration(("Rprec", "P", "Cover@7"), (5, 10), (4,), ("zero",))
-    found = studied(three(), declared)
-    specs = [one.specification for one in found.outcomes]
-    assert [(one.measure, one.k) for one in specs] == [
+    assert [(one.measure, one.k) for one in studied(three(), declared).combinations] == [
         ("Rprec", None),
         ("P", 5),
         ("P", 10),
@@ -98,9 +89,9 @@ def test_several_graders_of_other_scales() -> None:
         [Evaluated("yes", coarse), Evaluated("fine", fine)],
         Declaration(("Cover",), (5,), missing=("zero",)),
     )
-    assert "2 is off the scale of yes" in said(found)
-    assert found.share_above("b", "a") == pytest.approx(0.5)
-    assert {found.outcomes[n].specification.grader for n in found.counted} == {"yes", "fine"}
+    assert "2 is off the scale of yes" in notes(found)
+    assert found.unanimous == 0
+    assert {one.grader for one in found.counted} == {"yes", "fine"}
 
 
 # ---- golden --------------------------------------------------------------------------------------
@@ -118,41 +109,32 @@ def test_dl19(shared_data: Path) -> None:
             of["rank_median"],
         )
         assert one.first == pytest.approx(of["share_first"])
-    shares = np.array([max(pair.share, 1 - pair.share) for pair in found.pairs])
-    verdicts = Counter(pair.verdict for pair in found.pairs)
-    assert verdicts["unanimous"] / 666 == pytest.approx(expected["pairs_unanimous"], rel=1e-9)
-    assert (shares >= 0.95).mean() == pytest.approx(expected["pairs_at_least_95"], rel=1e-9)
-    assert (shares >= 0.75).mean() == pytest.approx(expected["pairs_at_least_75"], rel=1e-9)
+    assert found.unanimous / 666 == pytest.approx(expected["pairs_unanimous"], rel=1e-9)
     between = np.array(found.between)
     of = expected["kendall_between_specifications"]
     assert (between.min(), np.median(between), between.max()) == pytest.approx(
         (of["min"], of["median"], of["max"]), rel=1e-9
     )
-    for at, number in enumerate(found.counted):
-        spec = found.outcomes[number].specification
-        tau = expected["tau_official"][f"min rating {spec.min_rating}, k {spec.k}"]
-        assert found.officials["official"][at] == pytest.approx(tau, rel=1e-9)
+    for combination in found.counted:
+        tau = expected["tau_official"][f"min rating {combination.min_rating}, k {combination.k}"]
+        assert combination.taus["official"] == pytest.approx(tau, rel=1e-9)
+    assert len(found.tables()["combinations"].rows) == 25
+    assert "0.428 to 0.724 over all 25 combinations" in notes(found)
+    assert "The choice that changes the order most:" in notes(found)
+
+
+def test_shares_of_dl19(shared_data: Path) -> None:
+    expected = json.loads((shared_data / "science" / "dl19-robustness.json").read_text())
+    found = sensitivity([Evaluated("grader", dl19())], COVERS)
+    systems = [one.system for one in found.systems]
+    scores = np.array([[one.scores[name] for name in systems] for one in found.counted])
+    shares, _ = shares_above(scores)
+    decided = np.maximum(shares, 1 - shares)[np.triu_indices(len(systems), 1)]
+    assert (decided >= 0.95).mean() == pytest.approx(expected["pairs_at_least_95"], rel=1e-9)
+    assert (decided >= 0.75).mean() == pytest.approx(expected["pairs_at_least_75"], rel=1e-9)
     for pair, share in expected["share_A_above_B_example"].items():
-        first, second = pair.split(" > ")
-        assert found.share_above(first, second) == pytest.approx(share)
-    assert len(found.tables()["specifications"].rows) == 25
-    assert "0.428 to 0.724 over all 25 specifications" in said(found)
-
-
-# ---- missing cells -------------------------------------------------------------------------------
-
-
-def test_what_missing_cells_could_change() -> None:
-    """a covers one of two items; the cell of the other, which both read, has no grade."""
-    rankings = (make_ranking("a", [0, 1]), make_ranking("b", [1]))
-    book = make_book(make_query([[5, 0], [0, None]], *rankings), pending={"unparsed": 1})
-    (bound,) = studied(book, Declaration(("Cover", "P"), (5,), (4,), ("zero",))).bounds
-    assert (bound.k, bound.min_rating, bound.widest) == (5, 4, 0.5)
-    assert (bound.pairs, bound.certain) == (1, 1)
-    alone = make_book(make_query([[5, 0], [0, None]], rankings[0], make_ranking("b", [0])))
-    (bound,) = studied(alone, Declaration(("Cover",), (5,), (4,), ("zero",))).bounds
-    assert (bound.pairs, bound.certain) == (0, 0)
-    assert studied(three()).bounds == ()
+        first, second = map(systems.index, pair.split(" > "))
+        assert shares[first, second] == pytest.approx(share)
 
 
 # ---- against plain oracles -----------------------------------------------------------------------
@@ -210,8 +192,8 @@ def test_systems_that_some_specifications_leave_undefined() -> None:
 def test_nothing_to_compare_is_said(book: Gradebook, reason: str) -> None:
     found = studied(book)
     assert reason in found.reason.lower()
-    assert "Nothing can be compared, because" in said(found)
-    assert found.survives() == ""
+    assert "Nothing can be compared, because" in notes(found)
+    assert found.verdict() == ""
     for table in (*found.tables().values(), *found.records().values()):
         assert "nan" not in table.to_json().lower()
 
@@ -219,9 +201,8 @@ def test_nothing_to_compare_is_said(book: Gradebook, reason: str) -> None:
 def test_constant_scores_leave_all_pairs_open() -> None:
     book = make_book(make_query([[5], [5]], make_ranking("a", [0]), make_ranking("b", [1])))
     found = studied(book, COVERS)
-    assert found.share_above("a", "b") == 0.5
-    assert found.between == ()
-    assert found.survives().startswith("All systems tie under all")
+    assert (found.pairs, found.unanimous, found.between) == (1, 0, ())
+    assert found.verdict().startswith("All systems tie in all")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_shares_are_those_of_cover_with_weights_and_queries_without_an_answer() 
     assert row.unsaid == pytest.approx((0.2 + 0.5) / 2)
     assert row.unretrieved == pytest.approx(0.15)
     assert row.neither == pytest.approx((0.4 + 0.5) / 2)
-    covers = cover(book, [4], k=20).cover[0].values.means()
+    covers = cover(book, [4], k=20).of("Cover")[0].values.means()
     means = {name: one.mean for name, one in zip(book.systems, covers, strict=True)}
     assert row.both + row.unsaid == pytest.approx(means["rag:cited"])
     assert row.both + row.unretrieved == pytest.approx(means["rag"])

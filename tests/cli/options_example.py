@@ -208,8 +208,8 @@ def make(folder: Path, queries: int) -> None:
             opened.import_files(folder / "made.qrels", update=True)
             if name == "my":
                 opened.export(folder / "judged.graded.jsonl.gz")
-                opened.grades().plan(60, "P@5", design="uniform", seed=1)
-                opened.grades().plan(60, "P@5", seed=2)
+                opened.grades().decisions.plan(60, "P@5", design="uniform", seed=1)
+                opened.grades().decisions.plan(60, "P@5", seed=2)
     with attacked.make(folder / "gamed.exam") as opened:
         opened.grade(by_chance, name="judge")
         opened.bank().build_battery(settings=BatterySettings(attacks=("A4", "A9")))
@@ -269,14 +269,16 @@ def decide(opened: exampp.Collection) -> None:
     for query in book.queries[:2]:
         for number in range(3):
             item, passage = query.item_ids[number], query.passage_ids[number]
-            opened.grades().decide(
+            opened.grades().decisions.decide(
                 query.query_id, item, passage, number, author="ann", blind=number == 0
             )
-            opened.grades().decide(query.query_id, item, passage, number + 2, author="bob")
+            opened.grades().decisions.decide(
+                query.query_id, item, passage, number + 2, author="bob"
+            )
     third = book.queries[2]
     for passage in third.passage_ids[: third.pool_size]:
         for item in third.item_ids:
-            opened.grades().decide(third.query_id, item, passage, 0, author="ann")
+            opened.grades().decisions.decide(third.query_id, item, passage, 0, author="ann")
 
 
 class Recorded(Grader):

@@ -82,7 +82,7 @@ def test_people_stand_beside_the_grader(graded: Path) -> None:
         (dossier,) = collection.grades().dossiers(["q1"])
         for passage, rating in (("p1", 5), ("p2", 0)):
             item = dossier.items[0].item_id
-            collection.grades().decide("q1", item, passage, rating, author="anna")
+            collection.grades().decisions.decide("q1", item, passage, rating, author="anna")
     out = good(graded, "--against", "people", "--layout", "strict")
     assert re.search(r"Agreement of anna against draft.*: 2 cells of 1 query", out)
 
@@ -165,9 +165,7 @@ def test_qrels_against_a_collection(graded: Path, qrels: tuple[Path, Path]) -> N
         from exampp.formats import qrels as qrels_format
 
         blocks = opened.panel().agreement(qrels={"bob": list(qrels_format.read(qrels[1]))}).judged
-    assert ("bob", "the judgments") in {
-        (block.comparison.rater.name, block.comparison.other.name) for block in blocks
-    }
+    assert ("bob", "the judgments") in {(block.rater, block.against) for block in blocks}
 
 
 def test_qrels_of_subtopics_meet_judgments_of_subtopics(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_no_traceback_even_for_a_defect(
 
 def count_grades(collection: exampp.Collection) -> int:
     """How many cells have a grade."""
-    return next(int(row[1] or 0) for row in collection.contents().rows if row[0] == "grades")
+    return next(int(str(row[1] or 0)) for row in collection.contents().rows if row[0] == "grades")
 
 
 def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def walk(group: Any, path: str = "exampp") -> Iterator[tuple[str, Any]]:
 
 
 ALL = dict(walk(GROUP))
-SUMMARIES = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
+SUMMARIES = {name: summary for of in PURPOSES.values() for name, (_, summary) in of.items()}
 
 
 def words(text: str) -> str:
@@ -71,9 +71,7 @@ def test_the_help_of_exampp_imports_no_verb() -> None:
     say = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
     ran = subprocess.run([sys.executable, "-c", f"{say}; {code}"], capture_output=True, text=True)
     verbs = {
-        f"exampp.cli.{verb.home.partition(':')[0]}"
-        for v in PURPOSES.values()
-        for verb in v.values()
+        f"exampp.cli.{home.partition(':')[0]}" for v in PURPOSES.values() for home, _ in v.values()
     }
     assert not verbs - {"exampp.cli.main"} & set(ran.stderr.split())
     assert "exampp.collection" not in ran.stderr
@@ -163,9 +161,9 @@ def test_the_examples_run_one_after_the_other(
         elif path == "exampp analyze corrected":
             with exampp.Collection("my.exam") as opened:
                 grades = opened.grades()
-                plan = grades.plan(9, "P@20")
+                plan = grades.decisions.plan(9, "P@20")
                 for number, one in enumerate(plan.drawn):
-                    grades.judge(plan, *one[:2], number % 3, author="ann")
+                    grades.decisions.judge(plan, *one[:2], number % 3, author="ann")
         elif path in FILES:
             FILES[path]()
         elif path == "exampp reparse":

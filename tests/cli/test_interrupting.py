@@ -191,7 +191,7 @@ def test_a_grader_that_cannot_be_told_is_interrupted(
 def hold(path: Path, host: str, process: int) -> None:
     """Another run of the draft grader holds the first query."""
     with exampp.Collection(path) as collection:
-        opened = collection._connection
+        opened = collection.connection
         key = put_grader(opened, collection.grading("draft").grading.identity)
         assert leases.claim(opened, key, 1, f"{host}:{process}:0")
 
@@ -232,7 +232,7 @@ def test_a_process_of_this_machine_is_waited_for_by_name(
 
     def end(_: float) -> None:
         with exampp.Collection(graded) as collection:
-            collection._connection.execute("DELETE FROM lease")
+            collection.connection.execute("DELETE FROM lease")
 
     monkeypatch.setattr("exampp.grading.run.time.sleep", end)
     ran = exampp_command("grade", graded, "--grader", "draft")

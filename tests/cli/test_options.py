@@ -39,10 +39,11 @@ from options_example import FEW, ITEM, MANY
 
 from exampp.cli.command import Command
 from exampp.cli.main import app
-from exampp.collection import Collection
 from exampp.graders.registry import BUILT_IN
-from exampp.records import GraderIdentity
 from exampp.records.gradebook import Gradebook
+from exampp.store import read_model
+from exampp.store.connection import file_of
+from exampp.store.grades import StoredGrader
 
 Value = str | Mapping[str, str]
 
@@ -940,23 +941,22 @@ CHANGING = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|]*")
 def _read_once() -> Iterator[None]:
     """The grades of a file that nobody wrote into are those that were read of it before."""
     known: dict[object, Gradebook] = {}
-
-    read = Collection.read_gradebook
+    read = read_model.read_gradebook
 
     def read_once(
-        opened: Collection, grader: GraderIdentity, bank: str | None, part: str | None
+        connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
     ) -> Gradebook:
-        path, connection = opened.path, opened._connection
+        path = file_of(connection)
         log = path.with_name(f"{path.name}-wal")
         if connection.total_changes or (log.exists() and log.stat().st_size):
-            return read(opened, grader, bank, part)
+            return read(connection, grader, bank, part)
         asked = path.name, stamp(path.stat()), grader.key, bank, part
         if asked not in known:
-            known[asked] = read(opened, grader, bank, part)
+            known[asked] = read(connection, grader, bank, part)
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Collection, "read_gradebook", read_once)
+        patch.setattr(read_model, "read_gradebook", read_once)
         yield
 
 

@@ -80,10 +80,10 @@ def test_decisions_go_from_one_copy_to_another(tmp_path: Path) -> None:
             opened.grade(ScriptedGrader("3"))
         # the same word twice within a second, and another in between
         for rating in (5, 2, 5):
-            one.grades().decide("q1", scatter, "p1", rating, author="ann", blind=True)
-        one.grades().decide("q1", scatter, "p2", 1, author="eve", adjudicates=True)
+            one.grades().decisions.decide("q1", scatter, "p1", rating, author="ann", blind=True)
+        one.grades().decisions.decide("q1", scatter, "p2", 1, author="eve", adjudicates=True)
         one.export(tmp_path / "decisions.tsv", "decisions")
-        other.grades().decide("q1", scatter, "p1", 0, author="bob")
+        other.grades().decisions.decide("q1", scatter, "p1", 0, author="bob")
         for _ in range(2):
             other.import_files(tmp_path / "decisions.tsv")
             assert [d.decision.rating for d in other.decisions.list()] == [0, 5, 2, 5, 1]
@@ -92,7 +92,7 @@ def test_decisions_go_from_one_copy_to_another(tmp_path: Path) -> None:
         assert len(other.decisions.disputes()) == 1
         # a text that the other collection never had
         one.bank().edit("reword", scatter, "Which light?")
-        one.grades().decide("q1", scatter, "p1", 4, author="ann")
+        one.grades().decisions.decide("q1", scatter, "p1", 4, author="ann")
         one.export(tmp_path / "decisions.tsv", "decisions")
         with pytest.raises(InputError, match=r"decision 5 is about a text of item .* never had"):
             other.import_files(tmp_path / "decisions.tsv")

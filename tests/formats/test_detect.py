@@ -6,8 +6,9 @@ import pytest
 from samples import COMPRESSIONS, file
 
 from exampp.errors import InputError
-from exampp.formats.detect import KINDS, ROLES, detect
-from exampp.formats.rag_presets import NEEDS
+from exampp.formats.detect import detect, of_role
+from exampp.formats.rag import presets
+from exampp.formats.registry import ROLES, built_in_formats
 
 RUN = "q1 Q0 d1 1 2.5 a\n"
 TWO = "1\twhat is x\n2\twhat is y\n"
@@ -84,7 +85,6 @@ NUMBERS = "a\t1\nb\t2\n"
     ],
 )
 def test_detect(tmp_path: Path, kind: str, name: str, content: str) -> None:
-    assert kind in KINDS
     assert detect(file(tmp_path, content, name)) == kind
 
 
@@ -95,7 +95,8 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
         assert detect(file(tmp_path, data, name + ending)) == kind
 
 
-ALL = ", ".join((*KINDS, *NEEDS))
+DETECTED = sorted(one.name for one in built_in_formats().values() if one.shapes or one.sniff)
+ALL = ", ".join((*DETECTED, *presets()))
 
 
 @pytest.mark.parametrize(
@@ -132,9 +133,9 @@ def test_what_may_be_several_kinds(
     named = kinds.replace("R", "responses").replace("Q", "queries").split()
     with pytest.raises(InputError) as caught:
         detect(path)
-    roles = [f"--{role} {name}" for role, kinds_of in ROLES.items() if {*kinds_of} & {*named}]
+    roles = [f"--{role} {name}" for role in ROLES if {*of_role(role)} & {*named}]
     mend = " or ".join(roles) + (", or name their --system" if "responses" in named else "")
-    may = " or ".join(named)
+    may = " or ".join(sorted(named))
     assert str(caught.value) == f"{path}: {found}; that may be {may}. Say what it is: {mend}"
     for role in ROLES:
         if role in named:

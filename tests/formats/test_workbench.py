@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import exampp
 from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.lines import Skipped
 from exampp.formats.workbench_cells import sheet_json
-from exampp.formats.workbench_gradebook import read_grades
 from exampp.prompts import content_hash, load
 from exampp.records import GraderIdentity, PassageGrades, State
 from exampp.records.gradebook import MISSING
@@ -209,7 +209,7 @@ def test_an_item_neither_right_nor_wrong_is_no_low_grade(tmp_path: Path) -> None
 
 def test_repeated_grading_stays_apart(tmp_path: Path) -> None:
     path = file_of(tmp_path / "in.jsonl", ["q", [VARIANTS["graded twice"]]])
-    assert [grader.name for grader in read_grades(path).graders] == [
+    assert [grader.name for grader in exampp.open(path).graders] == [
         "google/flan-t5-large:question-self-rating",
         "google/flan-t5-large:question-self-rating#2",
     ]
@@ -253,8 +253,7 @@ def test_gradebook_of_a_file(tmp_path: Path) -> None:
         },
     )
     path = file_of(tmp_path / "in.jsonl", ["q", [passage(), second]])
-    grades = read_grades(path)
-    book = grades.gradebook(grades.graders[0])
+    book = exampp.open(path).grades().gradebook
     (query,) = book.queries
     assert query.item_ids == ("q/a", "q/b", "q/c")
     assert query.ratings.tolist() == [[4, 0, MISSING], [MISSING, MISSING, 0]]
@@ -303,11 +302,7 @@ BAD = {
 }
 
 
-UNREAD = ("no text", "judged twice")
-"""What evaluation does not look at."""
-READERS = [("read", name) for name in BAD] + [
-    ("read_grades", name) for name in BAD if name not in UNREAD
-]
+READERS = [("read", name) for name in BAD] + [("open", name) for name in BAD]
 
 
 @pytest.mark.parametrize(("reader", "name"), READERS)
@@ -315,7 +310,7 @@ def test_bad_lines_say_where(reader: str, name: str, tmp_path: Path) -> None:
     line, field, what = BAD[name]
     path = file_of(tmp_path / "in.jsonl", ["fine", [passage()]], line)
     with pytest.raises(InputError) as caught:
-        list(workbench.read(path)) if reader == "read" else read_grades(path)
+        list(workbench.read(path)) if reader == "read" else exampp.open(path)
     assert (caught.value.file, caught.value.line) == (str(path), 2)
     assert caught.value.field == field
     assert what in str(caught.value)

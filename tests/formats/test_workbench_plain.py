@@ -15,9 +15,7 @@ import exampp
 from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.read_warnings import collect_warnings
-from exampp.formats.workbench_gradebook import read_grades
 from exampp.formats.workbench_plain import PlainReader
-from exampp.formats.workbench_readings import read_readings
 from exampp.records import QueryPool
 
 RATED = {
@@ -173,22 +171,6 @@ def test_a_cell_is_one_grade_in_all_passages_of_a_query() -> None:
     assert first is not None
     assert second is not None
     assert first.sheets[0].grades[0] is second.sheets[0].grades[0]
-
-
-@given(lines())
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_rules_are_counted_the_same_where_the_ratings_are_known(tmp_path: Path, line: Any) -> None:
-    path = tmp_path / "graded.jsonl"
-    path.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    try:
-        book = read_grades(path)
-    except InputError:
-        return
-    for grader in book.graders:
-        counted = read_readings(path, grader, rated=book.rated(grader))
-        assert counted == read_readings(path, grader)
 
 
 AS_QUERY = {

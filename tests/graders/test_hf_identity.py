@@ -65,13 +65,13 @@ def first_version(found: GraderIdentity, typed: str) -> GraderIdentity:
 
 def as_first_version(collection: Any, typed: str) -> GraderIdentity:
     """Make the collection's one grader one that the first version left."""
-    (stored,) = graders(collection._connection)
+    (stored,) = graders(collection.connection)
     old = first_version(stored.identity, typed)
     settings = json.dumps(old.settings, sort_keys=True)
     # the key of the first version, which must never change
     key = content_hash(typed, old.prompt, old.kind, settings)
     assert old.key == key
-    with collection._connection as rows, transaction(rows):
+    with collection.connection as rows, transaction(rows):
         rows.execute("UPDATE grader SET key = ?, model = ?, settings = ?", (key, typed, settings))
     return old
 

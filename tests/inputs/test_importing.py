@@ -19,7 +19,7 @@ def cells(collection: exampp.Collection) -> set[tuple[str, str]]:
     """(question, passage text) of everything due for nobody in particular."""
     return {
         (one.item, one.passage)
-        for one in pending_cells(collection._connection, None, GradingScope("question", "main"))
+        for one in pending_cells(collection.connection, None, GradingScope("question", "main"))
     }
 
 
@@ -130,10 +130,10 @@ def test_ids_known_from_grades_get_their_text_from_the_bank(tmp_path: Path) -> N
         bank = tmp_path / "bank.tsv"
         bank.write_text(f"query_id\tquestion\nq1\t{text}\nq1\tWhy are sunsets red?\n")
         collection.import_files(bank)
-        key = collection._connection.execute("SELECT grader FROM grader").fetchone()[0]
+        key = collection.connection.execute("SELECT grader FROM grader").fetchone()[0]
         left = [
             one.item
-            for one in pending_cells(collection._connection, key, GradingScope("question", "main"))
+            for one in pending_cells(collection.connection, key, GradingScope("question", "main"))
         ]
         assert left == ["Why are sunsets red?"]
         book = collection.grades().gradebook
@@ -204,7 +204,7 @@ def collection_gradebook_of_nobody(collection: exampp.Collection) -> exams.Query
     from exampp.store.read_model import read_gradebook
 
     nobody = StoredGrader(0, GraderIdentity("nobody", "none", "question"))
-    return read_gradebook(collection._connection, nobody, "main").queries[0]
+    return read_gradebook(collection.connection, nobody, "main").queries[0]
 
 
 def test_a_corrected_bank_without_ids_replaces_its_questions(tmp_path: Path) -> None:

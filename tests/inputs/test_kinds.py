@@ -14,7 +14,7 @@ import pytest
 
 import exampp
 from exampp.formats import car
-from exampp.inputs.generated import passage_id
+from exampp.formats.fields import digest as passage_id
 from exampp.results.result import Table
 
 P = exams.PASSAGES
@@ -43,7 +43,7 @@ def queries(folder: Path) -> Path:
 def cells(collection: exampp.Collection) -> int:
     """The cells of the questions, as the pool's table says."""
     _, banks = collection.pool()
-    return next(int(row[3] or 0) for row in banks.rows if row[1] == "question")
+    return next(int(str(row[3] or 0)) for row in banks.rows if row[1] == "question")
 
 
 def scores(collection: exampp.Collection, cell_count: int) -> dict[str, float]:

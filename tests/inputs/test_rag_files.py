@@ -11,9 +11,8 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.formats import columnar
-from exampp.formats.rag_presets import NEEDS
-from exampp.formats.rag_records import KINDS, kind_of
+from exampp.formats import columnar, rag
+from exampp.store.bank import bank_names
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
 RAGAS = {
@@ -296,7 +295,7 @@ def runs(exam: exampp.Collection, folder: Path) -> dict[str, list[str]]:
 def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: str) -> None:
     file, content, kind, query, ids = SAMPLES[name]
     (tmp_path / file).write_text(content)
-    assert kind_of(tmp_path / file)[0] == kind
+    assert rag.detect(tmp_path / file)[0] == rag.presets()[kind]
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / file)
         assert exam.query_texts() == {query or digest(ASKED): ASKED}
@@ -322,7 +321,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: s
 
 def _kind(exam: exampp.Collection) -> dict[str, Any]:
     """The query itself is graded where there is no reference to make an item of."""
-    return {} if exam.bank_names("question") else {"kind": "query"}
+    return {} if bank_names(exam.connection, "question") else {"kind": "query"}
 
 
 def test_contexts_of_a_reference_are_relevant_passages(tmp_path: Path) -> None:
@@ -395,7 +394,7 @@ def test_a_question_that_comes_twice_is_named_with_its_line(tmp_path: Path) -> N
 
 def test_every_kind_may_be_named(tmp_path: Path) -> None:
     # the table of records of TruLens has no contexts
-    assert {sample[2] for sample in SAMPLES.values()} | {"trulens"} == set(KINDS) == set(NEEDS)
+    assert {sample[2] for sample in SAMPLES.values()} | {"trulens"} == set(rag.presets())
     (tmp_path / "rag.jsonl").write_text(lines(RAGAS))
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "rag.jsonl", kind="ragas")

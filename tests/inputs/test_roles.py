@@ -45,7 +45,7 @@ def test_answers_of_a_system_are_responses(
     ran = exampp_command("import", collection.path, answers)
     assert ran.code == 2
     assert ran.err == (
-        f"exampp: {answers}: fields found: query_id, text; that may be responses or queries. Say "
+        f"exampp: {answers}: fields found: query_id, text; that may be queries or responses. Say "
         "what it is: --queries a4.jsonl or --responses a4.jsonl, or name their --system\n"
     )
     ran = exampp_command("import", collection.path, answers, "--system", "foo")

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.inputs.import_report import ImportReport
+from exampp.inputs.importing import ImportReport
 
 QUESTION = exams.QUESTIONS["q1"][0]
 
@@ -228,7 +228,7 @@ def drawn_files(seed: int, folder: Path) -> list[Path]:
 
 def guarded(collection: exampp.Collection) -> Any:
     """Texts that are graded, and the items that people edited, as they are."""
-    connection = collection._connection
+    connection = collection.connection
     return [
         connection.execute(sql).fetchall()
         for sql in (

@@ -102,7 +102,7 @@ def test_no_file_says_what_a_grader_is_called(tmp_path: Path) -> None:
     named = text.replace('"model":"m"', '"shown":"another","model":"m"')
     (tmp_path / "named.jsonl").write_text(named)
     assert named != text
-    (found,) = exampp.GradedFile(tmp_path / "named.jsonl").graders
+    (found,) = exampp.open(tmp_path / "named.jsonl").graders
     assert found.name == f"m:{PROMPT}"
 
 
@@ -115,7 +115,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
             collection.grade(ScriptedGrader(reply), model="m")
         keys = [one.key for one in collection.graders]
         item = collection.grades(keys[0]).gradebook.queries[0].item_ids[0]
-        collection.grades(keys[0]).decide("q1", item, "p1", 5, author="ada")
+        collection.grades(keys[0]).decisions.decide("q1", item, "p1", 5, author="ada")
     (folder / "official.json").write_text('{"alpha": 1, "beta": 2}')
     return folder
 

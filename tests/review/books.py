@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.review.impact import Add, ItemEdit, Retire, Reword, Weigh, edited
+from exampp.review.impact import add_item, retire_item, reword_item, weigh_item
 
 GRADER = GraderIdentity("model", "self-rating", "question")
 WEIGHTS = (0.0, 0.1, 0.5, 1.0, 1.0, 1.0, 2.0)
@@ -68,6 +71,17 @@ def random_book(
     return Gradebook(GRADER, "bank", tuple(made), names)
 
 
+ItemEdit = tuple[Any, ...]
+"""A function that edits a query, and what it is called with."""
+
+
+def edited(query: QueryGrades, edits: Sequence[ItemEdit]) -> QueryGrades:
+    """The query after edits, one after the other."""
+    for edit, *given in edits:
+        query = edit(query, *given)
+    return query
+
+
 def random_edits(query: QueryGrades, random: np.random.Generator, count: int) -> list[ItemEdit]:
     """Edits that can be made one after the other."""
     edits: list[ItemEdit] = []
@@ -90,10 +104,10 @@ def _random_edit(query: QueryGrades, random: np.random.Generator, number: int) -
         subtopics = [None, *query.subtopic_ids, "new"] if query.subtopic_ids else [None]
         subtopic = subtopics[random.integers(len(subtopics))]
         name = f"{random.choice(['a', 'i', 'new'])}-{number}"
-        return Add(name, float(random.choice(WEIGHTS)), subtopic, known)
+        return (add_item, name, float(random.choice(WEIGHTS)), subtopic, known)
     item = str(random.choice(query.item_ids))
     if operation == "retire":
-        return Retire(item)
+        return (retire_item, item)
     if operation == "weigh":
-        return Weigh(item, float(random.choice(WEIGHTS)))
-    return Reword(item, known)
+        return (weigh_item, item, float(random.choice(WEIGHTS)))
+    return (reword_item, item, known)

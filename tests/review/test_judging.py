@@ -103,9 +103,9 @@ def test_from_a_collection(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader("3"))
         for item, passage, rating in ((scatter, "p1", 3), (scatter, "p2", 5), (sunset, "p1", 3)):
-            opened.grades().decide("q1", item, passage, rating, author="ann")
+            opened.grades().decisions.decide("q1", item, passage, rating, author="ann")
         opened.bank().edit("retire", sunset)
-        found = opened.grades().judging()
+        found = opened.grades().decisions.judging()
         (ann, everybody) = found.with_grader
         assert (ann.person, ann.cells, ann.same.value) == ("ann", 2, 0.5)
         assert found.min_rating == 4
@@ -113,8 +113,10 @@ def test_from_a_collection(tmp_path: Path) -> None:
         assert np.array_equal(ann.counts, everybody.counts)
         table = confusion_table(ann, found.scale)
         assert table.rows[3] == (3, 0, 0, 0, 1, 0, 0)
-        assert opened.grades().judging(query_id="q2").decided == 0
-        assert opened.grades().judging(min_rating=3).with_grader[0].same_answer.value == 1.0
+        assert opened.grades().decisions.judging(query_id="q2").decided == 0
+        assert (
+            opened.grades().decisions.judging(min_rating=3).with_grader[0].same_answer.value == 1.0
+        )
 
 
 def test_intervals_are_over_queries() -> None:
@@ -180,13 +182,12 @@ def test_relevance_for_the_query_is_decided_as_any_other_grade(tmp_path: Path) -
         whole = next(grades.dossiers(["q1"]))
         cell = ("q1", whole.grades.item_ids[0], whole.grades.passage_ids[0])
         for author, rating in (("ann", 0), ("bob", 2)):
-            grades.decide(*cell, author=author, rating=rating)
+            grades.decisions.decide(*cell, author=author, rating=rating)
         grades = collection.grades()
         assert [one.decisions[-1].author for one in grades.judged()] == ["bob"]
-        assert [one.dispute.cell for one in grades.disputes()] == [cell]
-        assert list(grades.texts([cell], 20)) == [cell]
-        assert cell not in [one.cell for one in grades.queue()]
-        for read in (grades.dossiers(["q1"]), grades.brief_dossiers(["q1"])):
+        assert [one.dispute.cell for one in grades.decisions.weighed_disputes()] == [cell]
+        assert cell not in [one.cell for one in grades.decisions.queue()]
+        for read in (grades.dossiers(["q1"]), grades.dossiers(["q1"], ())):
             assert [len(made) for one in read for made in one.decisions.values()] == [2]
         assert grades.gradebook.queries[0].ratings[0, 0] == 2
         assert grades.rated.queries[0].ratings[0, 0] == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import exampp
 from exampp.errors import InputError
 from exampp.graders.base import Reply
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grades.chosen import ChosenGrades
+from exampp.grades.base import ChosenGrades
 from exampp.records import State, item_id
 from exampp.records.gradebook import Dossier
 from exampp.review.evidence import Criteria, evidence
@@ -109,7 +109,7 @@ def test_from_both_ends(given: str, mixed: str) -> None:
 
 
 def test_a_grid_has_the_most_relevant_passages_first(collection: exampp.Collection) -> None:
-    collection.grades().decide("q1", SCATTER, "p4", 2, author="ann", reason="nearly")
+    collection.grades().decisions.decide("q1", SCATTER, "p4", 2, author="ann", reason="nearly")
     found = grid(QueryView(dossier(collection), Criteria()))
     assert [item.item_id for item in found.items] == [SCATTER, SUNSET]
     rows = [
@@ -136,7 +136,7 @@ def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> Non
     sight = QueryView(dossier(collection), Criteria(min_rating=4, min_relevant=2))
     assert {entry.item.item_id: entry.count for entry in spurious(sight)} == {SCATTER: 1, SUNSET: 1}
     # people's decisions hold, and an overturned answer is counted
-    collection.grades().decide("q1", SUNSET, "p4", 0, author="ann")
+    collection.grades().decisions.decide("q1", SUNSET, "p4", 0, author="ann")
     (entry,) = spurious(QueryView(dossier(collection), Criteria(min_rating=4)))
     assert (entry.item.item_id, entry.count, entry.overturned) == (SUNSET, 0, 1)
 
@@ -217,8 +217,8 @@ def _first(opened: exampp.Collection) -> str:
 def test_by_peoples_decisions(tmp_path: Path) -> None:
     with unjudged(tmp_path) as opened:
         opened.grade(ScriptedGrader(SCRIPT, default="0"))
-        opened.grades().decide("q1", SUNSET, "p4", 1, author="ann")
-        opened.grades().decide("q1", SCATTER, "p1", 5, author="ann")
+        opened.grades().decisions.decide("q1", SUNSET, "p4", 1, author="ann")
+        opened.grades().decisions.decide("q1", SCATTER, "p1", 5, author="ann")
         found = evidence(dossier(opened), Criteria())
         ids = dossier(opened).grades.passage_ids
         assert found.by == "decisions"
@@ -280,10 +280,14 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[tuple[str, str], list[Dossier]] = {}
     read = ChosenGrades.dossiers
 
-    def dossiers(grades: ChosenGrades, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
-        if query_ids is not None:
-            return read(grades, query_ids)
-        named = str(grades.source.path), grades.grader.key
+    def dossiers(
+        grades: ChosenGrades,
+        query_ids: Sequence[str] | None = None,
+        passages: Iterable[str] | None = None,
+    ) -> Iterator[Dossier]:
+        if query_ids is not None or passages is not None:
+            return read(grades, query_ids, passages)
+        named = str(grades.path), grades.grader.key
         if named not in known:
             known[named] = list(read(grades))
         return iter(known[named])

@@ -13,8 +13,8 @@ from sampled_exam import QUERIES, qrels
 
 import exampp
 from exampp.analysis.corrected import CorrectionSettings
-from exampp.decisions import CollectionGrades
 from exampp.errors import InputError
+from exampp.grades.grades import Grades
 from exampp.records.decisions import SamplePlan
 from exampp.results.page import Notices, Text
 from exampp.results.plots.figure import Figure
@@ -34,19 +34,21 @@ def exam(made: Path, tmp_path: Path) -> exampp.Collection:
     return exampp.Collection(copy)
 
 
-def judge_all(grades: CollectionGrades, plan: SamplePlan, author: str = "ann") -> None:
+def judge_all(grades: Grades, plan: SamplePlan, author: str = "ann") -> None:
     for query_id, passage_id, _ in plan.drawn:
-        grades.judge(plan, query_id, passage_id, qrels()[query_id][passage_id], author=author)
+        grades.decisions.judge(
+            plan, query_id, passage_id, qrels()[query_id][passage_id], author=author
+        )
 
 
-def decide_all(grades: CollectionGrades, plan: SamplePlan) -> int:
+def decide_all(grades: Grades, plan: SamplePlan) -> int:
     """Decide the items of a plan, one passage at a time, as the page asks for them."""
     decided = 0
-    while left := grades.sample(plan.number).open:
+    while left := grades.decisions.sample(plan.number).open:
         for one in left:
             query_id, item_id, _ = one.unit
             rating = 5 if qrels()[query_id][one.open[0]] >= 2 else 1
-            grades.decide(
+            grades.decisions.decide(
                 query_id, item_id, one.open[0], rating, author="ann", blind=True, sample=plan.sample
             )
             decided += 1
@@ -58,7 +60,7 @@ def decide_all(grades: CollectionGrades, plan: SamplePlan) -> int:
 
 def test_a_plan_holds_how_it_was_drawn(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    plan = grades.plan(40, "P@6", design="uniform", seed=3, author="ann")
+    plan = grades.decisions.plan(40, "P@6", design="uniform", seed=3, author="ann")
     assert (plan.unit, plan.k, plan.pool_size, plan.author) == ("passage", 6, 108, "ann")
     assert (plan.formula, plan.fold_seed, plan.min_relevant) == (1, 3, 2)
     assert {one.pi for one in plan.drawn} == {40 / 108}
@@ -66,55 +68,41 @@ def test_a_plan_holds_how_it_was_drawn(exam: exampp.Collection) -> None:
     below = np.array(names)[random_numbers(3, names) < 40 / 108]
     assert [(one.query_id, one.unit_id) for one in plan.drawn] == [tuple(row) for row in below]
     # drawn again it is the same plan
-    again = grades.plan(40, "P@6", design="uniform", seed=3, author="bob")
+    again = grades.decisions.plan(40, "P@6", design="uniform", seed=3, author="bob")
     assert (again.number, again.author) == (plan.number, "ann")
 
 
 def test_more_labels_hold_the_fewer_and_keep_what_was_said(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    small = grades.plan(20, "P@6", seed=1)
+    small = grades.decisions.plan(20, "P@6", seed=1)
     judge_all(grades, small)
-    large = grades.plan(60, "P@6", seed=1)
+    large = grades.decisions.plan(60, "P@6", seed=1)
     assert {one[:2] for one in small.drawn} < {one[:2] for one in large.drawn}
-    assert len(grades.sample().open) == len(large.drawn) - len(small.drawn)
-    other = grades.plan(60, "P@6", seed=2)
-    assert len(grades.sample(other.number).open) == len(other.drawn)
+    assert len(grades.decisions.sample().open) == len(large.drawn) - len(small.drawn)
+    other = grades.decisions.plan(60, "P@6", seed=2)
+    assert len(grades.decisions.sample(other.number).open) == len(other.drawn)
 
 
 def test_the_newest_judgment_stands_and_can_be_withdrawn(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    plan = grades.plan(30, "P@6")
+    plan = grades.decisions.plan(30, "P@6")
     query_id, passage_id, _ = plan.drawn[0]
-    grades.judge(plan, query_id, passage_id, 3, author="ann")
-    grades.judge(plan, query_id, passage_id, 0, author="bob")
-    first = grades.sample().units[0]
+    grades.decisions.judge(plan, query_id, passage_id, 3, author="ann")
+    grades.decisions.judge(plan, query_id, passage_id, 0, author="bob")
+    first = grades.decisions.sample().units[0]
     assert (first.label, first.deciders) == (0, ("bob",))
-    grades.judge(plan, query_id, passage_id, None, author="bob")
-    assert grades.sample().units[0].label == 3
+    grades.decisions.judge(plan, query_id, passage_id, None, author="bob")
+    assert grades.decisions.sample().units[0].label == 3
     for wrong in ({"relevance": -1}, {"passage_id": "nowhere"}, {"author": " "}):
         call = {"query_id": query_id, "passage_id": passage_id, "relevance": 1, "author": "a"}
         with pytest.raises(InputError):
-            grades.judge(plan, **{**call, **wrong})  # type: ignore[arg-type]
-
-
-def test_uncertainty_needs_judgments_and_another_seed(exam: exampp.Collection) -> None:
-    grades = exam.grades()
-    with pytest.raises(InputError, match="no passage has a judgment"):
-        grades.plan(20, "P@6", design="uncertainty")
-    grades.plan(20, "P@6", seed=1)
-    exam.add(qrels={"q00": qrels()["q00"]})
-    again = exam.grades()
-    with pytest.raises(InputError, match="another --seed"):
-        again.plan(20, "P@6", design="uncertainty", seed=1)
-    assert again.plan(20, "P@6", design="uncertainty", seed=2).design == "uncertainty"
-    with pytest.raises(InputError, match="by influence"):
-        again.plan(20, "Cover@6", design="uncertainty", seed=3)
+            grades.decisions.judge(plan, **{**call, **wrong})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("measure", ["nDCG@6", "AP", "RBP"])
 def test_no_sample_for_what_is_no_sum(exam: exampp.Collection, measure: str) -> None:
     with pytest.raises(InputError):
-        exam.grades().plan(20, measure)
+        exam.grades().decisions.plan(20, measure)
 
 
 # ---- correcting ----------------------------------------------------------------------------------
@@ -122,7 +110,7 @@ def test_no_sample_for_what_is_no_sum(exam: exampp.Collection, measure: str) -> 
 
 def test_all_units_drawn_is_the_truth(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    plan = grades.plan(1000, "P@6")
+    plan = grades.decisions.plan(1000, "P@6")
     judge_all(grades, plan)
     found = grades.corrected("P@6")
     truth = {
@@ -136,7 +124,7 @@ def test_all_units_drawn_is_the_truth(exam: exampp.Collection) -> None:
 
 def test_judgments_of_drawn_passages_may_be_imported(exam: exampp.Collection) -> None:
     """With or without the rest: what was not drawn is not asked."""
-    plan = exam.grades().plan(50, "P@6", design="uniform", seed=1)
+    plan = exam.grades().decisions.plan(50, "P@6", design="uniform", seed=1)
     drawn = {q: {p: qrels()[q][p] for one, p, _ in plan.drawn if one == q} for q in QUERIES}
     exam.add(qrels={q: judged for q, judged in drawn.items() if judged})
     part = exam.grades().corrected("P@6")
@@ -149,18 +137,18 @@ def test_judgments_of_drawn_passages_may_be_imported(exam: exampp.Collection) ->
 def test_what_people_decided_predicts_nothing(exam: exampp.Collection) -> None:
     """A prediction that used the label of its own unit would be biased."""
     grades = exam.grades()
-    plan = grades.plan(50, "P@6", seed=1)
+    plan = grades.decisions.plan(50, "P@6", seed=1)
     judge_all(grades, plan)
     before = grades.corrected("P@6").shown.scores
     dossier = next(grades.dossiers([plan.drawn[0].query_id]))
     item = dossier.items[0].item_id
-    grades.decide(dossier.query_id, item, plan.drawn[0].unit_id, 5, author="ann")
+    grades.decisions.decide(dossier.query_id, item, plan.drawn[0].unit_id, 5, author="ann")
     assert exam.grades().corrected("P@6").shown.scores.tolist() == before.tolist()
 
 
 def test_cover_is_corrected_by_items(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    plan = grades.plan(1000, "Cover@6")
+    plan = grades.decisions.plan(1000, "Cover@6")
     assert (plan.unit, plan.pool_size) == ("item", 24)
     decided = decide_all(grades, plan)
     # an item is settled for all systems by fewer than its nine passages
@@ -175,7 +163,7 @@ def test_cover_is_corrected_by_items(exam: exampp.Collection) -> None:
 
 def test_systems_may_be_chosen_and_nothing_else_changes(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    judge_all(grades, grades.plan(60, "P@6"))
+    judge_all(grades, grades.decisions.plan(60, "P@6"))
     every, some = grades.corrected("P@6"), exam.grades(without=["gamma"]).corrected("P@6")
     kept = [row for row, name in enumerate(every.systems) if name != "gamma"]
     assert some.systems == tuple(every.systems[row] for row in kept)
@@ -186,7 +174,7 @@ def test_the_report_has_what_samples_say(exam: exampp.Collection) -> None:
     grades = exam.grades()
     before = grades.report()
     assert "corrected" not in {section.key for section in before.sections}
-    plan = grades.plan(60, "P@6")
+    plan = grades.decisions.plan(60, "P@6")
     (open_,) = [one for one in exam.grades().report().sections if one.key == "corrected"]
     assert isinstance(open_.blocks[0], Notices)
     judge_all(grades, plan)
@@ -215,28 +203,28 @@ def test_no_sample_and_no_judgments(exam: exampp.Collection) -> None:
     assert "9 of 108 passages of the pool have a judgment" in said
     assert "plan --labels 400 -m P@6" in said
     with pytest.raises(InputError, match="no sample was drawn"):
-        exam.grades().sample()
+        exam.grades().decisions.sample()
 
 
 def test_a_sample_that_is_not_decided_is_listed(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    plan = grades.plan(30, "P@6")
+    plan = grades.decisions.plan(30, "P@6")
     judge_all(grades, plan)
     query_id, passage_id, _ = plan.drawn[4]
-    grades.judge(plan, query_id, passage_id, None, author="ann")
+    grades.decisions.judge(plan, query_id, passage_id, None, author="ann")
     said = refused(exam)
     assert f"1 of {len(plan.drawn)} drawn passages is not decided: {query_id}/{passage_id}" in said
 
 
 def test_decisions_of_the_queue_are_no_sample(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    for one in grades.queue(k=6)[:5]:
-        grades.decide(*one.cell, 5, author="ann")
+    for one in grades.decisions.queue(k=6)[:5]:
+        grades.decisions.decide(*one.cell, 5, author="ann")
     said = refused(exam, "Cover@6")
     assert said.startswith("5 decisions were made from the queue or while browsing")
     assert "plan --labels 400 -m Cover@6" in said
     # nor do they count for a sample that is drawn later
-    plan = exam.grades().plan(1000, "Cover@6")
+    plan = exam.grades().decisions.plan(1000, "Cover@6")
     decide_all(exam.grades(), plan)
     found = exam.grades().corrected("Cover@6")
     assert any(note.startswith("5 other decisions are left out") for note in found.judged.notes)
@@ -244,7 +232,7 @@ def test_decisions_of_the_queue_are_no_sample(exam: exampp.Collection) -> None:
 
 def test_another_pool_and_another_cutoff(exam: exampp.Collection) -> None:
     grades = exam.grades()
-    judge_all(grades, grades.plan(60, "P@6"))
+    judge_all(grades, grades.decisions.plan(60, "P@6"))
     assert "in the first 6" in refused(exam, "P@5")
     assert "in the first 6" in refused(exam, "P@5", plan=1)
     assert "there is no plan 9" in refused(exam, plan=9)
@@ -256,7 +244,7 @@ def test_another_pool_and_another_cutoff(exam: exampp.Collection) -> None:
 
 
 def test_another_threshold_is_another_sample_of_items(exam: exampp.Collection) -> None:
-    exam.grades().plan(10, "Cover@6", min_rating=3)
+    exam.grades().decisions.plan(10, "Cover@6", min_rating=3)
     assert "from rating 3 on, not 4" in refused(exam, "Cover@6", min_rating=4)
     # without one, that of the plan counts
     assert "not decided" in refused(exam, "Cover@6")
@@ -281,9 +269,9 @@ def test_settings_that_make_no_sense() -> None:
 
 def test_merging_carries_samples(exam: exampp.Collection, made: Path, tmp_path: Path) -> None:
     grades = exam.grades()
-    plan = grades.plan(30, "P@6")
+    plan = grades.decisions.plan(30, "P@6")
     judge_all(grades, plan)
-    items = grades.plan(5, "Cover@6")
+    items = grades.decisions.plan(5, "Cover@6")
     decide_all(grades, items)
     copy = tmp_path / "other.exam"
     copy.write_bytes(made.read_bytes())
@@ -303,15 +291,15 @@ def test_exported_decisions_say_on_which_sample(
     exam: exampp.Collection, made: Path, tmp_path: Path
 ) -> None:
     grades = exam.grades()
-    plan = grades.plan(5, "Cover@6")
+    plan = grades.decisions.plan(5, "Cover@6")
     decide_all(grades, plan)
     exam.export(tmp_path / "decisions.tsv", "decisions")
     copy = tmp_path / "other.exam"
     copy.write_bytes(made.read_bytes())
     with exampp.Collection(copy) as other:
-        assert other.grades().plan(5, "Cover@6").digest == plan.digest
+        assert other.grades().decisions.plan(5, "Cover@6").digest == plan.digest
         other.import_files(tmp_path / "decisions.tsv")
-        assert not other.grades().sample().open
+        assert not other.grades().decisions.sample().open
     # a file of earlier versions has no such column
     lines = (tmp_path / "decisions.tsv").read_text().splitlines()
     old = "".join(line.rpartition("\t")[0] + "\n" for line in lines)

@@ -33,7 +33,7 @@ MIN_RATING = 3
 
 def means(book: Gradebook, k: int) -> list[float]:
     mode = resolve_subtopics(book, "auto")
-    found = cover(book, [MIN_RATING], k=k, subtopics=mode).cover[0].values.means()
+    found = cover(book, [MIN_RATING], k=k, subtopics=mode).of("Cover")[0].values.means()
     return [mean.mean or 0.0 for mean in found]
 
 
@@ -167,7 +167,7 @@ def test_nothing_to_decide() -> None:
 
 def test_dl19_by_trying_out(shared_data: Path) -> None:
     """The first, the last and some cells between, each by evaluating everything anew."""
-    book = exampp.GradedFile(shared_data / "dl19" / "graded.jsonl.gz").grades().gradebook
+    book = exampp.open(shared_data / "dl19" / "graded.jsonl.gz").grades().gradebook
     found = queue(book, min_rating=MIN_RATING, most=2000)
     assert len(found) == 2000
     before = means(book, 20)

@@ -21,13 +21,15 @@ def grade(collection: exampp.Collection) -> None:
 
 
 def queue(collection: exampp.Collection) -> list[Candidate]:
-    connection = collection._connection
+    connection = collection.connection
     (grader,) = graders(connection)
     return queue_of(connection, grader, "main", collection.grades().gradebook, min_rating=4)
 
 
 def decide(collection: exampp.Collection, one: Candidate, rating: int | None) -> None:
-    collection.grades().decide(one.query_id, one.item_id, one.passage_id, rating, author="ann")
+    collection.grades().decisions.decide(
+        one.query_id, one.item_id, one.passage_id, rating, author="ann"
+    )
 
 
 def test_what_is_decided_leaves_the_queue_and_teaches_it(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_what_is_decided_leaves_the_queue_and_teaches_it(tmp_path: Path) -> None
 def test_how_sure_the_model_was(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        connection = collection._connection
+        connection = collection.connection
         (grader,) = graders(connection)
         (item, passage), *_ = connection.execute(
             "SELECT i.version, p.version FROM item i, passage p WHERE i.kind = 'question' "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import sqlite3
 import subprocess
@@ -11,7 +10,6 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import exams
 import interrupting
 import pytest
 
@@ -20,66 +18,33 @@ from exampp.errors import CollectionBusy, InputError
 from exampp.formats.output import writing
 from exampp.store import connection as module
 from exampp.store.connection import connect, is_collection, transaction
-from exampp.store.schema import MIGRATIONS
+from exampp.store.schema import SCHEMA_VERSION
 
 
 @pytest.mark.usefixtures("waiting_for_the_disk")
-def test_a_new_collection_is_migrated_and_safe(tmp_path: Path) -> None:
+def test_a_new_collection_is_safe(tmp_path: Path) -> None:
     with connect(tmp_path / "my.exam", create=True) as opened:
         pragma = {
             name: opened.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("user_version", "journal_mode", "foreign_keys", "synchronous")
         }
     assert pragma == {
-        "user_version": len(MIGRATIONS),
+        "user_version": SCHEMA_VERSION,
         "journal_mode": "wal",
         "foreign_keys": 1,
         "synchronous": 2,
     }
 
 
-def test_a_new_collection_is_what_the_steps_make_of_one(tmp_path: Path) -> None:
-    said = []
-    for name in ("new.exam", "old.exam"):
-        connect(tmp_path / name, create=True).close()
-        if name == "old.exam":
-            exams.older(tmp_path / name, 1)
-        with closing(connect(tmp_path / name)) as opened:
-            assert opened.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
-            said.append(sorted(opened.iterdump()))
-    assert said[0] == said[1]
-
-
-def test_a_failing_step_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "my.exam"
     connect(path, create=True).close()
-    broken = (*MIGRATIONS, "CREATE TABLE extra (a); CREATE TABLE query (a)")
-    monkeypatch.setattr(module, "MIGRATIONS", broken)
-    with pytest.raises(InputError, match="table query already exists"):
+    with closing(sqlite3.connect(path)) as opened:
+        opened.execute("PRAGMA user_version = 12")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"another version of exampp \(schema 12; .* schema 1\)"):
         connect(path)
-    monkeypatch.undo()
-    opened = connect(path)
-    assert opened.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
-    names = opened.execute("SELECT name FROM sqlite_master WHERE name = 'extra'").fetchall()
-    assert names == []
-    opened.close()
-
-
-def test_an_older_collection_is_brought_up_with_its_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "my.exam"
-    opened = connect(path, create=True)
-    opened.execute("INSERT INTO query (query_id) VALUES ('q1')")
-    opened.close()
-    newer = (*MIGRATIONS, "ALTER TABLE query ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'")
-    monkeypatch.setattr(module, "MIGRATIONS", newer)
-    opened = connect(path)
-    assert opened.execute("SELECT query_id, colour FROM query").fetchall() == [("q1", "red")]
-    opened.close()
-    monkeypatch.undo()
-    with pytest.raises(InputError, match=r"made by a newer exampp .* Upgrade exampp"):
-        connect(path)
+    assert path.read_bytes() == before
 
 
 def test_files_that_are_no_collection(tmp_path: Path) -> None:
@@ -173,8 +138,7 @@ def test_every_transaction_is_guarded() -> None:
 def test_no_statement_that_writes_has_rows_left_to_fetch() -> None:
     """Interrupted before the last of them, it would keep all others from being committed."""
     for file in sorted(Path(module.__file__).parents[1].rglob("*.py")):
-        if file.name != "migrations.py":
-            assert not re.search(r"\bRETURNING\b[^:]*\"", file.read_text(encoding="utf-8")), file
+        assert not re.search(r"\bRETURNING\b[^:]*\"", file.read_text(encoding="utf-8")), file
 
 
 def test_groups_are_named_wherever_they_are_chosen() -> None:
@@ -219,18 +183,6 @@ def test_a_cursor_that_an_exception_keeps_does_not_lock_its_connection(
     assert opened.execute("SELECT count(*) FROM query").fetchone() == (4,)
     opened.close()
     other.close()
-
-
-def test_an_older_collection_that_cannot_be_written_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "my.exam"
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "MIGRATIONS", MIGRATIONS[:1])
-        connect(path, create=True).close()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(InputError, match=r"older exampp and cannot be written.*Copy it"):
-        connect(path)
 
 
 def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_what_belongs_to_lost_rows_is_left_out(tmp_path: Path) -> None:
 
 def test_values_that_do_not_fit_never_reach_the_file(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        opened = collection._connection
+        opened = collection.connection
         with pytest.raises(InputError, match="too large"):
             opened.execute("UPDATE ranking SET rank = ?", (10**30,))
         with pytest.raises(InputError, match="surrogate"):

@@ -110,7 +110,7 @@ def test_qrels_are_the_same_whether_or_not_the_grades_were_read_before(
         made.bank().split(0.5, author="ada")
         first = made.grades().gradebook.queries[0]
         cell = (first.query_id, first.item_ids[0], first.passage_ids[0])
-        made.grades().decide(*cell, 5, author="ada")
+        made.grades().decisions.decide(*cell, 5, author="ada")
         for labelling in (Labelling(), Labelling("count")):
             known = made.grades(**chosen)
             write_qrels(known.gradebook, tmp_path / "known", labelling, by_subtopic=by_subtopic)
@@ -129,13 +129,15 @@ def test_a_brief_dossier_is_the_whole_one_but_for_grades_that_nobody_asked_for(
         made.grade(ScriptedGrader(rate, record=False))
         whole = next(made.grades().dossiers())
         items, passages = whole.grades.item_ids, whole.grades.passage_ids
-        made.grades().decide(whole.query_id, items[-1], passages[1], 5, author="ada")
+        made.grades().decisions.decide(whole.query_id, items[-1], passages[1], 5, author="ada")
         whole = next(made.grades().dossiers())
-        brief = next(made.grades().brief_dossiers([whole.query_id], passages[:1]))
+        brief = next(made.grades().dossiers([whole.query_id], passages[:1]))
         wanted = {(1, len(items) - 1), *((0, column) for column in range(len(items)))}
         assert len(wanted) < len(whole.automatic)
         assert dict(brief.automatic) == {cell: whole.automatic[cell] for cell in wanted}
-        assert dict(next(made.grades().brief_dossiers()).automatic).keys() == {(1, len(items) - 1)}
+        assert dict(next(made.grades().dossiers(passages=())).automatic).keys() == {
+            (1, len(items) - 1)
+        }
         np.testing.assert_array_equal(brief.grades.ratings, whole.grades.ratings)
         np.testing.assert_array_equal(brief.grades.judgments, whole.grades.judgments)
         for part in ("items", "texts", "decisions", "item_versions", "passage_versions"):

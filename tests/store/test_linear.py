@@ -51,7 +51,7 @@ def steps(path: Path, work: Callable[..., object]) -> int:
 
     connection = connect(path)
     # checksums read every row once, of whatever query
-    connection.verified = True  # type: ignore[attr-defined]
+    connection.verified = True
     connection.set_progress_handler(step, STEP)
     work(connection)
     connection.close()

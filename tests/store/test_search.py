@@ -52,7 +52,9 @@ def one(found: list[SearchPage], kind: str) -> SearchPage:
 def test_every_kind_is_found_by_its_words_and_its_ids(exam: exampp.Collection) -> None:
     exam.grade(ScriptedGrader("Rating 4, because of ultramarine", record=False))
     item = exam.grades().gradebook.queries[0].item_ids[0]
-    exam.grades().decide("q1", item, "p1", 5, author="ada", reason="the Ultraviolet part says so")
+    exam.grades().decisions.decide(
+        "q1", item, "p1", 5, author="ada", reason="the Ultraviolet part says so"
+    )
     exam.bank().edit("weight", item, "2", query_id="q1", author="bob", reason="ultra important")
     found = {of.kind: of.records for of in exam.search("ULTRA")}
     assert {kind for kind, records in found.items() if records} == {"replies", "decisions", "edits"}

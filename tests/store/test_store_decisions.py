@@ -17,9 +17,6 @@ from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.records.decisions import Decision
-from exampp.store import connection as module
-from exampp.store.connection import connect, transaction
-from exampp.store.schema import MIGRATIONS
 
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 SUNSET = item_id("q1", exams.QUESTIONS["q1"][1])
@@ -56,7 +53,9 @@ def test_a_decision_stands_over_the_grade_until_it_is_withdrawn(
     collection: exampp.Collection,
 ) -> None:
     assert rating(collection, CELL) == 3
-    made = collection.grades().decide(*CELL, 5, author=" ann ", reason="it does", blind=True)
+    made = collection.grades().decisions.decide(
+        *CELL, 5, author=" ann ", reason="it does", blind=True
+    )
     assert (made.number, made.author, made.reason, made.blind) == (1, "ann", "it does", True)
     assert rating(collection, CELL) == 5
     dossier = next(collection.grades().dossiers(["q1"]))
@@ -64,7 +63,7 @@ def test_a_decision_stands_over_the_grade_until_it_is_withdrawn(
     assert dossier.grades.ratings[cell] == 5
     assert dossier.automatic[cell].rating == 3
     assert dossier.decisions == {cell: [made]}
-    collection.grades().decide(*CELL, None, author="ann")
+    collection.grades().decisions.decide(*CELL, None, author="ann")
     assert rating(collection, CELL) == 3
     assert said(collection) == [(1, "ann", 5), (2, "ann", None)]
     one = collection.decisions.list(last=1)[0]
@@ -77,15 +76,15 @@ def test_a_decision_stands_over_the_grade_until_it_is_withdrawn(
 
 
 def test_an_adjudication_stands_above_later_decisions(collection: exampp.Collection) -> None:
-    collection.grades().decide(*CELL, 1, author="ann")
-    collection.grades().decide(*CELL, 5, author="bob")
-    collection.grades().decide("q1", SUNSET, "p2", 5, author="bob")
+    collection.grades().decisions.decide(*CELL, 1, author="ann")
+    collection.grades().decisions.decide(*CELL, 5, author="bob")
+    collection.grades().decisions.decide("q1", SUNSET, "p2", 5, author="bob")
     (dispute,) = collection.decisions.disputes()
     assert (dispute.query_id, dispute.item_id, dispute.passage_id) == CELL
     assert [(one.author, one.rating) for one in dispute.decisions] == [("ann", 1), ("bob", 5)]
     assert rating(collection, CELL) == 5
-    settled = collection.grades().decide(*CELL, 2, author="eve", adjudicates=True)
-    collection.grades().decide(*CELL, 4, author="bob")
+    settled = collection.grades().decisions.decide(*CELL, 2, author="eve", adjudicates=True)
+    collection.grades().decisions.decide(*CELL, 4, author="bob")
     assert rating(collection, CELL) == 2
     assert collection.decisions.disputes() == []
     collection.decisions.undo(settled.number, author="ann")
@@ -109,7 +108,7 @@ def test_python_and_files_follow_the_definition(tmp_path: Path, seed: int) -> No
             opened.grade(ScriptedGrader(RATING))
         for cell in CELLS:
             for _ in range(4):
-                collection.grades().decide(
+                collection.grades().decisions.decide(
                     *cell,
                     chance.choice((None, 2, 5)),
                     author=chance.choice(PEOPLE),
@@ -145,13 +144,13 @@ def test_yes_and_no_concern_other_graders_than_ratings(collection: exampp.Collec
     collection.grade(ScriptedGrader("blue light"), prompt=answering)
     assert {one.prompt: one.highest for one in collection.graders} == {rated: 5, answering: 1}
     assert rating(collection, CELL, prompt=answering) == 1
-    collection.grades(prompt=answering).decide(*CELL, 0, author="ann")
+    collection.grades(prompt=answering).decisions.decide(*CELL, 0, author="ann")
     assert rating(collection, CELL, prompt=answering) == 0
     assert rating(collection, CELL, prompt=rated) == 3
     with pytest.raises(InputError, match=r"rating 2 is off the scale 0\.\.1"):
-        collection.grades(prompt=answering).decide(*CELL, 2, author="ann")
+        collection.grades(prompt=answering).decisions.decide(*CELL, 2, author="ann")
     # one person's verdict and another's rating are no dispute
-    collection.grades(prompt=rated).decide(*CELL, 5, author="bob")
+    collection.grades(prompt=rated).decisions.decide(*CELL, 5, author="bob")
     assert collection.decisions.disputes() == []
     assert [one.verdict for one in collection.decisions.list()] == [True, False]
 
@@ -165,27 +164,27 @@ def test_a_decision_belongs_to_the_texts_that_the_person_saw(
     assert passage is not None
     seen = (dossier.item_versions[column], passage)
     collection.bank().edit("reword", SCATTER, "Which light does air scatter?")
-    collection.grades().decide(*CELL, 5, author="ann", versions=seen)
+    collection.grades().decisions.decide(*CELL, 5, author="ann", versions=seen)
     assert rating(collection, CELL) < 0
     assert [one.is_current for one in collection.decisions.list()] == [False]
     assert collection.decisions.disputes() == []
     collection.bank().edit("reword", SCATTER, exams.QUESTIONS["q1"][0])
     assert rating(collection, CELL) == 5
     with pytest.raises(InputError, match="not of this item and this passage"):
-        collection.grades().decide("q1", SUNSET, "p1", 5, author="ann", versions=seen)
+        collection.grades().decisions.decide("q1", SUNSET, "p1", 5, author="ann", versions=seen)
     # what somebody judged while the item was being retired is kept, too
     collection.bank().edit("retire", SCATTER)
-    collection.grades().decide(*CELL, 3, author="ann", versions=seen)
+    collection.grades().decisions.decide(*CELL, 3, author="ann", versions=seen)
     with pytest.raises(InputError, match="is retired"):
-        collection.grades().decide(*CELL, 3, author="ann")
+        collection.grades().decisions.decide(*CELL, 3, author="ann")
     collection.bank().edit("restore", SCATTER)
     assert rating(collection, CELL) == 3
 
 
 def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> None:
-    collection.grades().decide(*CELL, 1, author="ann", blind=True)
-    collection.grades().decide(*CELL, 2, author="bob")
-    second = collection.grades().decide(*CELL, 4, author="ann")
+    collection.grades().decisions.decide(*CELL, 1, author="ann", blind=True)
+    collection.grades().decisions.decide(*CELL, 2, author="bob")
+    second = collection.grades().decisions.decide(*CELL, 4, author="ann")
     back = collection.decisions.undo(second.number, author="ann")
     assert (back.number, back.rating, back.blind) == (4, 1, True)
     assert rating(collection, CELL) == 1
@@ -225,7 +224,7 @@ def test_what_cannot_be_decided_changes_nothing(
     fault: str,
 ) -> None:
     with pytest.raises(InputError, match=fault):
-        collection.grades().decide(*cell, value, author=author)
+        collection.grades().decisions.decide(*cell, value, author=author)
     assert collection.decisions.list() == []
 
 
@@ -236,7 +235,7 @@ def test_a_passage_without_a_text_cannot_be_judged(tmp_path: Path) -> None:
         opened.import_files(run, unknown_passages="keep")
         opened.grade(ScriptedGrader(RATING))
         with pytest.raises(InputError, match="no text that could be judged"):
-            opened.grades().decide("q1", SCATTER, "ghost", 5, author="ann")
+            opened.grades().decisions.decide("q1", SCATTER, "ghost", 5, author="ann")
         dossier = next(opened.grades().dossiers())
         assert dossier.texts[-1] is None
         assert dossier.passage_versions[-1] is None
@@ -247,61 +246,20 @@ def test_a_decision_waits_for_a_grading_run_that_commits(collection: exampp.Coll
     writer.execute("BEGIN IMMEDIATE")
     committing = threading.Timer(0.3, writer.execute, ["COMMIT"])
     committing.start()
-    collection.grades().decide(*CELL, 5, author="ann")
+    collection.grades().decisions.decide(*CELL, 5, author="ann")
     committing.join()
     writer.close()
     assert said(collection) == [(1, "ann", 5)]
 
 
-def test_decisions_of_a_collection_made_before_there_were_scales(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "MIGRATIONS", MIGRATIONS[:1])
-        connect(tmp_path / "old.exam", create=True).close()
-        opened = connect(tmp_path / "old.exam")
-        assert opened.execute("PRAGMA user_version").fetchone() == (1,)
-        with transaction(opened):
-            opened.execute("INSERT INTO query (query_id) VALUES ('q1')")
-            opened.execute("INSERT INTO bank (name) VALUES ('main')")
-            opened.execute(
-                "INSERT INTO item (query, bank, item_id, kind) VALUES (1, 1, 'i', 'question')"
-            )
-            opened.execute("INSERT INTO item_version (item, text) VALUES (1, 'Why?')")
-            opened.execute("UPDATE item SET version = 1")
-            opened.execute("INSERT INTO passage (passage_id) VALUES ('p')")
-            opened.execute(
-                "INSERT INTO passage_version (passage, text, hash) VALUES (1, 'So.', x'00')"
-            )
-            opened.execute("UPDATE passage SET version = 1")
-            opened.execute("INSERT INTO pool (query, passage) VALUES (1, 1)")
-            opened.execute(
-                "INSERT INTO grader (key, model, prompt, kind, lowest, highest, settings) "
-                "VALUES ('k', 'm', 'question-self-rating', 'question', 0, 5, '{}')"
-            )
-            opened.execute(
-                "INSERT INTO decision (item_version, passage_version, rating, author, reason, at) "
-                "VALUES (1, 1, 5, 'ann', 'clear', '2026-01-01T00:00:00+00:00')"
-            )
-        opened.close()
-    with exampp.Collection(tmp_path / "old.exam") as migrated:
-        (one,) = migrated.decisions.list()
-        assert (one.decision.rating, one.decision.reason, one.verdict) == (5, "clear", False)
-        assert not one.decision.blind
-        assert not one.decision.adjudicates
-        assert migrated.grades().gradebook.queries[0].ratings.tolist() == [[5]]
-        migrated.grades().decide("q1", "i", "p", 0, author="ann")
-        assert migrated.grades().gradebook.queries[0].ratings.tolist() == [[0]]
-
-
 def test_decisions_are_counted_and_those_of_earlier_texts_apart(
     collection: exampp.Collection,
 ) -> None:
-    collection.grades().decide(*CELL, 1, author="ann")
-    collection.grades().decide(*CELL, 5, author="bob")
-    collection.grades().decide("q1", SUNSET, "p2", 5, author="eve")
-    collection.grades().decide("q1", SUNSET, "p1", 5, author="eve")
-    collection.grades().decide("q1", SUNSET, "p1", None, author="eve")
+    collection.grades().decisions.decide(*CELL, 1, author="ann")
+    collection.grades().decisions.decide(*CELL, 5, author="bob")
+    collection.grades().decisions.decide("q1", SUNSET, "p2", 5, author="eve")
+    collection.grades().decisions.decide("q1", SUNSET, "p1", 5, author="eve")
+    collection.grades().decisions.decide("q1", SUNSET, "p1", None, author="eve")
     assert collection.decisions.counts() == {
         "decided cells": 2,
         "deciders": 3,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from axe import put_axe, violations
-from rooms import Client
+from live import Client
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

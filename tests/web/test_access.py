@@ -8,9 +8,9 @@ from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
+import live
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 from exampp.errors import InputError
 from exampp.web.access import Access, is_loopback, is_own_request, names_of
@@ -19,22 +19,22 @@ from exampp.web.app import BODY_BYTES, POLICY
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return rooms.graded(tmp_path_factory.mktemp("exam"))
+    return live.graded(tmp_path_factory.mktemp("exam"))
 
 
 @pytest.fixture(scope="module")
-def served(path: Path) -> Iterator[rooms.Served]:
-    with rooms.serving(path, assessors=("ada", "grace")) as one:
+def served(path: Path) -> Iterator[live.Served]:
+    with live.serving(path, assessors=("ada", "grace")) as one:
         yield one
 
 
 @pytest.fixture
-def stranger(served: rooms.Served) -> Client:
+def stranger(served: live.Served) -> Client:
     return Client(served)
 
 
 @pytest.fixture
-def ada(served: rooms.Served) -> Client:
+def ada(served: live.Served) -> Client:
     return Client(served).enter("ada")
 
 
@@ -50,7 +50,7 @@ def test_without_a_session_nothing_of_the_collection_is_shown(stranger: Client, 
 
 
 def test_a_token_is_exchanged_for_a_cookie_and_leaves_the_address(
-    served: rooms.Served, stranger: Client
+    served: live.Served, stranger: Client
 ) -> None:
     token = next(iter(served.access.tokens))
     answer = stranger.get("/", token=token)
@@ -84,7 +84,7 @@ def test_odd_cookies_of_other_servers_on_this_machine_shut_nobody_out(
 
 
 def test_what_a_browser_keeps_is_of_one_server(path: Path) -> None:
-    with rooms.serving(path) as one, rooms.serving(path) as other:
+    with live.serving(path) as one, live.serving(path) as other:
         first, second = Client(one).enter(), Client(other).enter()
         first.post("/judge/blind", {"blind": "1"})
         second.cookies.update(first.cookies)
@@ -93,14 +93,14 @@ def test_what_a_browser_keeps_is_of_one_server(path: Path) -> None:
 
 
 def test_a_session_is_not_a_token_and_a_token_is_no_session(
-    served: rooms.Served, stranger: Client
+    served: live.Served, stranger: Client
 ) -> None:
     assert stranger.get("/", token=next(iter(served.access.sessions))).status == 403
     stranger.cookies[served.access.cookie] = next(iter(served.access.tokens))
     assert stranger.get("/").status == 401
 
 
-def test_each_assessor_has_an_own_name(served: rooms.Served) -> None:
+def test_each_assessor_has_an_own_name(served: live.Served) -> None:
     for name in ("ada", "grace"):
         assert f"<bdi>{name}</bdi>" in Client(served).enter(name).get("/").text
 
@@ -170,7 +170,7 @@ def test_another_site_may_lead_here_but_load_nothing(ada: Client) -> None:
     assert ada.request("GET", "/", {**foreign, "sec-fetch-mode": "navigate"}).status == 200
 
 
-def test_who_follows_a_link_from_elsewhere_arrives(served: rooms.Served, stranger: Client) -> None:
+def test_who_follows_a_link_from_elsewhere_arrives(served: live.Served, stranger: Client) -> None:
     # browsers hold a strict cookie back on the way from another site, redirects included
     foreign = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     token = next(iter(served.access.tokens))
@@ -274,7 +274,7 @@ def test_pages_hold_nothing_inline_and_nothing_of_other_hosts(ada: Client) -> No
 
 
 def test_tokens_reach_no_log(
-    served: rooms.Served, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    served: live.Served, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     client = Client(served)
     token = next(iter(served.access.tokens))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import live
 import pytest
-import rooms
 from browsers import Trouble, faults, page_of
-from rooms import Client
+from live import Client
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,15 +46,15 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rooms.Served]:
-    path = rooms.graded(tmp_path_factory.mktemp("exam"))
-    rooms.decide_some(path)
-    with rooms.serving(path) as one:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[live.Served]:
+    path = live.graded(tmp_path_factory.mktemp("exam"))
+    live.decide_some(path)
+    with live.serving(path) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Browser, served: rooms.Served) -> Iterator[tuple[Page, Trouble]]:
+def opened(browser: Browser, served: live.Served) -> Iterator[tuple[Page, Trouble]]:
     with page_of(browser, Client(served).enter(), width=1280, axe=True) as both:
         yield both
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import hostile
 import pytest
 from browsers import Trouble, faults, page_of
-from rooms import Client, visiting
+from live import Client, visiting
 
 import exampp
 
@@ -41,7 +41,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     with exampp.Collection(path) as collection:
         for n, passage in enumerate(hostile.IDS[:6]):
             for author, rating in (("ada", n % 6), ("<b>bob</b>\u202e", 5 - n % 3)):
-                collection.grades().decide(
+                collection.grades().decisions.decide(
                     QUERY, ITEM, passage, rating, author=author, reason="<i>so</i>", blind=n > 2
                 )
     with visiting(path) as entered:

@@ -7,29 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import exams
+import live
 import pages
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 import exampp
-from exampp.items.edits import Operation
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.items import Item
 from exampp.store.bank import ItemState
-from exampp.web.pages.bank_form import FormLine, conflicts, edits, same_text, typed, untyped
+from exampp.web.pages.bank import FormLine, changes_in, merge_form, same_text
 
 Q1 = next(iter(exams.QUERIES))
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
@@ -128,7 +127,7 @@ def test_a_duplicate_is_refused_with_nothing_saved(client: Client, path: Path) -
 
 
 def test_the_second_of_two_people_sees_both_texts(path: Path) -> None:
-    with rooms.serving(path, ("ann", "bob")) as served:
+    with live.serving(path, ("ann", "bob")) as served:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
         mine, other = form(ann), form(bob)
         first, second = keys(mine)
@@ -219,53 +218,55 @@ def seen_as(now: ItemState, number: int) -> ItemState:
 
 
 def lines_of(fields: dict[str, list[str]]) -> list[FormLine]:
-    return typed(STATES, fields, seen_as)
+    return merge_form(STATES, fields, seen_as)
 
 
-def made(fields: dict[str, list[str]]) -> list[object]:
-    """The edits that a form makes, without the kind of their items, which is that of the form."""
-    found = [one for _, one in edits(lines_of(fields), "q", "question")]
-    return [one[:3] if isinstance(one, Operation) else one for one in found]
+def becoming(fields: dict[str, list[str]]) -> dict[str, tuple[str | None, float, bool]]:
+    """The items that a form changes as they become: text, weight, whether they are active."""
+    states = [one.after for one in changes_in(lines_of(fields), "q", "question")]
+    return {one.item_id: (one.text, one.weight, one.active) for one in states if one}
 
 
 def test_an_untouched_form_makes_no_edits() -> None:
-    assert made(sent()) == []
-    assert made({}) == []
-    assert [line.after for line in untyped(STATES)] == [None] * 3
+    assert becoming(sent()) == {}
+    assert becoming({}) == {}
 
 
-def test_each_edit_by_name() -> None:
-    found = made(sent(text_1="uno?", weight_3="0", retired_3="1", retired_2=""))
-    assert found == [
-        ("reword", "i1", ("uno?",)),
-        ("restore", "i2", ()),
-        ("weight", "i3", ("0.0",)),
-        ("retire", "i3", ()),
-    ]
+def test_what_each_item_becomes() -> None:
+    found = becoming(sent(text_1="uno?", weight_3="0", retired_3="1", retired_2=""))
+    assert found == {
+        "i1": ("uno?", 1.0, True),
+        "i2": ("two?\nlines\0", 1.0, True),
+        "i3": ("three?", 0.0, False),
+    }
 
 
 def test_an_item_that_came_later_is_left_alone() -> None:
     fields = {name: value for name, value in sent().items() if not name.endswith("-3")}
-    assert made({**fields, "text-1": ["uno?"]}) == [("reword", "i1", ("uno?",))]
+    assert becoming({**fields, "text-1": ["uno?"]}) == {"i1": ("uno?", 1.0, True)}
 
 
 def test_only_touched_items_clash() -> None:
     """The first item is as its form was made, before somebody reworded it; the third is not."""
     stale = sent(seen_1="9", text_1="was one?", seen_3="29", text_3="drei?")
     lines = lines_of(stale)
-    assert [line.key for line in conflicts(lines)] == [3]
+    assert [line.key for line in lines if line.is_conflict] == [3]
     assert (lines[0].text, lines[2].text) == ("one?", "drei?")
-    assert made(sent(seen_1="9", text_1="was one?", weight_1="4")) == [("weight", "i1", ("4.0",))]
-    assert [line.key for line in conflicts(lines_of(sent(seen_1="9", weight_1="4")))] == [1]
+    stale = sent(seen_1="9", text_1="was one?", weight_1="4")
+    assert becoming(stale) == {"i1": ("one?", 4.0, True)}
+    (change,) = changes_in(lines_of(stale), "q", "question")
+    assert change.before is not None
+    assert change.before.edit == 9
+    assert [line.key for line in lines_of(stale) if line.is_conflict] == [1]
 
 
 def test_an_item_without_a_text_may_stay_so() -> None:
     states = [state(1, ""), state(2, "two?", weight=0.123456789)]
     fields = {"seen-1": ["10"], "text-1": [""], "weight-1": ["1"]}
     fields |= {"seen-2": ["20"], "text-2": ["two?"], "weight-2": ["0.123456789"]}
-    lines = typed(states, fields, seen_as)
+    lines = merge_form(states, fields, seen_as)
     assert [line.fault for line in lines] == ["", ""]
-    assert list(edits(lines, "q", "question")) == []
+    assert not any(line.changes for line in lines)
 
 
 @pytest.mark.parametrize(

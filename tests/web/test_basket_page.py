@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import exams
+import live
 import pages
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 import exampp
 
@@ -18,12 +18,12 @@ Q1, Q2 = exams.QUERIES
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
@@ -114,7 +114,7 @@ def test_edits_of_two_queries_are_saved_together(client: Client, path: Path) -> 
     assert items(path, Q1)[0][1] == "What does water do to blue light?"
     assert not items(path, Q2)[0][3]
     done = client.get("/basket", saved="2").text
-    assert f"{query.pool_size} cells are due" in done
+    assert f"{query.pool_size} cells are pending" in done
     assert "exampp grade" in pages.read(done).all("pre")[0].text
     assert "Basket:" not in client.get("/items").text
     with exampp.Collection(path) as collection:
@@ -122,7 +122,7 @@ def test_edits_of_two_queries_are_saved_together(client: Client, path: Path) -> 
 
 
 def test_the_impact_is_that_of_all_edits(client: Client, path: Path) -> None:
-    """As impact_of the gradebook in which both queries are changed."""
+    """As that of the gradebook in which both queries are changed."""
     chosen = {query: items(path, query)[0][0] for query in (Q1, Q2)}
     for query, item in chosen.items():
         gather(client, query, item, retire="1")
@@ -134,7 +134,7 @@ def test_the_impact_is_that_of_all_edits(client: Client, path: Path) -> None:
         after = collection.grades().gradebook
     from exampp.review.impact import Baseline
 
-    expected = Baseline.of(before).impact_of(after)
+    expected = Baseline.of(before).impact({one.query_id: one for one in after.queries})
     assert said["Passages that change label"] == str(len(expected.labels))
     assert said["Pairs that swap"] == str(sum(len(one.swaps) for one in expected.shifts))
 
@@ -183,7 +183,7 @@ def test_a_whole_bank_is_put_in_with_its_new_items(client: Client, path: Path) -
 
 
 def test_baskets_are_each_persons_own(path: Path) -> None:
-    with rooms.serving(path, ("ann", "bob")) as served:
+    with live.serving(path, ("ann", "bob")) as served:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
         gather(ann, Q1, items(path, Q1)[0][0], "What does water do to blue light?")
         assert "Nothing is gathered" in bob.get("/basket").text
@@ -193,6 +193,6 @@ def test_baskets_are_each_persons_own(path: Path) -> None:
 
 def test_before_grading_there_is_nothing_to_gather(tmp_path: Path) -> None:
     exams.make(tmp_path).close()
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         assert client.get("/basket").status == 200
         assert client.get("/items").status == 200

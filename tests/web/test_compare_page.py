@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import exams
+import live
 import pages
 import pytest
-import rooms
 from browsers import page_of
-from rooms import Client
+from live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.web.page_cache import PageCache
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -29,12 +27,12 @@ def text_of(page: str) -> str:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def client(path: Path) -> Client:  # type: ignore[misc]
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
@@ -116,11 +114,11 @@ def test_a_decision_made_from_here_is_seen_at_once_and_leads_back(client: Client
 
 
 def test_the_leaderboard_at_another_threshold_and_without_decisions(path: Path) -> None:
-    rooms.decide_some(path)
+    live.decide_some(path)
     with exampp.Collection(path) as collection:
         strict = collection.grades().evaluate(["Cover@20"], min_rating=5).rows
         automatic = collection.grades(decisions="without").evaluate(["Cover@20"]).rows
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         assert "with 2 decisions" in text_of(client.get("/").text)
         for address, rows in (("/?min_rating=5", strict), ("/?decisions=without", automatic)):
             page = text_of(client.get(address).text)
@@ -134,7 +132,7 @@ def test_ties_are_those_of_the_significance_tests(dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
         (found,) = collection.grades().significance(["Cover@20"])
     assert len(found.tied) == 36
-    with rooms.visiting(dl19_exam) as client:
+    with live.visiting(dl19_exam) as client:
         for _ in range(600):
             page = client.get("/").text
             if "Ties" in page:
@@ -142,48 +140,6 @@ def test_ties_are_those_of_the_significance_tests(dl19_exam: Path) -> None:
             time.sleep(0.05)
         assert page.count('class="tied"') == 36
         assert "36 of 37 systems share a letter with the best" in text_of(page)
-
-
-def test_what_is_kept_is_made_once_and_a_failure_is_tried_again() -> None:
-    kept, made, go = PageCache(most=2), [], threading.Event()
-
-    def slow() -> str:
-        made.append(1)
-        assert go.wait(30)
-        return "done"
-
-    assert kept.soon("slow", slow, 0.01) is None
-    go.set()
-    assert kept.get("slow", slow) == "done"
-    assert len(made) == 1
-
-    def fails() -> str:
-        made.append(2)
-        raise ValueError("out of luck")
-
-    for _ in range(2):
-        with pytest.raises(ValueError, match="out of luck"):
-            kept.get("fails", fails)
-    assert made.count(2) == 2
-    for n in range(3):
-        kept.get(n, lambda: "x")
-    assert kept.get("slow", slow) == "done"
-    assert made.count(1) == 2
-
-
-def test_what_is_kept_of_an_earlier_state_is_made_anew_but_never_while_it_is_being_made() -> None:
-    kept, go = PageCache(), threading.Event()
-
-    def slow() -> str:
-        assert go.wait(30)
-        return "of state 1"
-
-    assert kept.soon("it", slow, 0.01, state=1) is None
-    assert kept.soon("it", lambda: "of state 2", 0.01, state=2) is None
-    go.set()
-    assert kept.soon("it", lambda: "of state 1", 30, state=1) == "of state 1"
-    assert kept.soon("it", lambda: "of state 2", 30, state=2) == "of state 2"
-    assert kept.soon("it", lambda: "again", 30, state=2) == "of state 2"
 
 
 OVERFLOWING = """() => [...document.querySelectorAll("main *")]
@@ -201,9 +157,9 @@ def test_long_names_of_systems_stay_in_their_places(browser: Browser, tmp_path: 
     with exams.make(tmp_path) as collection:
         collection.systems.rename("alpha", first)
         collection.systems.rename("beta", second)
-        collection.grade(ScriptedGrader(rooms.rate, record=False))
+        collection.grade(ScriptedGrader(live.rate, record=False))
     with (
-        rooms.visiting(tmp_path / "my.exam") as client,
+        live.visiting(tmp_path / "my.exam") as client,
         page_of(browser, client, width=360) as (page, _),
     ):
         page.goto(f"/compare?a={first}&b={second}")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import live
 import pytest
-import rooms
+from live import Client
 from pages import read
-from rooms import Client
 
 import exampp
 
@@ -24,8 +24,8 @@ SECONDS = 2.0
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[rooms.Served]:
-    with rooms.serving(rooms.graded(tmp_path), assessors=("ada", "bob")) as one:
+def served(tmp_path: Path) -> Iterator[live.Served]:
+    with live.serving(live.graded(tmp_path), assessors=("ada", "bob")) as one:
         yield one
 
 
@@ -45,17 +45,16 @@ def decide(path: Path, rating: int) -> float:
     """A decision of another process; when it was made."""
     item = item_of(path)
     with exampp.Collection(path) as collection:
-        collection.grades().decide("q1", item, "p1", rating, author="grace")
+        collection.grades().decisions.decide("q1", item, "p1", rating, author="grace")
     return time.time()
 
 
-def path_of(served: rooms.Served) -> Path:
-    room = served.server.config.app.app.state.room  # type: ignore[union-attr]
-    return Path(room.path)
+def path_of(served: live.Served) -> Path:
+    return Path(served.server.config.app.app.state.live.path)  # type: ignore[union-attr]
 
 
 def test_every_page_has_a_decision_within_two_seconds_or_says_that_it_is_older(
-    served: rooms.Served,
+    served: live.Served,
 ) -> None:
     bob = Client(served).enter("bob")
     for page in PAGES:
@@ -70,7 +69,7 @@ def test_every_page_has_a_decision_within_two_seconds_or_says_that_it_is_older(
         assert read_at > at or "lder than the collection" in text, page
 
 
-def test_a_page_that_is_open_learns_of_a_decision_within_two_seconds(served: rooms.Served) -> None:
+def test_a_page_that_is_open_learns_of_a_decision_within_two_seconds(served: live.Served) -> None:
     bob = Client(served).enter("bob")
     open_pages = {page: asked(bob.get(page).text) for page in PAGES[1:]}
     assert {bob.request("GET", one).status for one in open_pages.values() if one} == {204}
@@ -86,7 +85,7 @@ def test_a_page_that_is_open_learns_of_a_decision_within_two_seconds(served: roo
 
 
 def test_ones_own_decision_does_not_make_the_page_older_that_follows_it(
-    served: rooms.Served,
+    served: live.Served,
 ) -> None:
     ada = Client(served).enter("ada")
     form = read(ada.get("/cell", query="q1", passage="p1").text).all("form", class_="decide")[0]
@@ -100,6 +99,6 @@ def test_ones_own_decision_does_not_make_the_page_older_that_follows_it(
 
 
 @pytest.mark.parametrize("at", ["", "x", "nan", "inf", "-1", "1e400"])
-def test_a_time_that_is_none_is_answered(served: rooms.Served, at: str) -> None:
+def test_a_time_that_is_none_is_answered(served: live.Served, at: str) -> None:
     client = Client(served).enter()
     assert client.request("GET", f"/fresh?at={at}").status in (200, 204, 400)

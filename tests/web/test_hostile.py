@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import hostile
 import pages
 import pytest
-from rooms import Client, visiting
+from live import Client, visiting
 
 from exampp.web.cells import CellIds
 

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import exams
+import live
 import pages
 import pytest
-import rooms
 
 import exampp
 from exampp.analysis.items import item_list
@@ -33,7 +33,7 @@ def titles(page: str) -> list[str]:
 def test_before_anything_is_graded_there_are_items_and_no_coverage(tmp_path: Path) -> None:
     with exams.make(tmp_path):
         pass
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         page = client.get("/items")
         assert page.status == 200
         assert sorted(titles(page.text)) == sorted(
@@ -47,7 +47,7 @@ def test_before_anything_is_graded_there_are_items_and_no_coverage(tmp_path: Pat
 def test_without_a_bank_it_says_what_to_do(tmp_path: Path) -> None:
     with exampp.Collection.create(tmp_path / "my.exam"):
         pass
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         for address in ("/items", "/compare", "/queries", "/lists/verify"):
             page = client.get(address)
             assert page.status == 200, address
@@ -56,14 +56,14 @@ def test_without_a_bank_it_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_counts_of_an_item_are_those_of_its_cells(tmp_path: Path) -> None:
-    path = rooms.graded(tmp_path)
+    path = live.graded(tmp_path)
     with exampp.Collection(path) as collection:
         grades = collection.grades()
         query = grades.gradebook.queries[0]
         at = int((query.ratings[0] >= 4).argmax()) if (query.ratings[0] >= 4).any() else 0
         item, passage = query.item_ids[at], query.passage_ids[0]
         before = int(query.ratings[0, at])
-        grades.decide(query.query_id, item, passage, 0, author="ada")
+        grades.decisions.decide(query.query_id, item, passage, 0, author="ada")
         grades = collection.grades()
         texts = collection.bank().texts()
         listed = item_list(texts, grades.gradebook, grades.items(splits=10))
@@ -85,7 +85,7 @@ def test_the_worst_are_those_of_analyze_items(dl19_exam: Path) -> None:
         first = worst[0]
         sight = QueryView(next(grades.dossiers([first.query_id])), grades.criteria())
         in_vain, missed = item_errors(sight, first.item_id)
-    with rooms.visiting(dl19_exam) as client:
+    with live.visiting(dl19_exam) as client:
         for _ in range(100):
             page = client.get("/items?order=worst").text
             if "<table" in page:
@@ -114,16 +114,16 @@ def test_the_worst_are_those_of_analyze_items(dl19_exam: Path) -> None:
     "address", ["/items?order=nonsense&only=nonsense&page=99", "/items?find=x"]
 )
 def test_any_address_has_an_answer(tmp_path: Path, address: str) -> None:
-    with rooms.visiting(rooms.graded(tmp_path)) as client:
+    with live.visiting(live.graded(tmp_path)) as client:
         assert client.get(address).status == 200
 
 
 def test_an_item_of_another_kind_leads_nowhere(tmp_path: Path) -> None:
-    path = rooms.graded(tmp_path)
+    path = live.graded(tmp_path)
     query = next(iter(exams.QUERIES))
     with exampp.Collection(path) as collection:
         collection.add(bank={query: [{"item_id": "n1", "nugget": "Air scatters blue light."}]})
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         page = client.get("/items", query=query, item="n1").text
         opened = next(
             one
@@ -135,4 +135,4 @@ def test_an_item_of_another_kind_leads_nowhere(tmp_path: Path) -> None:
         assert opened.all("a") == []
         # nobody is said to have decided the cells that there are not
         end = text_of(client.get("/judge", order="item", query=query, item="n1").text)
-        assert "This walk has no cells, or you have decided all of them." in end
+        assert "There are no cells here, or you have decided all of them." in end

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import exams
+import live
 import pages
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 import exampp
 from exampp.graders.base import Request
@@ -35,12 +35,12 @@ def graded_by(folder: Path, rating: int) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
@@ -96,13 +96,13 @@ def test_blind_pages_are_the_same_whatever_the_grades(tmp_path: Path) -> None:
     said = []
     for rating in (0, 5):
         path = graded_by(tmp_path / str(rating), rating)
-        with rooms.visiting(path, blind=True) as client:
+        with live.visiting(path, blind=True) as client:
             item = first_item(path).replace("/", "%2F")
             said.append(shown(client, item))
             form = form_of(client, first_item(path))
             # what others decided is hidden as well
             with exampp.Collection(path) as collection:
-                collection.grades().decide(
+                collection.grades().decisions.decide(
                     Q1, first_item(path), "p1", rating, author="bob", reason="clear"
                 )
             said[-1] += shown(client, item)
@@ -115,7 +115,7 @@ def test_without_blindness_they_differ(tmp_path: Path) -> None:
     said = []
     for rating in (0, 5):
         path = graded_by(tmp_path / str(rating), rating)
-        with rooms.visiting(path) as client:
+        with live.visiting(path) as client:
             item = first_item(path).replace("/", "%2F")
             said.append(shown(client, item))
     assert all(one != other for one, other in zip(*said, strict=True))
@@ -177,7 +177,7 @@ def test_a_decision_about_a_text_that_changed_meanwhile_does_not_move_to_the_new
 
 def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
     item = first_item(path)
-    with rooms.serving(path, ("ann", "bob", "cas")) as served:
+    with live.serving(path, ("ann", "bob", "cas")) as served:
         ann, bob, cas = (Client(served).enter(name) for name in ("ann", "bob", "cas"))
         for who, rating, reason in ((ann, "1", "too vague"), (bob, "5", "it is there")):
             who.post("/judge/decide", {**form_of(who, item), "rating": rating, "reason": reason})
@@ -197,7 +197,7 @@ def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
 
 def test_who_settled_a_dispute_takes_it_back_by_withdrawing_or_deciding_again(path: Path) -> None:
     item = first_item(path)
-    with rooms.serving(path, ("ann", "bob", "cas")) as served:
+    with live.serving(path, ("ann", "bob", "cas")) as served:
         ann, bob, cas = (Client(served).enter(name) for name in ("ann", "bob", "cas"))
         for who, rating in ((ann, "1"), (bob, "5")):
             who.post("/judge/decide", {**form_of(who, item), "rating": rating})
@@ -220,7 +220,7 @@ def test_five_people_at_once_lose_nothing(path: Path) -> None:
         dossier = next(collection.grades().dossiers([Q1]))
     cells = [(item.item_id, passage) for item in dossier.items for passage in ("p1", "p2", "p4")]
     wanted = [(name, *cell, n % 6) for name in names for n, cell in enumerate(3 * cells)]
-    with rooms.serving(path, names) as served:
+    with live.serving(path, names) as served:
 
         def work(name: str) -> list[int]:
             client = Client(served).enter(name)
@@ -245,7 +245,7 @@ def test_five_people_at_once_lose_nothing(path: Path) -> None:
 
 def test_only_who_decided_takes_it_back(path: Path) -> None:
     item = first_item(path)
-    with rooms.serving(path, ("ann", "bob")) as served:
+    with live.serving(path, ("ann", "bob")) as served:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
         ann.post("/judge/decide", {**form_of(ann, item), "rating": "1"})
         with exampp.Collection(path) as collection:
@@ -255,11 +255,11 @@ def test_only_who_decided_takes_it_back(path: Path) -> None:
     assert [one[2] for one in decisions(path)] == [1, None]
 
 
-def test_the_agreement_at_the_end_of_a_sitting(client: Client, path: Path) -> None:
+def test_the_agreement_at_the_end_of_a_session(client: Client, path: Path) -> None:
     """Two of three decisions as the grader said: by hand, there and on the page of all."""
     with exampp.Collection(path) as collection:
-        # what was decided before the sitting is not of it
-        collection.grades().decide(Q1, first_item(path), "p1", 2, author="ada")
+        # what was decided before the session is not of it
+        collection.grades().decisions.decide(Q1, first_item(path), "p1", 2, author="ada")
     assert "0 of 50" in " ".join(pages.read(client.get("/judge").text).text.split())
     assert "Nothing is decided yet" in client.get("/judge/end").text
     with exampp.Collection(path) as collection:
@@ -270,9 +270,9 @@ def test_the_agreement_at_the_end_of_a_sitting(client: Client, path: Path) -> No
             grade = dossier.automatic[(row, 0)].rating
             assert grade is not None
             said = grade if n else (grade + 3) % 6
-            collection.grades().decide(Q1, item, passage, said, author="ada")
+            collection.grades().decisions.decide(Q1, item, passage, said, author="ada")
     panel = pages.read(client.get("/judge/end").text)
-    assert "3 cells decided in this sitting" in panel.text
+    assert "3 cells decided in this session" in panel.text
     figures = [one.text.strip() for one in panel.all("dd")]
     assert figures[1] == "3"
     assert figures[2].startswith("67")
@@ -331,20 +331,20 @@ def waiting(client: Client) -> dict[str, list[str]]:
 def test_the_queue_learns_from_what_people_decide(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
     monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
-    with rooms.visiting(path, shared=0) as client:
+    with live.visiting(path, shared=0) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
-            found = collection.grades().queue()
+            found = collection.grades().decisions.queue()
             first = found[0]
             assert len(before) == len(found)
             for _ in range(2):
                 # people overturn a grade like the first one
-                collection.grades().decide(
+                collection.grades().decisions.decide(
                     *first.cell, 5 if (first.rating or 0) < 4 else 0, author="bob"
                 )
-            again = collection.grades().queue()
+            again = collection.grades().decisions.queue()
             assert first.cell not in {one.cell for one in again}
             like = [one for one in again if one.rating == first.rating]
             same = {one.cell: one.chance for one in found}
@@ -359,13 +359,13 @@ def test_the_queue_learns_from_what_people_decide(
 
 
 def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
     monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
-            cell = collection.grades().queue()[0].cell
-            made = collection.grades().decide(*cell, 5, author="ada")
+            cell = collection.grades().decisions.queue()[0].cell
+            made = collection.grades().decisions.decide(*cell, 5, author="ada")
             assert len(waiting(client)) == len(before) - 1
             collection.decisions.undo(made.number, author="ada")
         for _ in range(1500):
@@ -376,9 +376,9 @@ def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_who_decides_blind_is_told_where_grades_are_in_sight(path: Path) -> None:
-    rooms.decide_some(path)
+    live.decide_some(path)
     for blind in (False, True):
-        with rooms.visiting(path, blind=blind) as client:
+        with live.visiting(path, blind=blind) as client:
             for page in ("/lists/verify", "/history", "/disputes"):
                 assert ("no longer blind" in client.get(page).text) == blind
             assert "no longer blind" not in client.get("/history?what=edits").text
@@ -400,7 +400,7 @@ def test_what_needs_scripts_is_marked_as_such(client: Client) -> None:
 
 
 def test_a_share_of_the_cells_is_given_to_everybody_blind(path: Path) -> None:
-    with rooms.serving(path, ("ann", "bob"), shared=1.0) as served:
+    with live.serving(path, ("ann", "bob"), shared=1.0) as served:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
 
         def first(who: Client) -> pages.Element:
@@ -424,7 +424,7 @@ def test_a_share_of_the_cells_is_given_to_everybody_blind(path: Path) -> None:
 
 
 def test_without_a_share_people_start_with_cells_of_their_own(path: Path) -> None:
-    with rooms.serving(path, ("ann", "bob"), shared=0.0) as served:
+    with live.serving(path, ("ann", "bob"), shared=0.0) as served:
         walks = []
         for name in ("ann", "bob"):
             walk = pages.read(Client(served).enter(name).get("/judge").text).by_id("walk")
@@ -440,11 +440,11 @@ def test_disputes_come_in_the_order_of_what_hangs_on_them(path: Path) -> None:
         item = first_item(path)
         for passage, ratings in (("p1", (1, 2)), ("p2", (1, 5)), ("p4", (4, 5))):
             for author, rating in zip(("ann", "bob"), ratings, strict=True):
-                grades.decide(Q1, item, passage, rating, author=author)
-        found = grades.disputes()
+                grades.decisions.decide(Q1, item, passage, rating, author=author)
+        found = grades.decisions.weighed_disputes()
         assert [one.crosses for one in found] == [True, False, False]
         assert found[0].dispute.passage_id == "p2"
-    with rooms.serving(path, ("ann", "cas")) as served:
+    with live.serving(path, ("ann", "cas")) as served:
         ann, cas = (Client(served).enter(name) for name in ("ann", "cas"))
         shown = pages.read(cas.get("/disputes").text)
         assert [one.text.strip() for one in shown.all("bdi", class_="id")] == ["p2", "p1", "p4"]
@@ -460,7 +460,7 @@ def test_disputes_come_in_the_order_of_what_hangs_on_them(path: Path) -> None:
 def test_guidelines_are_a_key_away_and_nothing_but_text(path: Path, tmp_path: Path) -> None:
     written = tmp_path / "how.md"
     written.write_text("# Judging\n\nBe **kind** <script>x</script> ![](http://a.b/c.png)")
-    with rooms.visiting(path, guidelines=written) as client:
+    with live.visiting(path, guidelines=written) as client:
         page = pages.read(client.get("/judge").text)
         told = page.by_id("guidelines")
         assert [one.text for one in told.all("strong")] == ["kind"]
@@ -472,12 +472,12 @@ def test_guidelines_are_a_key_away_and_nothing_but_text(path: Path, tmp_path: Pa
         assert "later" in client.get("/judge/guidelines").text
         written.unlink()
         assert "cannot be read" in client.get("/judge/guidelines").text
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         assert "--guidelines" in client.get("/judge/guidelines").text
     (tmp_path / "odd.md").write_bytes(b"\xff\xfe")
     with (
         pytest.raises(exampp.InputError, match="UTF-8"),
-        rooms.serving(path, guidelines=tmp_path / "odd.md"),
+        live.serving(path, guidelines=tmp_path / "odd.md"),
     ):
         pass
 

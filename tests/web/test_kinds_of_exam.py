@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import exams
+import live
 import pages
 import pytest
-import rooms
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -107,7 +107,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
     make, prompt = KINDS[name]
     with make(tmp_path) as collection:
         if prompt is not None:
-            collection.grade(ScriptedGrader(rooms.rate, record=False), prompt=prompt, depth=20)
+            collection.grade(ScriptedGrader(live.rate, record=False), prompt=prompt, depth=20)
         path = collection.path
     of_query = [
         f"{page}?{urlencode({key: 'q1', **more})}"
@@ -120,7 +120,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
             ("/lists/grid", "query", {}),
         )
     ]
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         for address in (*FIXED, *of_query):
             answer = client.get(address)
             # what cannot be shown says why, and how to mend it

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+import live
 import pytest
-import rooms
+from live import Client
 from pages import Element, read
-from rooms import Client
 
 import exampp
 
@@ -23,15 +23,15 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    path = rooms.graded(tmp_path_factory.mktemp("exam"))
-    rooms.decide_some(path)
+    path = live.graded(tmp_path_factory.mktemp("exam"))
+    live.decide_some(path)
     with exampp.Collection(path) as collection:
         grades = collection.grades()
         item = grades.gradebook.queries[0].item_ids[1]
         for passage, rating in (("p1", 3), ("p4", 0)):
-            grades.decide("q1", item, passage, rating, author="grace", blind=True)
-            grades.decide("q1", item, passage, 5 - rating, author="ada")
-    with rooms.visiting(path) as one:
+            grades.decisions.decide("q1", item, passage, rating, author="grace", blind=True)
+            grades.decisions.decide("q1", item, passage, 5 - rating, author="ada")
+    with live.visiting(path) as one:
         yield one
 
 

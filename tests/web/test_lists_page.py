@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import exams
+import live
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 from test_overview import text_of
 
 import exampp
@@ -25,18 +25,18 @@ from exampp.web.rendering import shade
 
 @pytest.fixture(scope="module")
 def dl19(dl19_exam: Path) -> Iterator[Client]:
-    with rooms.visiting(dl19_exam) as client:
+    with live.visiting(dl19_exam) as client:
         yield client
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def small(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         yield client
 
 
@@ -129,7 +129,9 @@ def test_an_unknown_list_or_query_is_not_found(dl19: Client) -> None:
 def decide(path: Path, author: str, rating: int, reason: str = "") -> tuple[str, int]:
     with exampp.Collection(path) as collection:
         item = collection.grades().gradebook.queries[0].item_ids[0]
-        made = collection.grades().decide("q1", item, "p1", rating, author=author, reason=reason)
+        made = collection.grades().decisions.decide(
+            "q1", item, "p1", rating, author=author, reason=reason
+        )
     return item, made.number
 
 
@@ -193,7 +195,7 @@ def test_every_export_can_be_taken_away(path: Path, small: Client) -> None:
 
 def test_before_grading_no_page_is_saved_as_a_file(tmp_path: Path) -> None:
     exams.make(tmp_path).close()
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         for file in re.findall(r'href="(/export/[^"]+)"', client.get("/export").text):
             assert "content-disposition" in client.get(file).headers, file
         for file in ("/export/leaderboard.json", "/export/best.qrels", "/plots/leaderboard.svg"):
@@ -298,7 +300,7 @@ def test_extracted_answers_stand_beside_the_ratings(small: Client, path: Path) -
 
 def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
     other_graders(path)
-    with rooms.visiting(path, prompt="question-answering") as client:
+    with live.visiting(path, prompt="question-answering") as client:
         for page in ("/lists/grid?query=q1", "/lists/verify?query=q1"):
             assert '<b class="grade r1">1</b>' not in client.get(page).text
     assert shade(1, 0, 1) == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -10,26 +11,31 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import live
 import pytest
-import rooms
 
 import exampp
 from exampp.store.connection import connect, data_version, transaction
-from exampp.web import live_collection as rooms_of_web
-from exampp.web.changes import Changes
-from exampp.web.live_collection import LiveCollection
+from exampp.web import live_collection
+from exampp.web.live_collection import ChangeWatcher, LiveCollection
 from exampp.web.snapshot import Snapshot
+
+Read = Callable[..., Snapshot]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_collection, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(live_collection, "REST", 0.0)
 
 
 @pytest.fixture
-def room(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveCollection]:
-    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
-    monkeypatch.setattr(rooms_of_web, "REST", 0.0)
+def opened(path: Path) -> Iterator[LiveCollection]:
     one = LiveCollection(path)
     yield one
     one.close()
@@ -43,70 +49,80 @@ def wait_for(holds: Callable[[], bool]) -> None:
     raise AssertionError("it never came")
 
 
+def snapshot(opened: LiveCollection) -> Snapshot:
+    found = opened.snapshot(opened.choice())
+    assert found is not None
+    return found
+
+
+def first_rating(opened: LiveCollection) -> int:
+    return int(snapshot(opened).gradebook.queries[0].ratings[0, 0])
+
+
 def decide(path: Path, rating: int) -> None:
     with exampp.Collection(path) as collection:
         item = collection.grades().gradebook.queries[0].item_ids[0]
-        collection.grades().decide("q1", item, "p1", rating, author="ada")
+        collection.grades().decisions.decide("q1", item, "p1", rating, author="ada")
 
 
-def test_a_snapshot_follows_what_others_commit(path: Path, room: LiveCollection) -> None:
-    choice = room.choice()
-    before = room.snapshot(choice)
+def read_by(monkeypatch: pytest.MonkeyPatch, read: Callable[[Read], Snapshot]) -> None:
+    """Let `read` make each snapshot, from the function that would."""
+    sound = Snapshot.read
+    monkeypatch.setattr(Snapshot, "read", lambda *given: read(lambda: sound(*given)))
+
+
+def test_a_snapshot_follows_commits_of_others(path: Path, opened: LiveCollection) -> None:
+    before = snapshot(opened)
     decide(path, 5)
-    wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
-    assert room.snapshot(choice).made_at > before.made_at
-    wait_for(lambda: len(room.snapshot(choice).decided) == 1)
+    wait_for(lambda: first_rating(opened) == 5)
+    assert snapshot(opened).read_at > before.read_at
+    assert len(snapshot(opened).decided) == 1
 
 
 def test_nobody_waits_while_a_new_snapshot_is_made(
-    path: Path, room: LiveCollection, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = room.choice()
-    old = room.snapshot(choice)
-    wait_for(lambda: room.facts(choice) is not None)
-    old = room.snapshot(choice)
+    old = snapshot(opened)
+    wait_for(lambda: opened.counts(opened.choice()) is not None)
     begun, may_end = threading.Event(), threading.Event()
-    make = LiveCollection._make
 
-    def slow(self: LiveCollection, choice: object) -> Snapshot:
+    def slow(read: Read) -> Snapshot:
         begun.set()
         assert may_end.wait(60)
-        return make(self, choice)  # type: ignore[arg-type]
+        return read()
 
-    monkeypatch.setattr(LiveCollection, "_make", slow)
+    read_by(monkeypatch, slow)
     decide(path, 5)
     assert begun.wait(60)
     start = time.monotonic()
-    assert room.snapshot(choice) is old
+    assert snapshot(opened) is old
     assert time.monotonic() - start < 10
     may_end.set()
-    wait_for(lambda: room.snapshot(choice) is not old)
+    wait_for(lambda: snapshot(opened) is not old)
 
 
 def test_the_first_snapshot_is_made_once_whoever_asks(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    make = LiveCollection._make
 
-    def counted(self: LiveCollection, choice: object) -> Snapshot:
-        made.append(choice)
+    def counted(read: Read) -> Snapshot:
+        made.append(1)
         time.sleep(0.1)
-        return make(self, choice)  # type: ignore[arg-type]
+        return read()
 
-    monkeypatch.setattr(LiveCollection, "_make", counted)
-    monkeypatch.setattr(LiveCollection, "_watch", lambda _: None)
-    room = LiveCollection(path)
-    choice = room.choice()
+    read_by(monkeypatch, counted)
+    monkeypatch.setattr(ChangeWatcher, "start", lambda _: None)
+    monkeypatch.setattr(ChangeWatcher, "close", lambda _: None)
+    opened = LiveCollection(path)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: room.snapshot(choice), range(8)))
-    room.close()
+        found = list(pool.map(lambda _: snapshot(opened), range(8)))
     assert len(made) == 1
     assert all(one is found[0] for one in found)
 
 
 def test_pages_answer_while_another_process_holds_the_write_lock(path: Path) -> None:
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         client.get("/")
         writer = connect(path)
         with transaction(writer):
@@ -120,48 +136,42 @@ def test_pages_answer_while_another_process_holds_the_write_lock(path: Path) -> 
         assert "meanwhile" in client.get("/lists/verify").text
 
 
-def test_the_first_page_says_that_a_large_collection_is_being_read(
+def test_pages_of_a_large_collection_reload_until_it_is_computed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_end = threading.Event()
-    make = LiveCollection._make
 
-    def slow(self: LiveCollection, choice: object) -> Snapshot:
+    def slow(read: Read) -> Snapshot:
         assert may_end.wait(60)
-        return make(self, choice)  # type: ignore[arg-type]
+        return read()
 
-    monkeypatch.setattr(LiveCollection, "_make", slow)
-    monkeypatch.setattr("exampp.web.pages.overview.PATIENCE", 0.05)
-    with rooms.visiting(path) as client:
-        answer = client.request("GET", "/?by=1")
-        assert 'content="1;url=/?by=1"' in answer.text
-        assert "being read" in answer.text
+    read_by(monkeypatch, slow)
+    monkeypatch.setattr("exampp.web.page_request.PATIENCE", 0.05)
+    with live.visiting(path) as client:
+        for address in ("/?by=1", "/queries"):
+            answer = client.request("GET", address)
+            assert f'content="1;url={address}"' in answer.text
+            assert "being computed" in answer.text
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
 
 
-def test_a_fault_of_the_background_leaves_the_pages_up(
-    path: Path,
-    room: LiveCollection,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+def test_an_error_in_the_background_leaves_the_pages_up(
+    path: Path, opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = room.choice()
-    old = room.snapshot(choice)
-    make = LiveCollection._make
-    failed = threading.Event()
+    old, failed = snapshot(opened), threading.Event()
+    sound = Snapshot.read
 
-    def broken(self: LiveCollection, choice: object) -> Snapshot:
+    def broken(_read: Read) -> Snapshot:
         failed.set()
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(LiveCollection, "_make", broken)
+    read_by(monkeypatch, broken)
     decide(path, 5)
     assert failed.wait(60)
-    assert room.snapshot(choice).choice == old.choice
-    monkeypatch.setattr(LiveCollection, "_make", make)
-    decide(path, 4)
-    wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 4)
+    assert snapshot(opened) is old
+    monkeypatch.setattr(Snapshot, "read", sound)
+    wait_for(lambda: first_rating(opened) == 5)
 
 
 def test_data_version_tells_of_commits_of_others_alone(path: Path) -> None:
@@ -176,78 +186,59 @@ def test_data_version_tells_of_commits_of_others_alone(path: Path) -> None:
     other.close()
 
 
-def test_the_watch_goes_on_after_the_collection_could_not_be_read(
-    path: Path, room: LiveCollection, monkeypatch: pytest.MonkeyPatch
+def test_the_watcher_goes_on_after_the_collection_could_not_be_read(
+    path: Path, opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice, failed = room.choice(), threading.Event()
-    room.snapshot(choice)
+    failed = threading.Event()
+    snapshot(opened)
 
     def broken(_: object) -> int:
         failed.set()
         raise OSError("the disk is gone")
 
-    sound = exampp.Collection.data_version
-    monkeypatch.setattr(exampp.Collection, "data_version", broken)
+    monkeypatch.setattr(live_collection, "data_version", broken)
     assert failed.wait(60)
-    monkeypatch.setattr(exampp.Collection, "data_version", sound)
+    monkeypatch.setattr(live_collection, "data_version", data_version)
     decide(path, 5)
-    wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
+    wait_for(lambda: first_rating(opened) == 5)
 
 
-def test_the_watch_begins_once_the_collection_can_be_read(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("failures", [0, 3])
+def test_the_watcher_counts_changes_from_its_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> None:
-    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
-    sound, told = exampp.Collection.data_version, threading.Event()
-    failures: list[int] = []
+    """Slowly at first; what changed before the collection could be read is a change."""
+    left = [None] * failures
 
-    def late(collection: exampp.Collection) -> int:
-        if len(failures) < 3:
-            failures.append(1)
-            raise OSError("the disk is not there yet")
-        return sound(collection)
-
-    monkeypatch.setattr(exampp.Collection, "data_version", late)
-    changes = Changes(path, told.set)
-    try:
-        assert told.wait(60), "what changed before it could be read is a change"
-        told.clear()
-        decide(path, 5)
-        assert told.wait(60)
-    finally:
-        changes.close(60)
-
-
-def test_what_is_written_as_soon_as_the_watch_is_there_is_a_change(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
-    sound, told = exampp.Collection.data_version, threading.Event()
-
-    def slow(collection: exampp.Collection) -> int:
+    def late(connection: sqlite3.Connection) -> int:
         time.sleep(0.1)
-        return sound(collection)
+        if left:
+            left.pop()
+            raise OSError("the disk is not there yet")
+        return data_version(connection)
 
-    monkeypatch.setattr(exampp.Collection, "data_version", slow)
-    changes = Changes(path, told.set)
+    monkeypatch.setattr(live_collection, "data_version", late)
+    watcher = ChangeWatcher(path, lambda: None)
+    watcher.start()
     try:
+        wait_for(lambda: watcher.number == min(failures, 1))
         decide(path, 5)
-        assert told.wait(60)
+        wait_for(lambda: watcher.number == min(failures, 1) + 1)
     finally:
-        changes.close(60)
+        watcher.close()
 
 
-def test_only_decisions_that_stand_count_and_only_those_of_the_choice(path: Path) -> None:
+def test_only_decisions_in_force_count_and_only_those_of_the_choice(path: Path) -> None:
     with exampp.Collection(path) as collection:
         query = collection.grades().gradebook.queries[0]
-        one = collection.grades().decide("q1", query.item_ids[0], "p1", 5, author="ada")
-        collection.grades().decide("q1", query.item_ids[1], "p2", 4, author="ada")
+        one = collection.grades().decisions.decide("q1", query.item_ids[0], "p1", 5, author="ada")
+        collection.grades().decisions.decide("q1", query.item_ids[1], "p2", 4, author="ada")
         collection.decisions.undo(one.number, author="ada")
-    room = LiveCollection(path)
+    opened = LiveCollection(path)
     try:
-        assert room.snapshot(room.choice()).decided == {("q1", query.item_ids[1], "p2")}
+        assert snapshot(opened).decided == {("q1", query.item_ids[1], "p2")}
     finally:
-        room.close()
+        opened.close()
 
 
 def test_the_watcher_imports_nothing(path: Path) -> None:
@@ -258,9 +249,9 @@ def test_the_watcher_imports_nothing(path: Path) -> None:
         "from exampp.web.live_collection import LiveCollection\n"
         "import_pages()\n"
         "before = set(sys.modules)\n"
-        "room = LiveCollection(sys.argv[1])\n"
-        "room.snapshot(room.choice())\n"
-        "room.close()\n"
+        "live = LiveCollection(sys.argv[1])\n"
+        "live.snapshot(live.choice())\n"
+        "live.close()\n"
         "print([one for one in {*sys.modules} - before if one.startswith('exampp')])\n"
     )
     ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)

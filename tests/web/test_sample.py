@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import live
 import pages
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 import exampp
 from exampp.store.connection import connect, transaction
@@ -18,7 +18,7 @@ from exampp.store.connection import connect, transaction
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """The small exam, graded, without judgments."""
-    made = rooms.graded(tmp_path)
+    made = live.graded(tmp_path)
     with closing(connect(made)) as opened, opened as rows, transaction(rows):
         rows.execute("DELETE FROM judgment")
     return made
@@ -26,14 +26,14 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
 def draw(path: Path, measure: str) -> None:
     """All units: the small exam has few."""
     with exampp.Collection(path) as collection:
-        collection.grades().plan(100, measure)
+        collection.grades().decisions.plan(100, measure)
 
 
 def form(client: Client) -> dict[str, str]:
@@ -61,7 +61,7 @@ def test_passages_are_decided_one_after_the_other(path: Path, client: Client) ->
     # what it gives stands on the page
     assert "corrected by people" in client.get("/sample").text
     with exampp.Collection(path) as collection:
-        found = collection.grades().sample()
+        found = collection.grades().decisions.sample()
         assert [one.label for one in found.units] != [0] * 5
         assert {one.deciders for one in found.units} == {("ada",)}
 
@@ -107,4 +107,4 @@ def test_wrong_forms_change_nothing(path: Path, client: Client, wrong: dict[str,
     draw(path, "P@2")
     assert client.post("/sample/decide", {**form(client), "rating": "1", **wrong}).status == 400
     with exampp.Collection(path) as collection:
-        assert len(collection.grades().sample().open) == 5
+        assert len(collection.grades().decisions.sample().open) == 5

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import exams
+import live
 import pytest
-import rooms
+from live import Client
 from pages import read
-from rooms import Client
 from test_overview import text_of
 
 import exampp
@@ -18,8 +18,8 @@ from exampp.graders.scripted import ScriptedGrader
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    path = rooms.graded(tmp_path_factory.mktemp("exam"))
-    rooms.decide_some(path)
+    path = live.graded(tmp_path_factory.mktemp("exam"))
+    live.decide_some(path)
     with exampp.Collection(path) as collection:
         collection.bank().edit(
             "retire",
@@ -30,7 +30,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         )
         collection.grade(ScriptedGrader("5: violet <i>air</i>", record=False))
         talker = collection.graders[-1].key
-    with rooms.visiting(path, grader=talker) as one:
+    with live.visiting(path, grader=talker) as one:
         yield one
 
 
@@ -115,7 +115,7 @@ def test_time_that_runs_out_leads_on(client: Client, monkeypatch: pytest.MonkeyP
 def test_it_works_before_anything_is_graded(tmp_path: Path) -> None:
     with exams.make(tmp_path):
         pass
-    with rooms.visiting(tmp_path / "my.exam") as one:
+    with live.visiting(tmp_path / "my.exam") as one:
         page = one.get("/search", q="air").text
         assert "Air" in page
         for address in links(page):

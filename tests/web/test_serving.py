@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 
+import live
 import pytest
-import rooms
-from rooms import Client
+from live import Client
 
 from exampp.errors import InputError
 from exampp.installed import install_command
@@ -27,7 +27,7 @@ from exampp.web.serving import listen, prepare
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return rooms.graded(tmp_path_factory.mktemp("exam"))
+    return live.graded(tmp_path_factory.mktemp("exam"))
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def test_two_people_on_another_host(path: Path) -> None:
 
 
 def test_people_decide_under_their_own_names(path: Path) -> None:
-    with rooms.serving(path, assessors=("ada", "grace")) as served:
+    with live.serving(path, assessors=("ada", "grace")) as served:
         ada, grace = Client(served).enter("ada"), Client(served).enter("grace")
         assert "<bdi>ada</bdi>" in ada.get("/").text
         assert "<bdi>grace</bdi>" in grace.get("/").text

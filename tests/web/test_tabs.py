@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import exams
+import live
 import pages
 import pytest
-import rooms
 from browsers import page_of
+from live import Client
 from pages import Element
-from rooms import Client
 
 import exampp
 
@@ -45,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path, grader="rater", bank="main") as entered:
+    with live.visiting(path, grader="rater", bank="main") as entered:
         yield entered
 
 

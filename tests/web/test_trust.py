@@ -11,15 +11,15 @@ from pathlib import Path
 import attacked
 import exams
 import favoured
+import live
 import pages
 import pytest
-import rooms
 from conftest import Build
-from rooms import Client
+from live import Client
 
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
-from exampp.web.trust_answers import QUESTIONS
+from exampp.web.pages.trust import QUESTIONS
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def path(built: Build) -> Path:
 
 @pytest.fixture(scope="module")
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
@@ -50,7 +50,7 @@ def answered(client: Client) -> str:
     """The list of questions once all are answered."""
     for _ in range(600):
         page = client.get("/trust").text
-        if "Being found out" not in page:
+        if "Computing …" not in page:
             return page
         assert "/trust/answers" in page
         time.sleep(0.1)
@@ -60,7 +60,7 @@ def answered(client: Client) -> str:
 def test_before_anything_is_graded_it_says_what_to_do(tmp_path: Path) -> None:
     with exams.make(tmp_path):
         pass
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         for address in ("/trust", *(f"/trust/{key}" for key in QUESTIONS)):
             page = client.get(address)
             assert page.status == 200
@@ -86,7 +86,7 @@ def test_pages_say_what_the_analyses_say(path: Path, client: Client) -> None:
         grades = exam.grades()
         choices, attacks = grades.sensitivity(), grades.attacks()
     page = text_of(client.get("/trust/sensitivity").text)
-    assert choices.survives() in page
+    assert choices.verdict() in page
     for table in choices.tables().values():
         assert table.caption.partition(" over ")[0] in page
     page = text_of(client.get("/trust/attacks").text)
@@ -109,7 +109,7 @@ def test_figures_are_files(client: Client) -> None:
 def test_a_battery_that_comes_later_is_seen(tmp_path: Path) -> None:
     with attacked.make(tmp_path / "my.exam") as exam:
         exam.grade(attacked.names_subject, name="reader")
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         assert "No attack was tried. Make a battery" in client.get("/trust/attacks").text
         # there is nothing to draw, and circularity needs no battery
         assert client.get("/trust/attacks.svg").status == 404
@@ -123,7 +123,7 @@ def test_a_battery_that_comes_later_is_seen(tmp_path: Path) -> None:
 
 
 def test_without_a_sample_it_says_how_to_draw_one(tmp_path: Path) -> None:
-    with rooms.visiting(rooms.graded(tmp_path)) as client:
+    with live.visiting(live.graded(tmp_path)) as client:
         page = text_of(client.get("/trust/corrected").text)
     assert "no sample was drawn" in page
     assert "exampp review" in page
@@ -133,7 +133,7 @@ def test_without_a_sample_it_says_how_to_draw_one(tmp_path: Path) -> None:
 def test_a_favoured_system_comes_first_and_nothing_is_green(tmp_path: Path) -> None:
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(favoured.write(tmp_path / "g.jsonl", {3: 5}))
-    with rooms.visiting(tmp_path / "my.exam") as client:
+    with live.visiting(tmp_path / "my.exam") as client:
         trust = answered(client)
         assert '<span class="tag good">holds</span></h2>' not in trust
         assert trust.index("The grader favours s3 (+") < trust.index("Would other queries")

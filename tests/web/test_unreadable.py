@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import exams
+import live
 import pages
 import pytest
-import rooms
 from browsers import page_of
 
 from exampp.web.live_collection import LiveCollection
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 def test_an_error_page_needs_nothing_of_the_collection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = rooms.graded(tmp_path)
+    path = live.graded(tmp_path)
 
     def fails(_room: LiveCollection) -> None:
         raise sqlite3.DatabaseError("disk I/O error")
 
-    with rooms.serving(path) as served, caplog.at_level(logging.CRITICAL, "uvicorn.error"):
-        client = rooms.Client(served).enter()
+    with live.serving(path) as served, caplog.at_level(logging.CRITICAL, "uvicorn.error"):
+        client = live.Client(served).enter()
         monkeypatch.setattr(LiveCollection, "choices", fails)
         answer = client.get("/queue")
         assert answer.status == 500
@@ -43,11 +43,11 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
     caplog: pytest.LogCaptureFixture,
     browser: Browser,
 ) -> None:
-    path = rooms.graded(tmp_path)
+    path = live.graded(tmp_path)
     # as of a medium that nobody can write on, whoever runs the tests
     monkeypatch.setattr("exampp.store.connection.os.access", lambda *_: False)
-    with rooms.serving(path) as served:
-        client = rooms.Client(served).enter()
+    with live.serving(path) as served:
+        client = live.Client(served).enter()
         for address, changed in (("/judge", "rating"), ("/bank?query=q1", "new-text")):
             page = pages.read(client.get(address).text)
             form = next(
@@ -74,7 +74,7 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
 
 
 def test_the_overview_says_that_the_file_is_damaged(tmp_path: Path) -> None:
-    with rooms.visiting(exams.damaged(tmp_path, "grade")) as client:
+    with live.visiting(exams.damaged(tmp_path, "grade")) as client:
         answer = client.get("/")
         assert "the file is damaged" in answer.text
         assert "exampp init NEW --rescue" in answer.text

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import live
 import pytest
-import rooms
 from browsers import page_of
-from rooms import Client
+from live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -49,7 +49,7 @@ def _graded(long: int) -> bytes:
                 bank={"q": questions},
                 runs={name: {"q": [f"p{n}" for n in order]} for name, order in orders.items()},
             )
-            collection.grade(ScriptedGrader(rooms.rate, record=False))
+            collection.grade(ScriptedGrader(live.rate, record=False))
         return collection.path.read_bytes()
 
 
@@ -60,7 +60,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(path: Path) -> Iterator[Client]:
-    with rooms.visiting(path) as entered:
+    with live.visiting(path) as entered:
         yield entered
 
 
@@ -99,7 +99,7 @@ def decided(path: Path) -> list[Decision]:
 
 
 def settle(page: Page, count: int) -> None:
-    """Wait until so many decisions of the sitting were confirmed by the server."""
+    """Wait until so many decisions of the session were confirmed by the server."""
     page.wait_for_function(
         "n => document.querySelector('#progress b').textContent == n", arg=str(count)
     )
@@ -217,7 +217,7 @@ def test_undo_survives_a_reload(page: Page, path: Path) -> None:
         assert [one.decision.rating for one in collection.decisions.list()] == [1, None, 4]
 
 
-def test_a_sitting_ends_at_its_goal_and_tells_the_agreement_then(page: Page, path: Path) -> None:
+def test_a_session_ends_at_its_goal_and_shows_the_agreement_then(page: Page, path: Path) -> None:
     page.goto("/judge/end")
     page.locator("#goal").fill("2")
     page.keyboard.press("Enter")
@@ -267,7 +267,7 @@ def test_the_dotted_sentence_is_hidden_with_a_key_and_stays_so(page: Page) -> No
 
 def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None:
     path = exam(tmp_path, long=50_000)
-    with rooms.visiting(path) as client, page_of(browser, client) as (page, _):
+    with live.visiting(path) as client, page_of(browser, client) as (page, _):
         page.goto("/judge?order=query&query=q")
         page.keyboard.press("w")
         page.wait_for_function(
@@ -446,7 +446,7 @@ def test_the_whole_passage_leaves_a_typed_reason(
     browser: Browser, tmp_path: Path, address: str
 ) -> None:
     path = exam(tmp_path, 20_000)
-    with rooms.visiting(path) as client, page_of(browser, client) as (page, trouble):
+    with live.visiting(path) as client, page_of(browser, client) as (page, trouble):
         page.goto(address)
         page.locator("[name=reason]").fill("the end says so")
         page.get_by_text("Show all").click()
@@ -462,7 +462,7 @@ def test_a_whole_passage_that_comes_late_brings_no_decided_cell_back(
     browser: Browser, tmp_path: Path
 ) -> None:
     path = exam(tmp_path, 20_000)
-    with rooms.visiting(path) as client, page_of(browser, client) as (page, _):
+    with live.visiting(path) as client, page_of(browser, client) as (page, _):
         with held(page, WHOLE):
             page.goto("/judge?order=query&query=q")
             first = on_stage(page)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode, urljoin
 
+import live
 import pytest
-import rooms
+from live import Client
 from pages import Element, read
-from rooms import Client
 
 import exampp
 
@@ -55,12 +55,12 @@ class Reader:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return rooms.graded(tmp_path)
+    return live.graded(tmp_path)
 
 
 @pytest.fixture
 def reader(path: Path) -> Iterator[Reader]:
-    with rooms.visiting(path) as client:
+    with live.visiting(path) as client:
         yield Reader(client, "/")
 
 
@@ -109,7 +109,7 @@ def test_disputes_are_settled_where_they_are_listed(reader: Reader, path: Path) 
         item = collection.grades().gradebook.queries[0].item_ids[0]
         for passage in ("p1", "p2"):
             for author, rating in (("ann", 5), ("bob", 0)):
-                collection.grades().decide("q1", item, passage, rating, author=author)
+                collection.grades().decisions.decide("q1", item, passage, rating, author=author)
     for left in (2, 1):
         reader.follow("Disputes")
         assert len(reader.page.all("article")) == left

@@ -12,7 +12,7 @@ from exampp.records import RankedPassage
 COLUMNS = ["query", "passage", "rank", "score", "system"]
 
 
-def read(path: Path) -> Iterator[RankedPassage]:
+def read(path: Path, _options: object) -> Iterator[RankedPassage]:
     """The lines of a run; whatever goes wrong here, the import tells it and changes nothing."""
     with path.open(newline="", encoding="utf-8") as stream:
         for row in csv.DictReader(stream):

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded
 from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
-from exampp.measures.board import PROVENANCE, Leaderboard, MeasureColumn, caption, provenance_values
+from exampp.measures.board import PROVENANCE, Leaderboard, caption, provenance_values
 from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
 from exampp.measures.leaderboard import evaluate, missing_prerequisite
-from exampp.measures.names import Measure, as_measures, heading
-from exampp.measures.values import Mean
+from exampp.measures.names import Measure, as_measures
+from exampp.measures.values import Mean, MeasureColumn
 from exampp.prompts import answer_text, load, names
 from exampp.prompts.prompt import suggest
 from exampp.prompts.words import best_span
@@ -277,7 +277,7 @@ def total(found: SystemDifference) -> Table:
         "worse",
         "equal",
     ]
-    columns += [Column(name, for_machines=True) for name in PROVENANCE]
+    columns += [Column(name, readers="programs") for name in PROVENANCE]
     row += provenance_values(found.board)
     title = f"{found.second} compared with {found.first}, {caption(found.board)}"
     return Table.of(columns, [row], title, [*found.board.notes, *_notes(found)])
@@ -454,7 +454,7 @@ def shorten(text: str, width: int | None) -> str:
 
 
 def _name(found: SystemDifference) -> str:
-    return heading(str(found.column.measure), found.column.min_rating)
+    return found.column.name
 
 
 def _counts(found: SystemDifference) -> tuple[Value, Value, Value]:

@@ -6,15 +6,15 @@ ranks may be tied or fractional, and scores that differ by no more than rounding
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.analysis.phrases import percent, with_interval
+from exampp.analysis.phrases import gaps, percent
 from exampp.errors import InputError
-from exampp.measures.board import PROVENANCE, Leaderboard, provenance_values
+from exampp.measures.board import PROVENANCE_COLUMNS, Leaderboard, provenance_values
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures, heading
 from exampp.measures.values import Values
@@ -22,9 +22,9 @@ from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import About, grouped
+from exampp.results.notes import about, joined
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column, marked
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import FEWEST_SAMPLES, LEVEL, SAMPLES, Estimate, check_draws, undefined
 from exampp.stats.rank_correlation import (
@@ -48,14 +48,13 @@ POOR = 0.5
 NO_THRESHOLD = "any"
 """Stands for the threshold of measures that do not depend on it."""
 
-Cell = tuple[str, int | None, str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class MethodCorrelation:
     """One method at one threshold under one measure and statistic, against one leaderboard."""
 
     method: str
+    grader_key: str | None
     official: str
     measure: str
     min_rating: int | None
@@ -69,13 +68,12 @@ class MethodCorrelation:
 class Correlations(Result):
     """What `compare_methods` found: official by official, then in the order of the methods.
 
-    `keys` are those of the graders among the methods; `samples` is 0 where no intervals were asked
-    for; `notes` go with an official leaderboard, or with "" for all of them.
+    `samples` is 0 where no intervals were requested; `notes` go with an official leaderboard, or
+    with "" for all of them.
     """
 
     found: tuple[MethodCorrelation, ...]
     methods: tuple[str, ...]
-    keys: Mapping[str, str | None]
     officials: tuple[str, ...]
     statistics: tuple[RankStatistic, ...]
     level: float
@@ -84,25 +82,42 @@ class Correlations(Result):
 
     def tables(self) -> dict[str, Table]:
         """For each official leaderboard the values as the papers print them, then intervals."""
-        made = {
-            f"{name}, {make.__name__}": make(self, name)
-            for name in self.officials
-            for make in (wide, intervals)
-        }
-        return {name: table for name, table in made.items() if table}
+        found = {}
+        for name in self.officials:
+            found[f"{name}, wide"] = wide(self, name)
+            if self.has_intervals(name):
+                found[f"{name}, intervals"] = intervals(self, name)
+        return found
 
     def records(self) -> dict[str, Table]:
-        """A row a value."""
-        return {"correlation": tidy(self)}
+        """A row a method, official leaderboard, measure, threshold and statistic.
 
-    def told(self) -> list[str]:
-        """What is to be said of the official leaderboards, and of the rounding, each once."""
-        said = [note for name in self.officials for note in self.notes[name]]
-        return list(dict.fromkeys([*said, *self.notes[""]]))
+        `reason` says why a value, or else its interval, is undefined.
+        """
+        columns = ["method", "grader_key", "official", "measure", "min_rating", "statistic"]
+        columns += ["value", "systems", "queries", "reason"]
+        rows = [
+            [
+                *(one.method, one.grader_key, one.official, one.measure, one.min_rating),
+                *(one.statistic, one.estimate, one.systems, one.queries, one.estimate.why),
+            ]
+            for one in self.found
+        ]
+        notes = (text for name in ("", *self.officials) for text in self.notes[name])
+        caption = "Rank correlation with official leaderboards"
+        return {"correlation": Table.of(columns, rows, caption, dict.fromkeys(notes))}
+
+    def all_notes(self) -> list[str]:
+        """The notes on the official leaderboards, and on the rounding, each once."""
+        return list(dict.fromkeys(n for name in (*self.officials, "") for n in self.notes[name]))
+
+    def against(self, official: str) -> list[MethodCorrelation]:
+        """The correlations with one official leaderboard."""
+        return [one for one in self.found if one.official == official]
 
     def has_intervals(self, official: str) -> bool:
         """Does any value against this leaderboard have one?"""
-        return any(one.estimate.low is not None for one in self.found if one.official == official)
+        return any(one.estimate.low is not None for one in self.against(official))
 
 
 def wide(comparison: Correlations, official: str) -> Table:
@@ -111,99 +126,63 @@ def wide(comparison: Correlations, official: str) -> Table:
     The layout of Table 3 of EXAM++: per statistic the best method is marked, those within 0.05 of
     it, and those below 0.5. Intervals would make it too wide to be read: see `intervals`.
     """
-    against = _against(comparison, official)
-    found = {(one.method, one.min_rating, one.measure, one.statistic): one for one in against}
-    lines = list(dict.fromkeys((method, threshold) for method, threshold, _, _ in found))
+    against = comparison.against(official)
+    found = {(o.method, o.min_rating, o.measure, o.statistic): o.estimate.value for o in against}
+    lines = list(dict.fromkeys((one.method, one.min_rating) for one in against))
     lines.sort(key=lambda line: (comparison.methods.index(line[0]), line[1] is None, line[1] or 0))
-    measures = list(dict.fromkeys(measure for _, _, measure, _ in found))
-    columns = [
-        Column(statistic.heading, 2, measure)
-        for measure in measures
-        for statistic in comparison.statistics
+    best: dict[str, float] = {}
+    for one in against:
+        if one.estimate.value is not None:
+            best[one.statistic] = max(one.estimate.value, best.get(one.statistic, -1.0))
+
+    def cell(key: tuple[str, int | None, str, str]) -> Cell:
+        if key not in found:
+            return ""
+        return marked(found[key], _mark(found[key], best.get(key[-1])))
+
+    notes = [
+        "; ".join(f"{one.heading}: {one.meaning}" for one in comparison.statistics),
+        *_gaps(against, intervals=not comparison.has_intervals(official)),
+        *(*comparison.notes[official], *comparison.notes[""]),
     ]
-    rows: list[list[Value]] = []
-    marks: dict[tuple[int, int], str] = {}
-    best = {statistic.name: _best(found, statistic.name) for statistic in comparison.statistics}
-    for method, threshold in lines:
-        row: list[Value] = [method, NO_THRESHOLD if threshold is None else threshold]
-        for measure in measures:
-            for statistic in comparison.statistics:
-                one = found.get((method, threshold, measure, statistic.name))
-                mark = _mark(one, best[statistic.name])
-                if mark:
-                    marks[len(rows), len(row)] = mark
-                row.append("" if one is None else one.estimate.value)
-        rows.append(row)
-    return Table.of(
-        ["method", "min rating", *columns],
-        rows,
+    return Table.wide(
+        ["method", "min rating"],
+        (
+            (
+                (line[0], NO_THRESHOLD if line[1] is None else line[1]),
+                Column(statistic.heading, 2, measure),
+                cell((*line, measure, statistic.name)),
+            )
+            for line in lines
+            for measure in dict.fromkeys(one.measure for one in against)
+            for statistic in comparison.statistics
+        ),
         _caption(official, against),
-        list(_notes(comparison, official, against)),
-        marks=marks,
+        notes=notes,
         legend={"near": f"within {NEAR} of it", "weak": f"below {POOR}"},
         grouped=True,
     )
 
 
-def intervals(comparison: Correlations, official: str) -> Table | None:
-    """A row a method, measure and threshold: the values with their intervals.
-
-    None if no value has one; the notes of `wide` then say why.
-    """
-    if not comparison.has_intervals(official):
-        return None
-    found = _against(comparison, official)
-    lines: dict[tuple[str, str], list[Value]] = {}
-    for one in found:
-        key = one.method, heading(one.measure, one.min_rating)
-        lines.setdefault(key, []).append(with_interval(one.estimate))
+def intervals(comparison: Correlations, official: str) -> Table:
+    """A row a method, measure and threshold: the values with their intervals."""
+    found = comparison.against(official)
     notes = [
         f"[low, high]: {percent(comparison.level)} interval over queries, "
         f"{comparison.samples:,} resamples, of what an exam of as many queries shows on average; "
         "with endless queries the correlation would mostly be higher",
-        *_no_intervals(found),
+        *_gaps(found, intervals=True),
     ]
-    return Table.of(
-        ["method", "measure", *(Column(one.heading, 2) for one in comparison.statistics)],
-        [[*key, *values] for key, values in lines.items()],
+    headings = {one.name: Column(one.heading, 2) for one in comparison.statistics}
+    return Table.wide(
+        ["method", "measure"],
+        (
+            ((o.method, heading(o.measure, o.min_rating)), headings[o.statistic], o.estimate)
+            for o in found
+        ),
         f"{_caption(official, found)}, with intervals",
-        notes,
+        notes=notes,
         grouped=True,
-    )
-
-
-def tidy(comparison: Correlations) -> Table:
-    """A row a method, official leaderboard, measure, threshold and statistic, full precision.
-
-    `reason` says why a value, or else its interval, is undefined.
-    """
-    rows = [
-        [
-            one.method,
-            comparison.keys.get(one.method),
-            one.official,
-            one.measure,
-            one.min_rating,
-            one.statistic,
-            one.estimate.value,
-            one.estimate.low,
-            one.estimate.high,
-            one.systems,
-            one.queries,
-            one.estimate.reason or one.estimate.no_interval,
-        ]
-        for one in comparison.found
-    ]
-    columns = ["method", "grader_key", "official", "measure", "min_rating", "statistic"]
-    columns += ["value", "low", "high"]
-    notes = [
-        note for official in ("", *comparison.officials) for note in comparison.notes[official]
-    ]
-    return Table.of(
-        [*columns, "systems", "queries", "reason"],
-        rows,
-        "Rank correlation with official leaderboards",
-        list(dict.fromkeys(notes)),
     )
 
 
@@ -212,37 +191,26 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
     lines: dict[tuple[str, str, int | None], list[MethodCorrelation]] = {}
     for one in comparison.found:
         lines.setdefault((one.official, one.measure, one.min_rating), []).append(one)
-    rows: list[list[Value]] = [
+    rows = [
         [
-            measure,
-            min_rating,
-            *(one.estimate.value for one in found),
-            found[0].systems,
-            official,
-            *provenance_values(board),
+            *(measure, min_rating, *(one.estimate.value for one in found)),
+            *(found[0].systems, official, *provenance_values(board)),
         ]
         for (official, measure, min_rating), found in lines.items()
     ]
-    names = [one.name for one in comparison.statistics]
-    said = [Column(name, for_machines=True) for name in PROVENANCE]
-    columns: list[str | Column] = ["measure", "min_rating", *names, "systems", "official", *said]
+    columns = ["measure", "min_rating", *(one.name for one in comparison.statistics)]
     return Table.of(
-        columns,
+        [*columns, "systems", "official", *PROVENANCE_COLUMNS],
         rows,
         "Rank correlation with the official leaderboard",
-        [*_reasons(comparison.found, "undefined,", lambda one: one.reason), *comparison.told()],
+        [
+            *_gaps(comparison.found, intervals=False),
+            *comparison.all_notes(),
+        ],
     )
 
 
-def _best(found: dict[Cell, MethodCorrelation], statistic: str) -> float | None:
-    values = (one.estimate.value for one in found.values() if one.statistic == statistic)
-    return max((value for value in values if value is not None), default=None)
-
-
-def _mark(one: MethodCorrelation | None, best: float | None) -> str | None:
-    if one is None:
-        return None
-    value = one.estimate.value
+def _mark(value: float | None, best: float | None) -> str | None:
     if value is None or best is None:
         return "noted"
     if value >= best:
@@ -253,8 +221,13 @@ def _mark(one: MethodCorrelation | None, best: float | None) -> str | None:
     return "weak" if value < POOR else None
 
 
-def _against(comparison: Correlations, official: str) -> list[MethodCorrelation]:
-    return [one for one in comparison.found if one.official == official]
+def _gaps(found: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
+    """What is undefined, and with `intervals` what has none although they were requested."""
+    return gaps(
+        (f"{heading(one.measure, one.min_rating)} of {one.method}", one.estimate)
+        for one in found
+        if one.estimate.value is None or (intervals and one.estimate.no_interval != NOT_ASKED)
+    )
 
 
 def _caption(official: str, found: Sequence[MethodCorrelation]) -> str:
@@ -262,48 +235,6 @@ def _caption(official: str, found: Sequence[MethodCorrelation]) -> str:
     systems = sorted({one.systems for one in defined or found}) or [0]
     few = "" if len(systems) == 1 else f"{systems[0]} to "
     return f"Rank correlation with {official} over {few}{counted(systems[-1], 'system')}"
-
-
-def _no_intervals(found: Sequence[MethodCorrelation]) -> Iterator[str]:
-    return _reasons(found, "no interval, because", lambda one: one.no_interval)
-
-
-def _notes(
-    comparison: Correlations, official: str, found: Sequence[MethodCorrelation]
-) -> Iterator[str]:
-    meanings = (f"{one.heading}: {one.meaning}" for one in comparison.statistics)
-    yield "; ".join(meanings)
-    yield from _reasons(found, "undefined,", lambda one: one.reason)
-    if not comparison.has_intervals(official):
-        yield from _no_intervals(found)
-    yield from comparison.notes[official]
-    yield from comparison.notes[""]
-
-
-def _reasons(
-    found: Sequence[MethodCorrelation], what: str, why: Callable[[Estimate], str]
-) -> Iterator[str]:
-    """Each reason once, with the measures, their thresholds and the methods that it concerns."""
-    places: dict[str, dict[str, dict[str, list[int]]]] = {}
-    for one in found:
-        reason = why(one.estimate)
-        if not reason or reason == NOT_ASKED:
-            continue
-        levels = places.setdefault(reason, {}).setdefault(one.method, {})
-        of_measure = levels.setdefault(one.measure, [])
-        if one.min_rating is not None and one.min_rating not in of_measure:
-            of_measure.append(one.min_rating)
-    for reason, methods in places.items():
-        where = (
-            f"{', '.join(map(_measured, levels.items()))} of {method}"
-            for method, levels in methods.items()
-        )
-        yield f"{what} {reason}: {'; '.join(where)}"
-
-
-def _measured(of: tuple[str, list[int]]) -> str:
-    measure, levels = of
-    return f"{measure} \u2265{', '.join(map(str, levels))}" if levels else measure
 
 
 # What is compared with official leaderboards: ways to score systems, ours and other people's.
@@ -466,6 +397,14 @@ MOST_DECIMALS = 15
 ONLY_TOTALS = "only the totals of its systems are known"
 
 
+def correlation_of_board(
+    board: Leaderboard, officials: Mapping[str, Ranks], decimals: int | None = None
+) -> Table:
+    """Return the rank correlations of every column of a board with official leaderboards."""
+    method = replace(board_method(board, board.grader.name), notes=())
+    return of_board(compare_methods([method], officials, samples=0, decimals=decimals), board)
+
+
 def compare_methods(
     methods: Sequence[Method],
     officials: Mapping[str, Ranks],
@@ -500,10 +439,8 @@ def compare_methods(
         )
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     found: list[MethodCorrelation] = []
-    notes = {
-        "": grouped(
-            About("", method.name, f": {note}") for method in methods for note in method.notes
-        )
+    notes: dict[str, tuple[str, ...]] = {
+        "": joined(about(method.name, note) for method in methods for note in method.notes)
     }
     if decimals is not None:
         told = (
@@ -513,14 +450,11 @@ def compare_methods(
     for official, ranks in officials.items():
         for method in methods:
             for scoring in method.scorings:
-                found += bootstrap.compare(method.name, scoring, official, ranks)
+                found += bootstrap.compare(method, scoring, official, ranks)
         notes[official] = tuple(
             _official_notes(methods, ranks, official if len(officials) > 1 else "")
         )
-    keys = {method.name: method.key for method in methods}
-    return Correlations(
-        tuple(found), tuple(names), keys, tuple(officials), wanted, level, samples, notes
-    )
+    return Correlations(tuple(found), tuple(names), tuple(officials), wanted, level, samples, notes)
 
 
 def _check(samples: int, level: float, seed: int, decimals: int | None) -> None:
@@ -548,7 +482,7 @@ class _Bootstrap:
         self._draws: dict[int, Draws] = {}
 
     def compare(
-        self, method: str, scoring: Scoring, official: str, ranks: Ranks
+        self, method: Method, scoring: Scoring, official: str, ranks: Ranks
     ) -> list[MethodCorrelation]:
         both = [system for system in scoring.scores if system in ranks]
         scores = self._ranked([[scoring.scores[system] for system in both]])[0]
@@ -558,7 +492,8 @@ class _Bootstrap:
         sample = self._sample(values, len(both))
         return [
             MethodCorrelation(
-                method=method,
+                method=method.name,
+                grader_key=method.key,
                 official=official,
                 measure=scoring.measure,
                 min_rating=scoring.min_rating,

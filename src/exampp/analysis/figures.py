@@ -10,12 +10,12 @@ import numpy as np
 
 from exampp.analysis.significance import Significance
 from exampp.formats.leaderboards import ranks_of
-from exampp.measures.board import Leaderboard, MeasureColumn
+from exampp.measures.board import Leaderboard
 from exampp.measures.cover import cover, longest_ranking
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling, graded_passages, label_passages
-from exampp.measures.values import error_bar
+from exampp.measures.values import MeasureColumn, error_bar
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.figure import Figure, Spread
@@ -29,7 +29,7 @@ _DECIMALS = 10
 
 def name_of(column: MeasureColumn) -> str:
     """What a column is called: `Cover@20` and its threshold."""
-    return heading(str(column.measure), column.min_rating)
+    return column.name
 
 
 def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
@@ -113,7 +113,7 @@ def scatter_figure(
 
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
     """How the ratings of each gradebook are spread."""
-    keys: dict[Value, Value] = {book.grader.name: book.grader.key for book in books}
+    keys: dict[object, Value] = {book.grader.name: book.grader.key for book in books}
     drawn = distributions.grades({book.grader.name: _ratings(book) for book in books})
     data = drawn.data
     keyed = Table.of(
@@ -165,11 +165,11 @@ def curves_figure(
     # past the end of the longest ranking a curve stays where it is
     deepest = min(depth, longest_ranking(book, subtopics))
     for k in range(1, deepest + 1):
-        result = cover(book, [min_rating], k=k, subtopics=subtopics)
-        for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
+        (column,) = cover(book, [min_rating], k=k, subtopics=subtopics).of("Cover")
+        for system, mean in zip(book.systems, column.values.means(), strict=True):
             if mean.mean is not None:
                 found[system].append(mean.mean)
-        ceiling = result.cover[0].overall.means()[0].mean
+        ceiling = column.overall.means()[0].mean if column.overall else None
     name = heading("Cover@k", min_rating)
     flat = depth - deepest
     found = {system: curve + curve[-1:] * flat for system, curve in found.items() if curve}

@@ -33,14 +33,15 @@ from exampp.analysis.grader_bias import grader_bias
 from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
 from exampp.formats.per_query import QueryScore
-from exampp.measures.board import Leaderboard, MeasureColumn, describe_source
+from exampp.measures.board import Leaderboard, describe_source
 from exampp.measures.cover import OVERALL
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Bounded, Value, readable
+from exampp.results.view import Cell, Interval, interval_text, printable
 from exampp.sanitize import or_default
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import mean_test, queries_for
@@ -256,14 +257,14 @@ class GateResult(Result):
             ("baseline", self.baseline),
             ("level", f"{self.level:g}"),
         ):
-            ElementTree.SubElement(properties, "property", name=name, value=readable(value))
+            ElementTree.SubElement(properties, "property", name=name, value=printable(value))
         for row in self.rows:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=readable(row.system or "exampp"), name=row.requirement
+                suite, "testcase", classname=printable(row.system or "exampp"), name=row.requirement
             )
             if row.verdict != "passed":
                 kind = "error" if row.verdict == "cannot be told" else "failure"
-                said = readable(f"{row.verdict}: {_row_reason(row)}")
+                said = printable(f"{row.verdict}: {_row_reason(row)}")
                 ElementTree.SubElement(case, kind, type=row.verdict, message=said).text = said
         ElementTree.indent(suite)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
@@ -283,25 +284,19 @@ def gate_table(result: GateResult) -> Table:
     columns = ["system", "requirement", "verdict", "mean"]
     columns += ["baseline", "difference"] * compared
     columns += [f"{percent(result.level)} interval", "queries"]
-    rows: list[list[Value]] = [
+    rows: list[list[Cell]] = [
         [
             row.system or None,
             row.requirement,
             row.verdict,
             row.mean,
             *([row.baseline, row.difference] * compared),
-            _bounded(None, row),
+            None if row.low is None else Interval(None, row.low, row.high),
             row.queries,
         ]
         for row in result.rows
     ]
     return Table.of(columns, rows, heading(result), tuple(_notes(result)))
-
-
-def _bounded(value: float | None, row: GateRow) -> Bounded | None:
-    """The value with the interval of the row; None where there is none of it."""
-    bounds = None if row.low is None or row.high is None else (row.low, row.high)
-    return None if value is None and bounds is None else Bounded(value, bounds)
 
 
 def heading(result: GateResult) -> str:
@@ -338,8 +333,8 @@ def _row_reason(row: GateRow) -> str:
         return row.why
     number = row.mean if row.difference is None else row.difference
     what = "mean" if row.difference is None else "difference"
-    found = _bounded(number, row)
-    shown = f"{what} {found.shown(3)} over {row.queries} queries" if found else ""
+    found = Interval(number, row.low, row.high)
+    shown = f"{what} {interval_text(found, 3)} over {row.queries} queries"
     parts = [shown, row.why]
     return "; ".join(filter(None, parts))
 

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from exampp.measures.names import Measure
 from exampp.records.wording import counted
-from exampp.results.view import Bounded
+from exampp.results.notes import listed
+from exampp.results.view import Interval
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import unseen_share
 
 
-def with_interval(one: Estimate) -> Bounded | None:
+def with_interval(one: Estimate) -> Interval | None:
     """0.36 [0.30, 0.42], or the value alone; None if it is undefined."""
-    return None if one.value is None else Bounded(one.value, _bounds(one))
+    return None if one.value is None else Interval(one.value, one.low, one.high)
 
 
-def interval(one: Estimate) -> Bounded | None:
+def interval(one: Estimate) -> Interval | None:
     """[0.30, 0.42]; None if there is none."""
-    bounds = _bounds(one)
-    return None if bounds is None else Bounded(None, bounds)
+    return None if one.low is None else Interval(None, one.low, one.high)
 
 
-def _bounds(one: Estimate) -> tuple[float, float] | None:
-    return None if one.low is None or one.high is None else (one.low, one.high)
+def gaps(found: Iterable[tuple[str, Estimate]]) -> Iterator[str]:
+    """Name what is undefined or has no interval, in one sentence a reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for subject, one in found:
+        if one.why:
+            what = "undefined" if one.value is None else "no interval"
+            reason = f"{what}, because {one.why.removeprefix('because ')}."
+            reasons.setdefault(reason, {})[subject] = None
+    for reason, subjects in reasons.items():
+        yield f"{listed(subjects)}: {reason}"
 
 
 def worst_systems(names: Sequence[str], total: int) -> str:

@@ -1,13 +1,23 @@
-"""Label files (qrels) as raters: against graders, against judgments, and against each other."""
+"""Raters whose labels are compared: graders, judgments, qrels and people.
+
+A rater gives every unit (a passage of a query) a label or none. Two raters are compared on the
+units that both have labelled, counted per query in one table [queries, labels, labels]; everything
+else, the papers' layouts included, is sums of it, so that the grades are read once.
+
+The layouts are those of S4: GRADED (each label), MERGE (5+4, 3-1, 0), LENIENT (1-5 against 0) and
+STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant, in MERGE into
+2 and more, 1, and 0. The label of a passage is its best rating or its m-th best (the papers' "min
+answers").
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +25,8 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.measures.qrels import Labelling, graded_passages, label_passages
 from exampp.records import Judgment
-from exampp.records.decisions import Decision, standing_decisions
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.decisions import standing_decisions
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 from exampp.records.graders import GraderIdentity, with_distinct_names
 from exampp.records.inputs import relevance_threshold
 from exampp.sanitize import check_integer
@@ -32,19 +42,6 @@ from exampp.stats.agreement import (
 )
 from exampp.stats.estimate import Estimate, undefined
 from exampp.store.decisions import JudgedCell
-
-# Agreement of labels: grader against judgments, grader against grader, person against grader.
-#
-# A rater gives every unit (a passage of a query) a label or none. Two raters are compared on the
-# units that both have labelled, counted per query in one table [queries, labels, labels];
-# everything else, the papers' layouts included, is sums of it, so that the grades are passed over
-# once.
-#
-# The layouts are those of S4: GRADED (each label), MERGE (5+4, 3-1, 0), LENIENT (1-5 against 0)
-# and STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant, in
-# MERGE into 2 and more, 1, and 0. The label of a passage is its best rating or its m-th best (the
-# papers' "min answers").
-
 
 Layout = Literal["GRADED", "MERGE", "LENIENT", "STRICT"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -132,17 +129,6 @@ class Rater:
         return named if self.name.endswith(named) else f"{named} of {self.name}"
 
 
-class RowKappa(NamedTuple):
-    """Cohen's kappa of one row of a layout: its number, and that of the column it is paired with.
-
-    Both count groups in ascending order.
-    """
-
-    row: int
-    column: int
-    estimate: Estimate
-
-
 @dataclass(frozen=True)
 class RaterComparison:
     """Two raters: `tables` is queries x labels of `rater` x labels of `other`, ascending.
@@ -189,21 +175,22 @@ class RaterComparison:
                 found[name] = clustered(tables, statistic)
         return found
 
-    def row_kappas(self, layout: Layout) -> tuple[RowKappa, ...]:
+    def row_kappas(self, layout: Layout) -> dict[tuple[int, int], Estimate]:
         """Cohen's kappa of each row of GRADED and MERGE, as the papers print it beside judgments.
 
         It is that of a 2 x 2 table: the labels of the row or not, against the judgments paired with
-        them or not. LENIENT and STRICT have one kappa alone, and graders among themselves none.
+        them or not. Keys are the numbers of the row and of that column, groups in ascending order.
+        LENIENT and STRICT have one kappa alone, and graders among themselves none.
         """
         if self.other.scale.named != JUDGMENTS or not self.units:
-            return ()
+            return {}
         if layout == "MERGE" and self._why_none(layout):
-            return ()
+            return {}
         counts = self.counts(layout)
-        return tuple(
-            RowKappa(row, column, statistic_of(kappa, _one_against_rest(counts, row, column)))
-            for row, column in self._paired(layout)
-        )
+        return {
+            pair: statistic_of(kappa, _one_against_rest(counts, *pair))
+            for pair in self._paired(layout)
+        }
 
     def _paired(self, layout: Layout) -> Iterator[tuple[int, int]]:
         """Which group of judgments goes with each group of labels."""
@@ -370,85 +357,6 @@ def _on_one_scale(rater: Rater, other: Rater) -> Rater:
     return rater
 
 
-Counts = Callable[[Decision], bool]
-
-
-def with_people(
-    cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int | None = None
-) -> tuple[RaterComparison, ...]:
-    """Every person against the grader, all decisions and the blind ones apart.
-
-    A unit is a cell. A person's newest decision counts, if it is not withdrawn; decisions made with
-    the grade in sight lean towards it, so that the blind ones tell more of the grader.
-    """
-    scale = _scale(grader, min_rating)
-    said = [MISSING if one.automatic is None else one.automatic for one in cells]
-    machine = Rater(grader.name, np.array(said, np.int32), scale, grader.key)
-    people = [
-        Rater(name, _ratings(cells, author, counts), scale)
-        for author in _authors(cells)
-        for name, counts in ((author, _any), (f"{author}, blind", _blind))
-    ]
-    query, queries = _queries(cells)
-    return tuple(
-        compare(person, machine, query, queries, unit="cell")
-        for person in people
-        if (person.labels != MISSING).any()
-    )
-
-
-def among_people(
-    cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int | None = None
-) -> tuple[RaterComparison, ...]:
-    """Every two people against each other on the cells that both decided.
-
-    Of the grader only what it grades and its scale matter.
-    """
-    people = [
-        Rater(
-            f"{author} ({grader.kind}s)", _ratings(cells, author, _any), _scale(grader, min_rating)
-        )
-        for author in _authors(cells)
-    ]
-    query, queries = _queries(cells)
-    return tuple(
-        compare(one, other, query, queries, unit="cell") for one, other in combinations(people, 2)
-    )
-
-
-def _any(_: Decision) -> bool:
-    return True
-
-
-def _blind(decision: Decision) -> bool:
-    # one that withdraws, withdraws blind ones too
-    return decision.blind or decision.rating is None
-
-
-def _scale(grader: GraderIdentity, min_rating: int | None) -> Scale:
-    strict = grader.default_min_rating
-    if min_rating is not None:  # it may be off this grader's scale, and on that of another
-        strict = check_integer("min_rating", min_rating)
-    return rating_scale(grader.lowest, grader.highest, strict, "ratings")
-
-
-def _authors(cells: Sequence[JudgedCell]) -> list[str]:
-    return sorted({d.author for cell in cells for d in cell.decisions if not d.adjudicates})
-
-
-def _queries(cells: Sequence[JudgedCell]) -> tuple[NDArray[np.intp], int]:
-    """The number of the query of each cell, and how many queries there are."""
-    numbers: dict[str, int] = {}
-    query = [numbers.setdefault(cell.query_id, len(numbers)) for cell in cells]
-    return np.array(query, np.intp), len(numbers)
-
-
-def _ratings(cells: Sequence[JudgedCell], author: str, counts: Counts) -> NDArray[np.int32]:
-    found = (standing_decisions(list(filter(counts, cell.decisions))).get(author) for cell in cells)
-    ratings = [MISSING if d is None or d.rating is None else d.rating for d in found]
-    return np.array(ratings, np.int32)
-
-
 DEFAULT_AT_LEAST = (1, 2, 5)
 JUDGE_NAME = "the judgments"
 UnitName = tuple[str, str]
@@ -465,7 +373,6 @@ class RatedUnits:
     """
 
     books: tuple[Gradebook, ...]
-    at_least: tuple[int, ...]
     labels: Mapping[int, Labels]
     judgments: Labels
     names: tuple[UnitName, ...]
@@ -488,8 +395,25 @@ class RatedUnits:
         relevant = relevance_threshold(min_relevant, int(judged.max()) if len(judged) else None)
         return Rater(JUDGE_NAME, self.judgments, judgment_scale(judged, relevant))
 
+    def ways(self, *books: Gradebook) -> Iterator[tuple[int, int | None]]:
+        """(m, m to be shown): graders of whole queries give one label, and no m is shown."""
+        if all(book.grader.kind == "query" for book in books):
+            yield next(iter(self.labels)), None
+        else:
+            yield from ((m, m) for m in self.labels)
 
-def panel(
+    def compare(
+        self, judge: Rater | None = None, min_rating: int | None = None
+    ) -> Iterator[RaterComparison]:
+        """Every grader against a judge, or every two graders, by each m-th best rating."""
+        numbers = range(len(self.books))
+        for one, other in zip(numbers, numbers, strict=True) if judge else combinations(numbers, 2):
+            for m, shown in self.ways(self.books[one], self.books[other]):
+                raters = self.raters(m, min_rating)
+                yield compare(raters[one], judge or raters[other], self.query, self.queries, shown)
+
+
+def rated_units(
     books: Sequence[Gradebook], at_least: Sequence[int], *, judged: bool = False
 ) -> RatedUnits:
     """The labels of all graders on all units.
@@ -501,54 +425,52 @@ def panel(
         InputError: A number in `at_least` is below 1.
     """
     wanted = tuple(dict.fromkeys(at_least))
-    sheets = [dict(_sheets(book, wanted, judged)) for book in books]
-    exam_ids = dict.fromkeys(exam_id for of_book in sheets for exam_id in of_book)
+    units: dict[UnitName, int] = {}
     numbers: dict[str, int] = {}
-    names: list[UnitName] = []
-    parts, judgments, query = [], [], []
-    for exam_id in exam_ids:
-        found = [of_book.get(exam_id) for of_book in sheets]
-        passages, labels, of_exam = _aligned(found, len(wanted))
-        names += [("/".join(filter(None, exam_id)), passage) for passage in passages]
-        parts.append(labels)
-        judgments.append(of_exam)
-        number = numbers.setdefault(exam_id[0], len(numbers))
-        query.append(np.full(len(of_exam), number, np.intp))
-    shape = (len(wanted), len(books), 0)
-    together = np.concatenate([np.empty(shape, np.int32), *parts], axis=2)
+    parts = []
+    for grader, book in enumerate(books):
+        for query in book.queries:
+            judged_parts = np.flatnonzero((query.judgments != MISSING).any(axis=1))
+            for subtopic in judged_parts.tolist() if judged else [0]:
+                number = numbers.setdefault(query.query_id, len(numbers))
+                name = "/".join([query.query_id, *query.subtopic_ids[subtopic - 1 : subtopic]])
+                rows = [units.setdefault((name, one), len(units)) for one in query.passage_ids]
+                labels = _labels(book, query.ratings[:, _items(query, subtopic)], wanted)
+                parts.append(
+                    (grader, np.array(rows, np.intp), number, labels, query.judgments[subtopic])
+                )
+    together = np.full((len(wanted), len(books), len(units)), MISSING, np.int32)
+    judgments = np.full(len(units), MISSING, np.int32)
+    query_numbers = np.zeros(len(units), np.intp)
+    for grader, at, number, labels, judgment in parts:
+        together[:, grader, at] = labels
+        known = judgment != MISSING
+        judgments[at[known]] = judgment[known]
+        query_numbers[at] = number
     return RatedUnits(
         books=tuple(books),
-        at_least=wanted,
         labels=dict(zip(wanted, together, strict=True)),
-        judgments=np.concatenate([np.empty(0, np.int32), *judgments]),
-        names=tuple(names),
-        query=np.concatenate([np.empty(0, np.intp), *query]),
+        judgments=judgments,
+        names=tuple(units),
+        query=query_numbers,
         queries=len(numbers),
     )
 
 
-def with_judgments(
-    found: RatedUnits, min_rating: int | None = None, min_relevant: int | None = None
-) -> tuple[RaterComparison, ...]:
-    """Every grader against the judgments, by each m-th best rating (a single label once)."""
-    judge = found.judge(min_relevant)
-    return tuple(
-        compare(found.raters(m, min_rating)[number], judge, found.query, found.queries, at_least)
-        for number, book in enumerate(found.books)
-        for m, at_least in ways(found, book)
-    )
+def _labels(book: Gradebook, ratings: Ratings, at_least: Sequence[int]) -> Labels:
+    """The labels of passages, [m, passages]; MISSING where there is no grade."""
+    graded = graded_passages(ratings)
+    labels = np.full((len(at_least), len(ratings)), MISSING, np.int32)
+    for row, m in enumerate(at_least):
+        labelling = Labelling("best", 1 if book.grader.kind == "query" else m)
+        labels[row, graded] = label_passages(ratings, labelling, lowest=book.grader.lowest)[graded]
+    return labels
 
 
-def among_graders(found: RatedUnits, min_rating: int | None = None) -> tuple[RaterComparison, ...]:
-    """Every two graders against each other, by each m-th best rating."""
-    numbers = range(len(found.books))
-    return tuple(
-        compare(raters[one], raters[other], found.query, found.queries, at_least)
-        for one in numbers
-        for other in numbers[one + 1 :]
-        for m, at_least in ways(found, found.books[one], found.books[other])
-        for raters in (found.raters(m, min_rating),)
-    )
+def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
+    """The items of a subtopic; all of them for the whole query, or where a subtopic has none."""
+    own = np.flatnonzero(query.item_subtopics == subtopic) if subtopic else np.empty(0, np.intp)
+    return own if len(own) else np.arange(len(query.item_ids))
 
 
 def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None:
@@ -582,67 +504,7 @@ def check_min_relevant(judgments: Labels, min_relevant: Sequence[int]) -> None:
             )
 
 
-def ways(found: RatedUnits, *books: Gradebook) -> Iterator[tuple[int, int | None]]:
-    """(m, m to be shown): graders of whole queries give one label, so that no m is to be shown."""
-    if all(book.grader.kind == "query" for book in books):
-        yield found.at_least[0], None
-    else:
-        yield from ((m, m) for m in found.at_least)
-
-
-class _Sheet(NamedTuple):
-    """The labels [m, passages] and judgments of some passages; MISSING where there is none."""
-
-    passages: tuple[str, ...]
-    labels: Labels
-    judgments: Labels
-
-
-def _sheets(
-    book: Gradebook, at_least: Sequence[int], judged: bool
-) -> Iterator[tuple[tuple[str, str], _Sheet]]:
-    """((query, subtopic or nothing), sheet): the whole queries, or whatever was judged."""
-    for query in book.queries:
-        subtopics = np.flatnonzero((query.judgments != MISSING).any(axis=1)) if judged else [0]
-        for subtopic in map(int, subtopics):
-            ratings = query.ratings[:, _items(query, subtopic)]
-            graded = graded_passages(ratings)
-            labels = np.full((len(at_least), len(ratings)), MISSING, np.int32)
-            for row, m in enumerate(at_least):
-                labelling = Labelling("best", 1 if book.grader.kind == "query" else m)
-                of_m = label_passages(ratings, labelling, lowest=book.grader.lowest)
-                labels[row, graded] = of_m[graded]
-            name = query.subtopic_ids[subtopic - 1] if subtopic else ""
-            judgments = query.judgments[subtopic].astype(np.int32)
-            yield (query.query_id, name), _Sheet(query.passage_ids, labels, judgments)
-
-
-def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
-    """The items of a subtopic; all of them for the whole query, or where a subtopic has none."""
-    own = np.flatnonzero(query.item_subtopics == subtopic) if subtopic else np.empty(0, np.intp)
-    return own if len(own) else np.arange(len(query.item_ids))
-
-
-def _aligned(found: Sequence[_Sheet | None], ways: int) -> tuple[Sequence[str], Labels, Labels]:
-    """The passages of one exam, their labels [m, graders, passages], and their judgments."""
-    sheets = [sheet for sheet in found if sheet is not None]
-    passages = dict.fromkeys(passage for sheet in sheets for passage in sheet.passages)
-    place = {passage: number for number, passage in enumerate(passages)}
-    labels = np.full((ways, len(found), len(passages)), MISSING, np.int32)
-    judgments = np.full(len(passages), MISSING, np.int32)
-    for grader, sheet in enumerate(found):
-        if sheet is not None:
-            columns = [place[passage] for passage in sheet.passages]
-            labels[:, grader, columns] = sheet.labels
-            known = sheet.judgments != MISSING
-            judgments[np.array(columns, np.intp)[known]] = sheet.judgments[known]
-    return tuple(passages), labels, judgments
-
-
-LabelsByUnit = Mapping[UnitName, int]
-
-
-def with_qrels(
+def compare_qrels(
     books: Sequence[Gradebook],
     qrels: Mapping[str, Iterable[Judgment]],
     at_least: Sequence[int],
@@ -654,45 +516,74 @@ def with_qrels(
     Qrels and judgments share one scale: the labels that occur in any of them. They are cut at
     `min_relevant`, by default at 2, or at the highest label.
     """
-    files = {name: dict(map(_unit, judgments)) for name, judgments in qrels.items()}
-    sides: dict[str, LabelsByUnit] = {**files, JUDGE_NAME: _judgments(books)}
-    found = [label for side in sides.values() for label in side.values()]
-    labels = np.unique(np.array(found, np.int32))
+    sides: dict[str, Mapping[UnitName, int]] = {
+        name: {(_query_of(one), one.passage_id): one.relevance for one in judgments}
+        for name, judgments in qrels.items()
+    }
+    files = tuple(sides)
+    found = rated_units(books, (1,), judged=True)
+    known = zip(found.names, found.judgments.tolist(), strict=True)
+    sides[JUDGE_NAME] = {unit: label for unit, label in known if label != MISSING}
+    labels = np.unique([label for side in sides.values() for label in side.values()]).astype(
+        np.int32
+    )
     check_min_relevant(labels, () if min_relevant is None else (min_relevant,))
     highest = int(labels.max()) if len(labels) else None
     scale = judgment_scale(labels, relevance_threshold(min_relevant, highest))
+
+    def rater(name: str, units: Iterable[UnitName]) -> Rater:
+        given = np.array([sides[name].get(unit, MISSING) for unit in units], np.int32)
+        return Rater(name, given, scale)
+
     for one, other in combinations([name for name in sides if sides[name]], 2):
-        yield _between(one, other, sides, scale)
-    units = panel(books, at_least)
-    for name, side in files.items():
-        judge = _rater(name, side, units.names, scale)
-        for number, book in enumerate(books):
-            for m, shown in ways(units, book):
-                rater = units.raters(m, min_rating)[number]
-                yield compare(rater, judge, units.query, units.queries, shown)
+        units = list(dict.fromkeys([*sides[one], *sides[other]]))
+        queries, query = np.unique([query_id for query_id, _ in units], return_inverse=True)
+        yield compare(rater(one, units), rater(other, units), query.astype(np.intp), len(queries))
+    graded = rated_units(books, at_least)
+    for name in files:
+        yield from graded.compare(rater(name, graded.names), min_rating)
 
 
-def _between(
-    one: str, other: str, sides: Mapping[str, LabelsByUnit], scale: Scale
-) -> RaterComparison:
-    """Compare two label files on the units of both."""
-    units = list(dict.fromkeys([*sides[one], *sides[other]]))
-    queries, query = np.unique([query_id for query_id, _ in units], return_inverse=True)
-    first, second = (_rater(name, sides[name], units, scale) for name in (one, other))
-    return compare(first, second, query.astype(np.intp), len(queries))
+def _query_of(judgment: Judgment) -> str:
+    """The query of a judgment, or `query/subtopic`."""
+    return "/".join(filter(None, (judgment.query_id, judgment.subtopic_id)))
 
 
-def _rater(name: str, side: LabelsByUnit, units: Sequence[UnitName], scale: Scale) -> Rater:
-    return Rater(name, np.array([side.get(unit, MISSING) for unit in units], np.int32), scale)
+def compare_people(
+    cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int | None = None
+) -> tuple[list[RaterComparison], list[RaterComparison]]:
+    """Compare people with a grader and, second, with each other; a unit is a cell.
 
+    A person's newest decision counts, if it is not withdrawn. Against the grader, the blind ones
+    are also compared alone: those made with the grade in sight lean towards it.
+    """
+    strict = grader.default_min_rating
+    if min_rating is not None:  # it may be off this grader's scale, and on that of another
+        strict = check_integer("min_rating", min_rating)
+    scale = rating_scale(grader.lowest, grader.highest, strict, "ratings")
+    numbers: dict[str, int] = {}
+    query = np.array([numbers.setdefault(c.query_id, len(numbers)) for c in cells], np.intp)
 
-def _unit(judgment: Judgment) -> tuple[UnitName, int]:
-    subtopic = f"/{judgment.subtopic_id}" if judgment.subtopic_id else ""
-    return (f"{judgment.query_id}{subtopic}", judgment.passage_id), judgment.relevance
+    def person(author: str, name: str, *, blind: bool = False) -> Rater:
+        decided = [
+            # a decision that withdraws, withdraws blind ones too
+            [d for d in cell.decisions if d.blind or d.rating is None or not blind]
+            for cell in cells
+        ]
+        newest = (standing_decisions(decisions).get(author) for decisions in decided)
+        ratings = [MISSING if d is None or d.rating is None else d.rating for d in newest]
+        return Rater(name, np.array(ratings, np.int32), scale)
 
+    def pair(one: Rater, other: Rater) -> RaterComparison:
+        return compare(one, other, query, len(numbers), unit="cell")
 
-def _judgments(books: Sequence[Gradebook]) -> LabelsByUnit:
-    """Return the judgments that the collection holds."""
-    found = panel(books, (1,), judged=True)
-    known = zip(found.names, found.judgments.tolist(), strict=True)
-    return {unit: label for unit, label in known if label != MISSING}
+    automatic = [MISSING if c.automatic is None else c.automatic for c in cells]
+    machine = Rater(grader.name, np.array(automatic, np.int32), scale, grader.key)
+    authors = sorted({d.author for c in cells for d in c.decisions if not d.adjudicates})
+    both = [(author, name) for author in authors for name in (author, f"{author}, blind")]
+    people = [person(author, name, blind=name != author) for author, name in both]
+    named = [person(author, f"{author} ({grader.kind}s)") for author in authors]
+    return (
+        [pair(one, machine) for one in people if (one.labels != MISSING).any()],
+        [pair(*two) for two in combinations(named, 2)],
+    )

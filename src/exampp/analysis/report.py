@@ -14,7 +14,7 @@ from exampp.analysis.agreement import AgreementBlock
 from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery, headline
 from exampp.analysis.corrected import section as corrected_section
 from exampp.analysis.correlation import Correlations
-from exampp.analysis.phrases import share_shown, with_interval
+from exampp.analysis.phrases import share_shown
 from exampp.analysis.reliability import Reliability
 from exampp.analysis.report_data import (
     LAYOUTS,
@@ -23,8 +23,7 @@ from exampp.analysis.report_data import (
     ReportSource,
     compute_report_data,
 )
-from exampp.analysis.significance import leaderboard_table
-from exampp.analysis.significance import notes as significance_notes
+from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
     bias_section,
     bounded,
@@ -34,14 +33,15 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.measures.board import MeasureColumn, describe_oversight, wide
+from exampp.measures.board import describe_oversight, wide
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
-from exampp.results.view import Value
+from exampp.results.view import Value, interval_text
 from exampp.stats.estimate import Estimate
 
 TITLE = "Certificate"
@@ -83,8 +83,7 @@ def certificate_section(
 
 
 def _reliability(found: Reliability) -> Iterator[str]:
-    known = [study for study in found.studies if study.says_something]
-    for number, study in enumerate(known):
+    for number, study in enumerate(found.known):
         what = "" if number else "generalisability over queries "
         without = f" without {study.shown_without}" if study.without else ""
         yield f"{what}{_bounded(study.erho2)}{without}"
@@ -342,7 +341,7 @@ def _differences(found: ReportData) -> Section:
         "differences",
         "Do the systems differ?",
         [
-            Notices(significance_notes(found.tested), "note"),
+            Notices(pair_notes(found.tested), "note"),
             Folded("Interval and letters of every system", plain),
         ],
     )
@@ -370,7 +369,7 @@ def _official(found: ReportData) -> Section:
                 found.board, found.main, ranks, subtitle=said, decimals=decimals
             )
             blocks.append(drawn)
-        blocks.append(correlation.intervals(exact, name))
+        blocks.append(correlation.intervals(exact, name) if exact.has_intervals(name) else None)
         blocks.append(correlation.wide(everywhere, name))
         if number == 0:
             compared = figures.methods_figure(
@@ -386,7 +385,7 @@ def _official(found: ReportData) -> Section:
 def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
     """The correlations of the column of the figures, in words."""
     parts = [
-        f"{statistic.meaning} {with_interval(one.estimate)}"
+        f"{statistic.meaning} {interval_text(one.estimate, 2)}"
         for statistic in exact.statistics
         for one in exact.found
         if one.statistic == statistic.name
@@ -410,14 +409,13 @@ def _judgments(found: ReportData) -> Section:
     blocks: list[Block | None] = []
     if figures.has_judgments(found.book):
         blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
-    passages = found.agreement[0].comparison.units
+    passages = found.agreement[0].units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
-    table = agreement.statistics_table(found.agreement)
-    blocks.append(replace(table, caption=title))
+    blocks.append(agreement.statistics_table(found.agreement, title))
     for block in found.agreement[: len(LAYOUTS)]:
-        label = agreement.label_name(block.comparison.at_least)
+        label = agreement.label_name(block.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
-        blocks.append(replace(agreement.confusion_table(block), caption=caption))
+        blocks.append(replace(block.confusion(), caption=caption))
     return Section.of("judgments", name, blocks)
 
 

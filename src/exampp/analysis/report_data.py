@@ -19,12 +19,13 @@ from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sen
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
-from exampp.measures.board import Leaderboard, MeasureColumn
+from exampp.measures.board import Leaderboard
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.item_scores import item_scores
 from exampp.measures.leaderboard import evaluate
-from exampp.measures.names import as_measures, heading
+from exampp.measures.names import as_measures
 from exampp.measures.qrels import Labelling, relevant_options
+from exampp.measures.values import MeasureColumn
 from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.inputs import relevance_threshold
@@ -113,7 +114,7 @@ class ReportData:
     @property
     def name(self) -> str:
         """What the column of the figures is called."""
-        return heading(str(self.main.measure), self.main.min_rating)
+        return self.main.name
 
 
 def compute_report_data(
@@ -154,7 +155,7 @@ def compute_report_data(
         sensitivity=sensitivity(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
-        agreement=tuple(block for block in agreement.judged if block.comparison.units),
+        agreement=tuple(block for block in agreement.judged if block.units),
         bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
         items=_items(book, settings, source.bank),
         correlation=_correlation(board, settings, SAMPLES),

@@ -219,11 +219,9 @@ def _correlation(found: ReportData) -> Iterator[str]:
 
 def _agreement(found: ReportData) -> Iterator[str]:
     for block in found.agreement[:1]:
-        comparison = block.comparison
-        low = comparison.other.scale.strict
         yield (
-            f"Agreement of labels with human judgments (relevant from {low} on) was measured on "
-            f"{comparison.units:,} passages by Cohen's kappa [@cohen1960kappa], with "
+            f"Agreement of labels with human judgments (relevant from {block.min_relevant} on) was "
+            f"measured on {block.units:,} passages by Cohen's kappa [@cohen1960kappa], with "
             "intervals clustered by query."
         )
 

@@ -297,13 +297,9 @@ def _agreement(table: PrintedTable, inputs: Inputs) -> Iterator[PrintedCell]:
                 against="judgments",
             )
             for block in found.judged:
-                scale = block.comparison.rater.scale
-                split = scale.labels.index(scale.strict if layout == "STRICT" else scale.lenient)
-                cut = block.comparison.other.scale.labels.index(table.min_relevant)
-                whole = block.comparison.tables.sum(axis=0)
-                halves = (whole[split:], whole[:split])
-                merged = np.array([[one[:, cut:].sum(), one[:, :cut].sum()] for one in halves])
-                yield from _two_by_two(table, name, layout, rows, merged)
+                # printed with the best labels first
+                counts = np.array(block.counts)[::-1, ::-1]
+                yield from _two_by_two(table, name, layout, rows, counts)
 
 
 def _two_by_two(

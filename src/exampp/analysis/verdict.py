@@ -74,7 +74,7 @@ def about_reliability(found: Reliability) -> TrustAnswer:
 
 def reliability_line(found: Reliability) -> Line | None:
     """How alike the order on other queries would be; None where nothing can be said."""
-    studies = [study for study in found.studies if study.says_something]
+    studies = found.known
     if not studies:
         return None
     present, worst = _value(studies[0]), min(map(_value, studies))
@@ -90,7 +90,7 @@ def reliability_line(found: Reliability) -> Line | None:
 def reliability_section(found: Reliability, said_before: Collection[str]) -> Section:
     """Whether other queries would show the same order, and what to buy next."""
     title = "Would other queries show the same order?"
-    if not any(study.says_something for study in found.studies):
+    if not found.known:
         return Section("reliability", title, ())
     tables = found.tables()
     whole = tables["reliability"]
@@ -102,7 +102,6 @@ def reliability_section(found: Reliability, said_before: Collection[str]) -> Sec
             Notices(notes, "note"),
             replace(whole, notes=()),
             found.figure(),
-            tables["queries"],
             *_folded(tables["components"], tables["sizes"]),
         ],
     )
@@ -131,7 +130,7 @@ CHOICES = "Do measures and thresholds agree?"
 
 def choices_line(found: Sensitivity) -> Line | None:
     """What holds under all choices; None where nothing could be compared."""
-    said = found.survives()
+    said = found.verdict()
     if not said:
         return None
     always = any(one.first >= 1 for one in found.systems)
@@ -143,18 +142,12 @@ def sensitivity_section(found: Sensitivity, said_before: Collection[str]) -> Sec
     title = "What survives other choices?"
     if found.reason:
         return Section("sensitivity", title, ())
-    tables = dict(found.tables())
-    whole = tables.pop("systems")
+    whole = found.tables()["combinations"]
     notes = tuple(note for note in whole.notes if note not in {*said_before, *found.notes})
     return Section.of(
         "sensitivity",
         title,
-        [
-            Notices(notes, "note"),
-            *tables.values(),
-            found.figure(),
-            *_folded(replace(whole, caption="Ranks of all systems", notes=())),
-        ],
+        [Notices(notes, "note"), found.figure(), *_folded(replace(whole, notes=()))],
     )
 
 
@@ -226,8 +219,7 @@ def not_green(line: Line, bias: GraderBias) -> Line:
 def about_corrected(found: Corrected) -> TrustAnswer:
     """What people would say of all of it, from what they said of a sample."""
     section = corrected.section([found])
-    said = corrected.lead(found)
-    line = Line(section.title, said, "corrected", "doubt" if found.outside else "holds")
+    line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
     return TrustAnswer(line, section)
 
 

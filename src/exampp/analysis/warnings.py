@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exampp.measures.board import MeasureColumn
 from exampp.measures.leaderboard import missing_prerequisite
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.wording import counted
 

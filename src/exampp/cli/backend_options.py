@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from enum import Enum, StrEnum
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from exampp.cli.command import option
 from exampp.graders.options import ModelOptions, Option, declared_options
+from exampp.records.options import option
 
 OPTIONS = "options"
 """The parameter of a command in whose place the options of the grader stand."""
@@ -64,8 +63,7 @@ def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> 
     @wraps(function)
     def command(**given: Any) -> None:
         options = {name: given.pop(name) for name in declared}
-        plain = {name: v.value if isinstance(v, Enum) else v for name, v in options.items()}
-        function(**given, options=plain)
+        function(**given, options=options)
 
     shown: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
@@ -73,20 +71,18 @@ def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> 
             shown[name] = parameter
             continue
         for option_name, one in declared.items():
-            annotation = _annotation(option_name, one)
             kind = inspect.Parameter.KEYWORD_ONLY
             shown[option_name] = inspect.Parameter(
-                option_name, kind, default=None, annotation=annotation
+                option_name, kind, default=None, annotation=_annotation(one)
             )
     vars(command)["__signature__"] = inspect.Signature(list(shown.values()))
     command.__annotations__ = {name: one.annotation for name, one in shown.items()}
     return command
 
 
-def _annotation(name: str, one: Option) -> Any:
-    enumeration: Any = StrEnum
-    kind = str if one.type is Mapping else one.type
-    if one.choices:
-        kind = enumeration(name, {choice: choice for choice in one.choices})
+def _annotation(one: Option) -> Any:
+    literal: Any = Literal
+    kind = literal[tuple(one.choices)] if one.choices else one.type
+    kind = str if kind is Mapping else kind
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
     return Annotated[kind | None, option(help=one.help, metavar=metavar)]

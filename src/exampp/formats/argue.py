@@ -16,12 +16,14 @@ A file holds one bank (one query) as a JSON object, or one a line. What becomes 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief
+from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_document import (
     Json,
     expect,
@@ -281,3 +283,26 @@ def _importance(item: Item, known: Any, path: str | Path) -> Json:
             mend="Change the weight, or write the bank as JSON-lines or CSV",
         )
     return {"importance": word}
+
+
+BANKS = Shape(({*_BANKS},))
+"""Objects that are nugget banks."""
+_START = re.compile(r'\s*\{[^\[]*?"(?:nugget_bank|claim_bank|format_version)"\s*:')
+
+
+def is_spread(sample: FirstRecords) -> bool:
+    """Return whether a file is a bank in an object that is spread over several lines."""
+    return not sample.keys and _START.match(sample.start) is not None
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    write,
+    is_spread,
+    name="argue",
+    shapes=(BANKS,),
+    looks="NuggetBank v3: `query_id`, `nugget_bank`, `claim_bank`; the banks of RAGTIME 2026",
+    source="AutoARGUE, AutoJudge, RAGTIME",
+    lossless="yes; RAGTIME's layout comes out as v3",
+)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats.fields import brief
+from exampp.formats.format import Format, Shape
 from exampp.formats.importance import weight_or_one
 from exampp.formats.json_document import Json, identifier, spoken, without
-from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
-from exampp.formats.nuggetizer import items_of, query_of
+from exampp.formats.lines import Key, OnError, decode_json, encode_json, parse_lines, raise_error
+from exampp.formats.nuggetizer import ASSIGNMENT_KEYS, NUGGETS, items_of, query_of
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys, add_warning
 from exampp.records import Grade, GraderIdentity, Item, State
@@ -31,15 +32,12 @@ RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
 _LABELS = {rating: label for label, rating in RATINGS.items()}
 GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
 """Whose grades the assignments are; the files do not name the model."""
-KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
-"""A line with one of them holds assignments."""
-_OF_LINE = (*KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
+_OF_LINE = (*ASSIGNMENT_KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
 _LISTED = 3
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(NamedTuple):
     """A text, the nuggets of the query, and which of them the text supports.
 
     The text is the answer of a system, or a passage with an id that no system (None) ranks.
@@ -64,34 +62,25 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Assigned
     line without a query, a text, a run or passage id, or nuggets, and for two of one run or passage
     and query.
     """
-    first = FirstLines()
     keys = Keys(path, _OF_LINE)
     strange: Counter[str] = Counter()
-    for number, line in read_lines(path):
-        try:
-            value = decode_json(line, _OBJECT, path, number)
-            keys.see(value, number)
-            query_id, query_text = query_of(value)
-            system, passage_id, answer = _assigned_text(value)
-            if earlier := first.add((query_id, system, passage_id), number):
-                named = f"run {brief(system)}" if system else f"passage {brief(passage_id)}"
-                raise duplicate_error(
-                    f"{named} with query {brief(query_id)}", earlier, path, number
-                )
-            found = items_of(
-                query_id,
-                value,
-                lambda error, n=number: on_error(error.at(path, n)),  # type: ignore[misc]
-                weight_or_one,
-            )
-            strange.update(filter(None, map(_strange_importance, found)))
-        except InputError as error:
-            on_error(error.at(path, number))
-            continue
+
+    def parse(line: bytes, number: int) -> Assigned:
+        value = decode_json(line, _OBJECT, path, number)
+        keys.see(value, number)
+        query_id, query_text = query_of(value)
+        system, passage_id, answer = _assigned_text(value)
+        found = items_of(
+            query_id, value, lambda error: on_error(error.at(path, number)), weight_or_one
+        )
+        strange.update(filter(None, map(_strange_importance, found)))
         grades = tuple(_grade(item) for item in found if "assignment" in item.extra)
         items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)
         length = value.get("response_length")
-        yield Assigned(query_id, query_text, system, answer, items, grades, length, passage_id)
+        return Assigned(query_id, query_text, system, answer, items, grades, length, passage_id)
+
+    key = Key(lambda one: (one.query_id, one.system, one.passage_id), _name)
+    yield from parse_lines(path, on_error, parse, key)
     if strange:
         words = ", ".join(f"{brief(word, 30)} ({n})" for word, n in strange.most_common(_LISTED))
         add_warning(
@@ -100,6 +89,11 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Assigned
             f"{strange.total()} importances are neither vital nor okay, such as {words}: these "
             "nuggets count in NuggetAll, but not in NuggetVital and NuggetWeighted",
         )
+
+
+def _name(one: Assigned) -> str:
+    named = f"run {brief(one.system)}" if one.system else f"passage {brief(one.passage_id)}"
+    return f"{named} with query {brief(one.query_id)}"
 
 
 def _assigned_text(value: Json) -> tuple[str | None, str, str]:
@@ -159,3 +153,17 @@ def _nugget(item: Item, grades: Mapping[str, Grade], path: str | Path) -> Json:
         kept = (grade.detail or {}).get("raw", "failed")
         row["assignment"] = kept if grade.rating is None else _LABELS[grade.rating]
     return row
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    write,
+    name="assignments",
+    shapes=(Shape((*NUGGETS.sets, ASSIGNMENT_KEYS)),),
+    record=Assigned,
+    looks="the same with `run_id`, `answer_text` and an `assignment` of every nugget; a bank, "
+    "passages, rankings and grades",
+    source="castorini's nuggetizer",
+    lossless="yes",
+)

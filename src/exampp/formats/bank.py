@@ -9,7 +9,7 @@ same, so that an edited record is written as it now is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,9 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
-from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
+from exampp.formats.format import Format, Shape
+from exampp.formats.json_document import without
+from exampp.formats.lines import OnError, decode_json, encode_json, parse_lines, raise_error
 from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
@@ -75,27 +77,24 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     first_entry, first_item = FirstLines(), FirstLines()
     of_line = Keys(path, _LINE_KEYS, stored=True)
     of_item = Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS}, "items[].", stored=True)
-    for number, line in read_lines(path):
-        try:
-            value = decode_json(line, _OBJECT, path, number)
-            entry = _entry(value)
-            of_line.see(value, number)
-            for item_row in (row for name in _LISTS for row in value.get(name) or ()):
-                of_item.see(item_row, number)
-            if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
-                subtopic = f" and subtopic {brief(entry.subtopic_id)}" if entry.subtopic_id else ""
-                what = f"query {brief(entry.query_id)}{subtopic}"
-                raise duplicate_error(what, earlier, path, number, "query_id")
-            for item in entry.items:
-                name = item.query_id, item.kind, item.item_id
-                if earlier := first_item.add(name, number):
-                    raise duplicate_error(
-                        f"item {brief(item.item_id)}", earlier, path, number, "items"
-                    )
-        except InputError as error:
-            on_error(error.at(path, number))
-        else:
-            yield entry
+
+    def parse(line: bytes, number: int) -> BankEntry:
+        value = decode_json(line, _OBJECT, path, number)
+        entry = _entry(value)
+        of_line.see(value, number)
+        for row in (row for name in _LISTS for row in value.get(name) or ()):
+            of_item.see(row, number)
+        if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
+            subtopic = f" and subtopic {brief(entry.subtopic_id)}" if entry.subtopic_id else ""
+            what = f"query {brief(entry.query_id)}{subtopic}"
+            raise duplicate_error(what, earlier, path, number, "query_id")
+        for item in entry.items:
+            name = item.query_id, item.kind, item.item_id
+            if earlier := first_item.add(name, number):
+                raise duplicate_error(f"item {brief(item.item_id)}", earlier, path, number, "items")
+        return entry
+
+    yield from parse_lines(path, on_error, parse)
 
 
 def _converted(value: Json, kind: type[T]) -> T:
@@ -117,7 +116,7 @@ def _entry(value: Json) -> BankEntry:
     name = listed[0]
     items = _items(entry, value[name], name)
     form: Json = {}
-    if line := difference(_written_head(entry, ""), _without(value, (name,))):
+    if line := difference(_written_head(entry, ""), without(value, name)):
         form["line"] = line
     if name != _LISTS[0]:
         form["list"] = name
@@ -140,7 +139,7 @@ def _head(value: Json) -> BankEntry:
         row.query_text or "",
         row.subtopic_id,
         row.subtopic_text or "",
-        _without(value, _LINE_KEYS),
+        without(value, *_LINE_KEYS),
     )
 
 
@@ -183,7 +182,7 @@ def _item(entry: BankEntry, value: Json) -> Item:
         check_weight(row.weight)
     subtopic_id = row.subtopic_id if row.subtopic_id is not None else entry.subtopic_id
     answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
-    own_id, extra = getattr(row, f"{kind}_id"), _without(value, _ITEM_KEYS)
+    own_id, extra = getattr(row, f"{kind}_id"), without(value, *_ITEM_KEYS)
     usual = WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
     if own_id is not None and not own_id.strip():
         raise InputError("the id is blank", field=f"{kind}_id")
@@ -220,10 +219,6 @@ def _belongs(what: str, field: str, own: str | None, of_line: str | None) -> Non
         )
 
 
-def _without(value: Mapping[str, Any], keys: Iterable[str]) -> Json:
-    return {key: part for key, part in value.items() if key not in keys}
-
-
 def write(path: str | Path, entries: Iterable[BankEntry], test_collection: str = "") -> None:
     """Write a bank; entries that come from a bank file as they were there, new ones in its layout.
 
@@ -237,7 +232,7 @@ def write(path: str | Path, entries: Iterable[BankEntry], test_collection: str =
 
 def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
     form = entry.extra.get(FORM, {})
-    bare = replace(entry, items=(), extra=_without(entry.extra, (FORM,)))
+    bare = replace(entry, items=(), extra=without(entry.extra, FORM))
     line = _as_read(_written_head(bare, test_collection), form.get("line"), _head, bare)
     for item in entry.items:
         is_here = item.query_id == entry.query_id and not (
@@ -262,7 +257,7 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
 
 
 def _item_line(entry: BankEntry, item: Item) -> Json:
-    bare = replace(item, extra=_without(item.extra, (FORM,)))
+    bare = replace(item, extra=without(item.extra, FORM))
     return _as_read(
         _written_item(bare), item.extra.get(FORM), lambda value: _item(entry, value), bare
     )
@@ -286,7 +281,7 @@ def _written_head(entry: BankEntry, test_collection: str) -> Json:
         **{key: text for key, text in subtopic.items() if text is not None},
         "test_collection": test_collection,
         "query_text": entry.query_text,
-        **_without(entry.extra, _LINE_KEYS),
+        **without(entry.extra, *_LINE_KEYS),
     }
 
 
@@ -299,4 +294,16 @@ def _written_item(item: Item) -> Json:
         line["gold_answers"] = list(item.answers)
     if item.weight != 1:
         line["weight"] = item.weight
-    return line | _without(item.extra, _ITEM_KEYS)
+    return line | without(item.extra, *_ITEM_KEYS)
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    write,
+    name="bank",
+    shapes=(Shape((("query_id",), ("items", "questions"))),),
+    looks="JSON-lines, a query or subtopic each, with `items` (newer) or `questions` (older)",
+    source="Autograding Workbench",
+    lossless="yes",
+)

@@ -6,21 +6,22 @@ Source: the request files that Anserini writes and RankLLM and Ragnarok read (TR
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error, number
+from exampp.formats.fields import brief, number
+from exampp.formats.format import Format, Shape
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import (
+    Key,
     OnError,
     decode_json,
     encode_json,
+    parse_lines,
     raise_error,
-    read_lines,
     system_of,
 )
 from exampp.formats.output import writing
@@ -41,8 +42,7 @@ class _Line(msgspec.Struct):
     run_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieved:
+class Retrieved(NamedTuple):
     """What a system retrieved for a query: its ranking, and the passages that have a text.
 
     `query_text` is empty where the file does not say it.
@@ -63,30 +63,31 @@ def read(
     """
     decoder = msgspec.json.Decoder(_Line)
     named = system or system_of(path)
-    first = FirstLines()
     of_line = Keys(path, _Line.__struct_fields__)
     of_query = Keys(path, (*_QUERY_KEYS, *_QUERY_TEXT_KEYS), "query.")
     of_candidate = Keys(path, _CANDIDATE_KEYS, "candidates[].")
-    for place, line in read_lines(path):
-        try:
-            typed = decode_json(line, decoder, path, place)
-            of_line.see(OBJECT.decode(line), place)
-            if isinstance(typed.query, dict):
-                of_query.see(typed.query, place)
-            for candidate in typed.candidates:
-                of_candidate.see(candidate, place)
-                if isinstance(doc := candidate.get("doc"), dict):
-                    of_candidate.see(doc, place)
-            query_id = _query_id(typed)
-            found = _retrieved(query_id, typed.system or typed.run_id or named, typed.candidates)
-            found = replace(found, query_text=_query_text(typed))
-        except InputError as error:
-            on_error(error.at(path, place))
-            continue
-        if earlier := first.add((query_id, found.ranking[0].system), place):
-            on_error(duplicate_error(f"query {brief(query_id)}", earlier, path, place, "query"))
-        else:
-            yield found
+
+    def parse(line: bytes, number: int) -> Retrieved:
+        typed = decode_json(line, decoder, path, number)
+        of_line.see(OBJECT.decode(line), number)
+        if isinstance(typed.query, dict):
+            of_query.see(typed.query, number)
+        for candidate in typed.candidates:
+            of_candidate.see(candidate, number)
+            if isinstance(doc := candidate.get("doc"), dict):
+                of_candidate.see(doc, number)
+        system_of_line = typed.system or typed.run_id or named
+        found = _retrieved(_query_id(typed), system_of_line, typed.candidates)
+        return found._replace(query_text=_query_text(typed))
+
+    yield from parse_lines(path, on_error, parse, _KEY)
+
+
+_KEY = Key(
+    lambda one: (one.ranking[0].query_id, one.ranking[0].system),
+    lambda one: f"query {brief(one.ranking[0].query_id)}",
+    "query",
+)
 
 
 def _query_id(line: _Line) -> str:
@@ -155,3 +156,17 @@ def _doc(passage: Passage | None) -> dict[str, str]:
         return {}
     title = {"title": passage.title} if passage.title else {}
     return {**title, "contents": passage.text}
+
+
+FORMAT = Format(
+    "runs",
+    lambda path, how: read(path, how.on_error, how.system),
+    write,
+    name="candidates",
+    shapes=(Shape((("candidates",),)),),
+    record=Retrieved,
+    looks='JSON-lines of `{"query": {"qid", "text"}, "candidates": [{"docid", "score", "doc"}]}`; '
+    "brings the texts of passages and of new queries",
+    source="Anserini, Pyserini, RankLLM, umbrela",
+    lossless="yes",
+)

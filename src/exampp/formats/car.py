@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from exampp.errors import InputError
 from exampp.formats.compression import compression
 from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats.format import Format
 from exampp.formats.lines import OnError, plain_name, raise_error, reading
 from exampp.installed import install_command
 from exampp.records import Passage, Query, Subtopic
@@ -204,3 +205,19 @@ def _library() -> ModuleType:
             "reading TREC CAR files needs cbor2", mend=f"Install it: {install_command('car')}"
         ) from None
     return cbor2
+
+
+TOPICS = Format(
+    "queries",
+    lambda path, how: read_topics(path, how.on_error),
+    name="car-topics",
+    looks="outlines and pages, CBOR",
+    source="TREC CAR",
+)
+PARAGRAPHS = Format(
+    "passages",
+    lambda path, how: read_paragraphs(path, how.on_error),
+    name="car-paragraphs",
+    looks="paragraphs, CBOR",
+    source="TREC CAR",
+)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
+from exampp.formats.format import Format
 from exampp.formats.lines import OnError, encode_text, raise_error, read_text
 from exampp.formats.output import writing
 from exampp.records.decisions import CellDecision, Decision
@@ -155,3 +156,16 @@ def _is_hash(text: str) -> bool:
         return bool(bytes.fromhex(text))
     except ValueError:
         return False
+
+
+FORMAT = Format(
+    "",
+    lambda path, how: read(path, how.on_error),
+    write,
+    lambda sample: sample.head in HEADERS,
+    name="decisions",
+    record=CellDecision,
+    looks="what people decided about cells: a tab-separated table with a header",
+    source="exampp",
+    lossless="yes",
+)

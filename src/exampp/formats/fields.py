@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from array import array
 from collections.abc import Hashable
@@ -17,6 +18,12 @@ def brief(value: object, limit: int = 60) -> str:
     """The value as it may stand in a message: quoted, on one line, cut where it is long."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+def digest(text: str) -> str:
+    """Return the MD5 of a text without the spaces around it, in hexadecimal digits."""
+    clean = text.strip().encode(errors="surrogatepass")
+    return hashlib.md5(clean, usedforsecurity=False).hexdigest()
 
 
 def _plain(text: str | bytes) -> str:

@@ -18,6 +18,11 @@ PASSAGE = frozenset(
 RELEVANCE = frozenset(
     ("relevance", "rel", "label", "judgment", "judgement", "score", "grade", "rating")
 )
+SYSTEM = frozenset({"system", "run", "run_id", "runid", "run_tag", "method"})
+TOPIC = frozenset({"topic", "topic_id", "query", "query_id", "qid", "request_id", "narrative_id"})
+MEASURE = frozenset({"measure", "metric"})
+VALUE = frozenset({"value", "score", "mean"})
+"""Columns of tables of scores."""
 _OTHERS = frozenset(
     [
         "_id",

@@ -19,6 +19,7 @@ import yaml
 
 from exampp.errors import InputError
 from exampp.formats import runs
+from exampp.formats.format import Format
 from exampp.formats.output import new_folder
 from exampp.records import RankedPassage
 
@@ -52,3 +53,12 @@ def header(tag: str, collection: Mapping[str, str]) -> str:
         known["data"] = {"test collection": dict(collection)}
     text = yaml.safe_dump(known, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return START + "".join(f"# {line}\n" for line in text.splitlines()) + END
+
+
+FORMAT = Format(
+    "",
+    name="ir-metadata",
+    exports="ir-metadata",
+    record=RankedPassage,
+    write=lambda path, rankeds: write(path, rankeds, {}),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,6 +83,6 @@ def joined(place: str, key: str) -> str:
     return f"{place}.{key}" if place else key
 
 
-def without(value: Json, *keys: str) -> Json:
+def without(value: Mapping[str, Any], *keys: str) -> Json:
     """The object without these keys."""
     return {key: part for key, part in value.items() if key not in keys}

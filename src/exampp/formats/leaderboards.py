@@ -15,9 +15,11 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats import score_tables
 from exampp.formats.fields import brief, duplicate_error, real
+from exampp.formats.format import FirstRecords, Format, Shape, is_number
+from exampp.formats.headers import MEASURE, VALUE
 from exampp.formats.lines import OnError, encode_text, raise_error, read_lines, read_pairs, text_of
 from exampp.formats.output import writing
-from exampp.formats.trec_objects import SYSTEM_KEYS
+from exampp.formats.trec import SYSTEM_KEYS
 from exampp.sanitize import check_path
 
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
@@ -279,3 +281,28 @@ def write(path: str | Path, ranks: Mapping[str, float]) -> None:
             if "\t" in system or not (math.isfinite(rank) and rank >= 1):
                 raise InputError(f"system {brief(system)} cannot be written", file=path)
             stream.write(encode_text(f"{system}\t{float(rank)!r}\n", path))
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    if sample.has_scores or sample.is_json:
+        return sample.has_scores or sample.is_dictionary("-0123456789")
+    separator = next((mark for mark in "\t," if mark in sample.head), None)
+    if sample.widths(separator) != {2} or sample.is_plain_bank:
+        return False
+    first, *rest = sample.columns(separator)
+    return all(is_number(row[1]) for row in ((first, *rest) if is_number(first[1]) else rest)) and (
+        is_number(first[1]) or bool(rest)
+    )
+
+
+FORMAT = Format(
+    "",
+    sniff=_sniff,
+    name="leaderboard",
+    shapes=(Shape((MEASURE, VALUE)), Shape((("examScore",),))),
+    header=r"(system|run|run_?id|method)\t|[^\t]*\t[^\t]*(rank|score)",
+    file_name="leaderboard|rank",
+    looks="JSON dictionary system → rank; two columns; tables of scores, see "
+    "[analysis.md](analysis.md)",
+    source="trec_eval, ir_measures, AutoJudge, Autograding Workbench",
+)

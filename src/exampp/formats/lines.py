@@ -9,24 +9,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import EACCES
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.binary import HEAD, SQLITE, refuse_binary
 from exampp.formats.compression import is_read_fault, unpacked
+from exampp.formats.fields import FirstLines, duplicate_error
 from exampp.formats.in_memory import held
 from exampp.sanitize import check_choice, check_path, record_replacement, sanitize_name
 from exampp.store.connection import is_collection
 
 OnError = Callable[[InputError], None]
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def accept(_record: object) -> None:
@@ -140,6 +142,67 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         raise _damaged(path, number, error) from None
     if blank:
         raise InputError("the file is empty", file=path)
+
+
+_METADATA = b"# ir_metadata"
+
+
+def lines_below_metadata(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file without the comments of ir_metadata that a run may start with.
+
+    Raises InputError as `read_lines` does, and where there is nothing else.
+    """
+    in_head: bool | None = None
+    for number, line in read_lines(path):
+        if in_head is not False:
+            in_head = line.startswith(b"#" if in_head else _METADATA)
+        if not in_head:
+            yield number, line
+    if in_head:
+        raise InputError("there is nothing but metadata", file=path)
+
+
+class Key(NamedTuple):
+    """What tells a record from all others of its file, and how a second one is reported."""
+
+    of: Callable[[Any], Hashable]
+    name: Callable[[Any], str]
+    field: str = ""
+
+
+def parse_lines(
+    path: str | Path,
+    on_error: OnError,
+    parse: Callable[[bytes, int], T | None],
+    key: Key | None = None,
+) -> Iterator[T]:
+    """Yield what `parse` makes of each line of a file, unless that is None; see `parse_each`."""
+    return parse_each(read_lines(path), path, on_error, parse, key)
+
+
+def parse_each(
+    rows: Iterable[tuple[int, R]],
+    path: str | Path,
+    on_error: OnError,
+    parse: Callable[[R, int], T | None],
+    key: Key | None = None,
+) -> Iterator[T]:
+    """Yield what `parse` makes of each numbered row of a file, unless that is None.
+
+    `on_error` takes the error of a row, and a record whose `key` an earlier one has.
+    """
+    first = FirstLines()
+    for number, row in rows:
+        try:
+            found = parse(row, number)
+            if found is None:
+                continue
+            if key and (earlier := first.add(key.of(found), number)):
+                raise duplicate_error(key.name(found), earlier, path, number, key.field)
+        except InputError as error:
+            on_error(error.at(path, number))
+        else:
+            yield found
 
 
 def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
@@ -317,40 +380,94 @@ _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 """How a JSON array of objects begins; no line of JSON-lines does."""
 
 
-def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    """(line where it begins, object) of a JSON array, each as it is written, on one line."""
-    text = _whole_text(stream.read(LONGEST_TEXT), path)
-    line, counted = 1, 0
+@contextmanager
+def _json_faults(path: str | Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
+    """Map what goes wrong in decoding a whole file; `line` says where that is."""
     try:
-        for start, end in elements(text):
-            line += text.count("\n", counted, start)
-            counted = start
-            yield line, _BREAK.sub(" ", text[start:end]).encode()
-        if (place := expect_mark(text, end, "]")) != len(text):
-            raise json.JSONDecodeError("more text after the array", text, place)
+        yield
     except json.JSONDecodeError as error:
         raise InputError(f"broken JSON ({error.msg})", file=path, line=error.lineno) from None
     except (RecursionError, ValueError):
         what = "broken JSON (nested too deeply, or a number too long)"
-        raise InputError(what, file=path, line=line) from None
+        raise InputError(what, file=path, line=line()) from None
 
 
-def elements(text: str, place: int = 0) -> Iterator[tuple[int, int]]:
-    """Where each element of a JSON array that starts at `place` starts and ends.
+class _LineCounter:
+    """Counts the lines of a text up to places that come in order."""
 
-    Raises json.JSONDecodeError where it is none, or is cut off.
+    def __init__(self, text: str) -> None:
+        self._text, self._counted, self.line = text, 0, 1
+
+    def at(self, place: int) -> int:
+        self.line += self._text.count("\n", self._counted, place)
+        self._counted = place
+        return self.line
+
+
+def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line where it begins, object) of a JSON array, each as it is written, on one line."""
+    text = _whole_text(stream.read(LONGEST_TEXT), path)
+    lines = _LineCounter(text)
+    with _json_faults(path, lambda: lines.line):
+        for start, end in _elements(text):
+            yield lines.at(start), _BREAK.sub(" ", text[start:end]).encode()
+        if (place := _expect(text, end, "]")) != len(text):
+            raise json.JSONDecodeError("more text after the array", text, place)
+
+
+def read_array(path: str | Path, place: str) -> Iterator[tuple[int, Any]]:
+    """Yield (line where it begins, value) of the array at `place` of the object in a file.
+
+    `place` is a dotted path. NaN and the infinities, which Python writes and JSON does not know,
+    are null. Raises InputError with the line where the file is broken or cut off, and where there
+    is no array.
     """
-    place, mark = expect_mark(text, place, "["), ","
+    text = valid_json(read_text(path).encode(), path, None).decode()
+    lines = _LineCounter(text)
+    with _json_faults(path, lambda: lines.line):
+        json.loads(text)
+        start = _place_of(text, 0, place.split("."))
+        if start is None or text[start : start + 1] != "[":
+            raise InputError(f"no list `{place}`", file=path)
+        for begin, end in _elements(text, start):
+            value = json.loads(text[begin:end], parse_constant=lambda _: None)
+            yield lines.at(begin), value
+
+
+def _place_of(text: str, place: int, keys: Sequence[str]) -> int | None:
+    """Return where the value of a path of keys starts in an object that starts at `place`."""
+    if not keys:
+        return place
+    if text[_skip_space(text, place)] != "{":
+        return None
+    found = (at for _, key, at, _ in _pairs(text, place, is_part=True) if key == keys[0])
+    at = next(found, None)
+    return None if at is None else _place_of(text, at, keys[1:])
+
+
+def may_have_array(head: str, place: str) -> bool:
+    """Return whether an object that starts so may have an array at `place`, a dotted path."""
+    first = re.escape(place.partition(".")[0])
+    after = r"\s*\{" if "." in place else r"\s*\["
+    return re.search(rf'[{{,]\s*"{first}"\s*:{after}', head[:_LARGEST_HEAD]) is not None
+
+
+_LARGEST_HEAD = 1 << 16
+
+
+def _elements(text: str, place: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield where each element of a JSON array that starts at `place` starts and ends."""
+    place, mark = _expect(text, place, "["), ","
     if text[place : place + 1] == "]":
         return
     while mark == ",":
         _, end = _VALUE.raw_decode(text, place)
         yield place, end
-        place = skip_space(text, end)
+        place = _skip_space(text, end)
         mark = text[place : place + 1]
         if mark == ",":
-            place = skip_space(text, place + 1)
-    expect_mark(text, place, "]")
+            place = _skip_space(text, place + 1)
+    _expect(text, place, "]")
 
 
 _BREAK = re.compile(r"[\r\n]+")
@@ -364,48 +481,41 @@ def read_pairs(path: str | Path) -> Iterator[tuple[int, str, Any]]:
     Raises InputError with the line where the file is no JSON object.
     """
     text = valid_json(read_text(path).encode(), path, None).decode()
-    line, counted = 1, 0
-    try:
-        for start, key, value in _pairs(text):
-            line += text.count("\n", counted, start)
-            counted = start
-            yield line, key, value
-    except json.JSONDecodeError as error:
-        raise InputError(f"broken JSON ({error.msg})", file=path, line=error.lineno) from None
-    except (RecursionError, ValueError):
-        raise InputError(
-            "broken JSON (nested too deeply, or a number too long)", file=path, line=line
-        ) from None
+    lines = _LineCounter(text)
+    with _json_faults(path, lambda: lines.line):
+        for start, key, _, value in _pairs(text, 0):
+            yield lines.at(start), key, value
 
 
-def _pairs(text: str) -> Iterator[tuple[int, str, Any]]:
-    place = expect_mark(text, 0, "{")
+def _pairs(text: str, place: int, *, is_part: bool = False) -> Iterator[tuple[int, str, int, Any]]:
+    """Yield (start, key, start of the value, value) of an object; only a part has text behind."""
+    place = _expect(text, place, "{")
     mark = "" if text[place : place + 1] == "}" else ","
     while mark == ",":
         start = place
         key, place = _VALUE.raw_decode(text, start)
         if not isinstance(key, str):
             raise json.JSONDecodeError("a key must be a string", text, start)
-        value, place = _VALUE.raw_decode(text, expect_mark(text, place, ":"))
-        yield start, key, value
-        place = skip_space(text, place)
+        at = _expect(text, place, ":")
+        value, place = _VALUE.raw_decode(text, at)
+        place = _skip_space(text, place)
+        yield start, key, at, value
         mark = text[place : place + 1]
         if mark == ",":
-            place = skip_space(text, place + 1)
-    place = expect_mark(text, place, "}")
-    if place != len(text):
+            place = _skip_space(text, place + 1)
+    place = _expect(text, place, "}")
+    if not is_part and place != len(text):
         raise json.JSONDecodeError("more text after the object", text, place)
 
 
-def skip_space(text: str, place: int) -> int:
-    """The place behind the white space of JSON."""
+def _skip_space(text: str, place: int) -> int:
     space = _SPACE.match(text, place)
     return place if space is None else space.end()
 
 
-def expect_mark(text: str, place: int, mark: str) -> int:
-    """The place behind a mark and the space around it; json.JSONDecodeError where it is not."""
-    place = skip_space(text, place)
+def _expect(text: str, place: int, mark: str) -> int:
+    """Return the place behind a mark and the space around it, or raise json.JSONDecodeError."""
+    place = _skip_space(text, place)
     if text[place : place + 1] != mark:
         raise json.JSONDecodeError(f"expected {mark!r}", text, place)
-    return skip_space(text, place + 1)
+    return _skip_space(text, place + 1)

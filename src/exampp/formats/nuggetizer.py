@@ -14,10 +14,19 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats.fields import brief
+from exampp.formats.format import Format, Shape
 from exampp.formats.importance import weight_of
-from exampp.formats.json_document import Json, expect, identifier, member, optional, spoken, without
-from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
+from exampp.formats.json_document import (
+    Json,
+    expect,
+    identifier,
+    member,
+    optional,
+    spoken,
+    without,
+)
+from exampp.formats.lines import Key, OnError, decode_json, encode_json, parse_lines, raise_error
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
@@ -37,31 +46,29 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     importance than vital and okay (nuggetizer writes `failed` where it could not tell), and a
     query or nugget that occurs twice; when skipping, such a nugget is left out alone.
     """
-    first = FirstLines()
     of_line = Keys(path, _QUERY_KEYS, stored=True)
     of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
-    for number, line in read_lines(path):
-        try:
-            value = decode_json(line, _OBJECT, path, number)
-            read = _QUERY_KEYS if value.get("query") else (*_QUERY_KEYS, "text")
-            of_line.see(value, number, read)
-            query_id, query_text = query_of(value)
-            if earlier := first.add(query_id, number):
-                raise duplicate_error(f"query {brief(query_id)}", earlier, path, number, "qid")
-            for nugget in value["nuggets"] if isinstance(value.get("nuggets"), list) else ():
-                nugget = nugget if isinstance(nugget, dict) else {}
-                of_nugget.see(nugget, number)
-                if "assignment" in nugget:
-                    raise InputError(
-                        "the nuggets have assignments, and the line has no text that they are of",
-                        field="nuggets[].assignment",
-                        mend="Add answer_text and run_id, or candidate_text and docid",
-                    )
-            items = items_of(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
-        except InputError as error:
-            on_error(error.at(path, number))
-            continue
-        yield from entries_of(query_id, query_text, items, without(value, *read))
+
+    def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json]:
+        value = decode_json(line, _OBJECT, path, number)
+        read = _QUERY_KEYS if value.get("query") else (*_QUERY_KEYS, "text")
+        of_line.see(value, number, read)
+        query_id, query_text = query_of(value)
+        for nugget in value["nuggets"] if isinstance(value.get("nuggets"), list) else ():
+            fields = nugget if isinstance(nugget, dict) else {}
+            of_nugget.see(fields, number)
+            if "assignment" in fields:
+                raise InputError(
+                    "the nuggets have assignments, and the line has no text that they are of",
+                    field="nuggets[].assignment",
+                    mend="Add answer_text and run_id, or candidate_text and docid",
+                )
+        items = items_of(query_id, value, lambda error: on_error(error.at(path, number)))
+        return query_id, query_text, items, without(value, *read)
+
+    key = Key(lambda one: one[0], lambda one: f"query {brief(one[0])}", "qid")
+    for found in parse_lines(path, on_error, parse, key):
+        yield from entries_of(*found)
 
 
 def query_of(value: Json) -> tuple[str, str]:
@@ -167,3 +174,20 @@ def _nugget(item: Item, path: str | Path) -> Json:
     if item.answers:
         own["gold_answers"] = list(item.answers)
     return own | without(dict(item.extra), "importance", *_NUGGET_KEYS)
+
+
+NUGGETS = Shape((("nuggets",), ("qid", "query")))
+"""Objects with nuggets, with or without assignments."""
+ASSIGNMENT_KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
+"""A line with one of them holds assignments."""
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    write,
+    name="nuggetizer",
+    shapes=(NUGGETS._replace(without=ASSIGNMENT_KEYS),),
+    looks="JSON-lines of `qid`, `query` and `nuggets` (`text`, `importance`)",
+    source="castorini's nuggetizer",
+    lossless="yes",
+)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error
-from exampp.formats.headers import names_of, slips_of
+from exampp.formats import trec
+from exampp.formats.fields import brief, digest
+from exampp.formats.format import FirstRecords, Format, Shape
+from exampp.formats.headers import PASSAGE, names_of, slips_of
 from exampp.formats.json_objects import (
     OBJECT,
     Fields,
@@ -18,10 +21,13 @@ from exampp.formats.json_objects import (
     required_text,
 )
 from exampp.formats.lines import (
+    Key,
     OnError,
     decode_json,
     decode_part,
     encode_json,
+    parse_each,
+    parse_lines,
     raise_error,
     read_lines,
     text_of,
@@ -47,6 +53,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
     """
     lines = read_lines(path)
     start, head = next(lines)
+    parse: Callable[[bytes, str | Path, int], Passage]
     parse = _from_object if head.lstrip().startswith((b"{", b"[")) else _from_columns
     columns = head.decode(errors="replace").split("\t") if parse is _from_columns else []
     skips_header = is_header(columns)
@@ -60,19 +67,18 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
     if columns and not skips_header and (slips := slips_of(columns, _KNOWN_KEYS)):
         raise InputError(slips, file=path, line=start, mend="Correct the header")
     keys = Keys(path, _KNOWN_KEYS, stored=True)
-    first = FirstLines()
-    for number, line in lines if skips_header else chain([(start, head)], lines):
-        try:
-            passage = _checked(parse, line, path, number)
-            keys.see(passage.extra, number, ())
-        except InputError as error:
-            on_error(error.at(path, number))
-            continue
-        if earlier := first.add(passage.passage_id, number):
-            what = f"passage {brief(passage.passage_id)}"
-            on_error(duplicate_error(what, earlier, path, number, "passage_id"))
-        else:
-            yield passage
+
+    def checked(line: bytes, number: int) -> Passage:
+        passage = parse(line, path, number)
+        check_text(passage)
+        keys.see(passage.extra, number, ())
+        return passage
+
+    lines = lines if skips_header else chain([(start, head)], lines)
+    yield from parse_each(lines, path, on_error, checked, _KEY)
+
+
+_KEY = Key(lambda one: one.passage_id, lambda one: f"passage {brief(one.passage_id)}", "passage_id")
 
 
 def parse(line: bytes, path: str | Path, number: int) -> Passage:
@@ -81,13 +87,10 @@ def parse(line: bytes, path: str | Path, number: int) -> Passage:
     return (_from_object if is_json else _from_columns)(line, path, number)
 
 
-def _checked(
-    parse: Callable[[bytes, str | Path, int], Passage], line: bytes, path: str | Path, number: int
-) -> Passage:
-    passage = parse(line, path, number)
+def check_text(passage: Passage) -> None:
+    """Raise InputError for a passage whose text is blank."""
     if not passage.text or passage.text.isspace():
         raise InputError(f"passage {brief(passage.passage_id)} has a blank text", field="text")
-    return passage
 
 
 def _from_object(line: bytes, path: str | Path, number: int) -> Passage:
@@ -140,3 +143,94 @@ def write(path: str | Path, passages: Iterable[Passage]) -> None:
             title = {"title": passage.title} if passage.title else {}
             row = {"passage_id": passage.passage_id, "text": passage.text, **title}
             stream.write(encode_json(row | dict(passage.extra), path))
+
+
+# ---- passages with their query -------------------------------------------------------------------
+
+POOL_QUERY_KEYS = ("query_id", "qid", "topic_id", "queryid", "query-id")
+_POOL_TEXT_KEYS = ("query_text", "query")
+POOL_ID_KEYS = (*ID_KEYS, *sorted(PASSAGE - set(ID_KEYS)))
+_RESULTS = frozenset(
+    {*trec.RANK_KEYS, *trec.RELEVANCE_KEYS, *trec.SYSTEM_KEYS}
+    | {"nuggets", "items", "questions", "candidates", "candidate_text", "subtopics"}
+)
+POOL = Shape(((*POOL_QUERY_KEYS, *_POOL_TEXT_KEYS), PASSAGE | {"_id"}, TEXT_KEYS), _RESULTS)
+"""Objects that are passages with their query, and nothing else."""
+
+
+class PooledText(NamedTuple):
+    """A passage of a query's pool; `query_text` is empty where the file has the id alone."""
+
+    query_id: str
+    query_text: str
+    passage: Passage
+
+
+def read_pool(path: str | Path, on_error: OnError = raise_error) -> Iterator[PooledText]:
+    """Yield the passages with their queries; a query without an id gets the MD5 of its text.
+
+    A passage of several queries is one passage. InputError for a pair without a query, an id or a
+    text, for a pair that occurs twice, and for a passage id that has two texts.
+    """
+    known = {*POOL_QUERY_KEYS, *_POOL_TEXT_KEYS, *POOL_ID_KEYS, *TEXT_KEYS, "title"}
+    keys = Keys(path, known)
+    texts: dict[str, tuple[int, str]] = {}
+
+    def parse(line: bytes, number: int) -> PooledText:
+        fields = decode_json(line, OBJECT, path, number)
+        used = {key_of(fields, some) for some in (POOL_QUERY_KEYS, POOL_ID_KEYS, TEXT_KEYS)}
+        keys.see(fields, number, {*used, *_POOL_TEXT_KEYS, "title"})
+        query_text = optional_text(fields, _POOL_TEXT_KEYS).strip()
+        has_id = key_of(fields, POOL_QUERY_KEYS) is not None or not query_text
+        query_id = identifier(fields, POOL_QUERY_KEYS) if has_id else digest(query_text)
+        passage_id, text = identifier(fields, POOL_ID_KEYS), required_text(fields, TEXT_KEYS)
+        passage = Passage(passage_id, text, optional_text(fields, _TITLE_KEYS))
+        check_text(passage)
+        content = digest(f"{passage.title}\0{text}")
+        first, of_first = texts.setdefault(passage_id, (number, content))
+        if of_first != content:
+            raise InputError(
+                f"passage {brief(passage_id)} has another text on line {first}",
+                field="text",
+                mend="Give different texts different ids",
+            )
+        return PooledText(query_id, query_text, passage)
+
+    yield from parse_lines(path, on_error, parse, _POOL_KEY)
+
+
+_POOL_KEY = Key(
+    lambda one: (one.query_id, one.passage.passage_id),
+    lambda one: f"passage {brief(one.passage.passage_id)} of query {brief(one.query_id)}",
+    "passage_id",
+)
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    return sample.has_tabs({2, 3}) and (not sample.header or is_header(list(sample.header)))
+
+
+FORMAT = Format(
+    "passages",
+    lambda path, how: read(path, how.on_error),
+    write,
+    _sniff,
+    name="passages",
+    shapes=(Shape((ID_KEYS, TEXT_KEYS), frozenset(("query_id", "qid", "topic_id")), (POOL,)),),
+    header=r"(passage_id|paragraph_id|pid|docno|docid)\t",
+    file_name="passage|paragraph|corpus|collection|segment",
+    looks="JSON-lines of `id` (`_id`, `docid`, `docno`, `pid`, `paragraph_id`) and `text` "
+    "(`contents`, `body`, `segment`), perhaps `title`; columns id, text, title with tabs",
+    source="exampp, BEIR, MS MARCO, Pyserini",
+    lossless="yes",
+)
+POOLS = Format(
+    "passages",
+    lambda path, how: read_pool(path, how.on_error),
+    name="pool",
+    shapes=(POOL,),
+    record=PooledText,
+    looks="passages with their query, which puts them into its pool: JSON-lines, CSV or TSV of "
+    "`query_id` or `query` (its text), `passage_id` and `text`, perhaps `title`",
+    source="people",
+)

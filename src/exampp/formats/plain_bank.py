@@ -14,10 +14,11 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats import plain_objects, plain_table, plain_yaml
 from exampp.formats.fields import brief, duplicate_error
+from exampp.formats.format import FirstRecords, Format
 from exampp.formats.in_memory import held
 from exampp.formats.lines import OnError, encode_text, plain_name, raise_error, read_lines
 from exampp.formats.output import writing
-from exampp.formats.plain_rows import PlainRow, item_of, kept_extra
+from exampp.formats.plain_rows import PlainRow, item_of, kept_extra, table_separator
 from exampp.records import BankEntry, Item
 
 
@@ -85,7 +86,7 @@ def _is_yaml(path: str | Path) -> bool:
     if name.endswith((".yaml", ".yml")):
         return True
     _, head = next(read_lines(path))
-    return not plain_table.is_table_header(head.decode(errors="replace"))
+    return table_separator(head.decode(errors="replace")) is None
 
 
 def _same_text(group: _Group, known: str, row: PlainRow, name: str) -> str:
@@ -158,3 +159,21 @@ def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
         ids |= own_ids
         bare[place] = replace(entry, items=items, extra={})
     return list(bare.values())
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    return sample.is_plain_bank
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error, how.query_of or no_query),
+    sniff=_sniff,
+    name="plain-bank",
+    looks="CSV or TSV with a header: `query_id` (or `query`, its text) and `question` or "
+    "`nugget`, perhaps `subtopic_id`, `item_id`, `answer`, `weight`, `importance`, `model` (who "
+    "made it); YAML: query id → list of questions",
+    source="people",
+    exports="bank",
+    lossless="yes",
+)

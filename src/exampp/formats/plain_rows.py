@@ -9,6 +9,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief, check_weight, real
+from exampp.formats.headers import plain
 from exampp.formats.importance import weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
@@ -32,6 +33,26 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What a column holds, and the names it may go by; the first is the one we write."""
 MEANINGS: Mapping[str, str] = {name: key for key, names in NAMES.items() for name in names}
+
+
+_LONGEST_HEADER = 10_000
+"""Characters; a longer line is a line of something else, and slow to look at."""
+_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
+"""Any of these sets of columns says what the items are."""
+
+
+def table_separator(line: str) -> str | None:
+    """Return what separates the columns of a bank: a query, by id or text, and an item's text.
+
+    None where the line does not name them.
+    """
+    if len(line) > _LONGEST_HEADER:
+        return None
+    for separator in "\t,;":
+        meanings = {MEANINGS.get(plain(cell)) for cell in line.split(separator)}
+        if meanings & {"query_id", "query_text"} and any(texts <= meanings for texts in _TEXTS):
+            return separator
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,30 +12,20 @@ from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError, read_text
-from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check, joined, split
+from exampp.formats.plain_rows import (
+    MEANINGS,
+    NAMES,
+    PlainRow,
+    cells_of,
+    check,
+    joined,
+    split,
+    table_separator,
+)
 from exampp.records import BankEntry
 
 REMARK = "# exampp "
 """A row whose first cell starts so is about the table, and no item."""
-_LONGEST_HEADER = 10_000
-"""Characters; a longer line is a line of something else, and slow to look at."""
-_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
-"""Any of these sets of columns says what the items are."""
-
-
-def is_table_header(line: str) -> bool:
-    """Whether the line names the columns of a bank: a query, by id or text, and an item's text."""
-    return _separator(line) is not None
-
-
-def _separator(line: str) -> str | None:
-    if len(line) > _LONGEST_HEADER:
-        return None
-    for separator in "\t,;":
-        meanings = {MEANINGS.get(plain(cell)) for cell in line.split(separator)}
-        if meanings & {"query_id", "query_text"} and any(texts <= meanings for texts in _TEXTS):
-            return separator
-    return None
 
 
 def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
@@ -46,7 +36,7 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
     """
     text = read_text(path)
     head = next(line for line in text.splitlines() if line.strip())
-    separator = _separator(head)
+    separator = table_separator(head)
     if separator is None:
         slips = nearly(re.split("[\t,;]", head), MEANINGS)
         raise InputError(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats import trec_topics
-from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats import argue, nuggetizer, passages, questions, responses, trec_topics
+from exampp.formats.fields import brief
+from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.headers import names_of, slips_of
 from exampp.formats.in_memory import held
 from exampp.formats.json_objects import (
@@ -22,9 +24,12 @@ from exampp.formats.json_objects import (
     required_text,
 )
 from exampp.formats.lines import (
+    Key,
     OnError,
     decode_json,
     encode_json,
+    parse_each,
+    parse_lines,
     plain_name,
     raise_error,
     read_lines,
@@ -42,7 +47,6 @@ TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question")
 REQUEST_KEYS = ("title", "problem_statement", "background")
 """The parts of a report request (TREC RAGTIME, AutoJudge): together they are its text."""
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))
-_COLUMN_NAMES = frozenset(ID_KEYS + TEXT_KEYS)
 _SUBTOPIC_ID_KEYS = ("subtopic_id", "facet_id", "id")
 _SUBTOPIC_TEXT_KEYS = ("text", "title")
 _START = 4000
@@ -60,14 +64,20 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     id is known. A first line that names the columns (`query_id`, tab, `text`) is skipped.
     """
     start, head = next(read_lines(path))
-    if head.lstrip().startswith(b"<") and trec_topics.is_topics(read_text(path)[:_START].encode()):
-        yield from _unique(path, on_error, trec_topics.read(path, on_error))
+    if head.lstrip().startswith(b"<") and trec_topics.is_topics(read_text(path)[:_START]):
+        topics = trec_topics.read(path, on_error)
+        yield from parse_each(topics, path, on_error, lambda topic, _: topic, _KEY)
     elif not head.lstrip().startswith((b"{", b"[")):
-        yield from _unique(path, on_error, _from_columns(path, on_error, start))
+        yield from parse_lines(path, on_error, partial(_from_columns, path, start), _KEY)
     elif held(path) or _is_a_query(head):
-        yield from _unique(path, on_error, _from_json_lines(path, on_error))
+        keys = Keys(path, _KNOWN_KEYS)
+        yield from parse_lines(path, on_error, partial(_from_object, path, keys), _KEY)
     else:
-        yield from _unique(path, on_error, _from_dictionary(path, on_error))
+        pairs = ((number, (key, value)) for number, key, value in read_pairs(path))
+        yield from parse_each(pairs, path, on_error, _from_pair, _KEY)
+
+
+_KEY = Key(lambda query: query.query_id, lambda query: f"query {brief(query.query_id)}", "query_id")
 
 
 def _is_a_query(head: bytes) -> bool:
@@ -80,27 +90,8 @@ def _is_a_query(head: bytes) -> bool:
     return not keys.isdisjoint(ID_KEYS + TEXT_KEYS)
 
 
-def _unique(
-    path: str | Path, on_error: OnError, found: Iterable[tuple[int, Query]]
-) -> Iterator[Query]:
-    first = FirstLines()
-    for number, query in found:
-        if earlier := first.add(query.query_id, number):
-            what = f"query {brief(query.query_id)}"
-            on_error(duplicate_error(what, earlier, path, number, "query_id"))
-        else:
-            yield query
-
-
-def _from_dictionary(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
-    for number, key, value in read_pairs(path):
-        try:
-            yield number, _entry(key, value)
-        except InputError as error:
-            on_error(error.at(path, number))
-
-
-def _entry(key: str, value: object) -> Query:
+def _from_pair(pair: tuple[str, object], _: int) -> Query:
+    key, value = pair
     if key in ID_KEYS:
         raise InputError(
             "a query is spread over several lines", field=key, mend="Write one query a line"
@@ -112,22 +103,12 @@ def _entry(key: str, value: object) -> Query:
     return Query(key, value)
 
 
-def _from_json_lines(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
-    keys = Keys(path, _KNOWN_KEYS)
-    for number, line in read_lines(path):
-        try:
-            fields = decode_json(line, OBJECT, path, number)
-            query = _query(fields)
-            keys.see(fields, number, _used(fields))
-            yield number, query
-        except InputError as error:
-            on_error(error.at(path, number))
-
-
-def _used(fields: Fields) -> set[str | None]:
-    """The keys that are read of a query."""
+def _from_object(path: str | Path, keys: Keys, line: bytes, number: int) -> Query:
+    fields = decode_json(line, OBJECT, path, number)
+    query = _query(fields)
     texts = REQUEST_KEYS if "problem_statement" in fields else (key_of(fields, TEXT_KEYS),)
-    return {key_of(fields, ID_KEYS), *texts, "subtopics"}
+    keys.see(fields, number, {key_of(fields, ID_KEYS), *texts, "subtopics"})
+    return query
 
 
 def _query(fields: Fields) -> Query:
@@ -164,29 +145,26 @@ def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:
     return tuple(subtopics.values())
 
 
-def _from_columns(path: str | Path, on_error: OnError, start: int) -> Iterator[tuple[int, Query]]:
-    for number, line in read_lines(path):
-        try:
-            columns = text_of(line, path, number).split("\t")
-            if number == start and is_header(columns):
-                continue
-            if number == start and names_of(columns):
-                raise InputError(
-                    f"the columns are {', '.join(columns)}, which are not those of queries",
-                    mend="Queries have two columns, id and text",
-                )
-            if number == start and (slips := slips_of(columns, _COLUMN_NAMES)):
-                raise InputError(slips, mend="Correct the header")
-            if len(columns) != 2:
-                raise InputError(
-                    f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
-                    mend="Separate id and text by one tab",
-                )
-            if not columns[0].strip():
-                raise InputError("the id of a query is blank", field="column 1")
-            yield number, Query(columns[0].strip(), columns[1])
-        except InputError as error:
-            on_error(error.at(path, number))
+def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Query | None:
+    columns = text_of(line, path, number).split("\t")
+    if number == start:
+        if is_header(columns):
+            return None
+        if names_of(columns):
+            raise InputError(
+                f"the columns are {', '.join(columns)}, which are not those of queries",
+                mend="Queries have two columns, id and text",
+            )
+        if slips := slips_of(columns, frozenset(ID_KEYS + TEXT_KEYS)):
+            raise InputError(slips, mend="Correct the header")
+    if len(columns) != 2:
+        raise InputError(
+            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
+            mend="Separate id and text by one tab",
+        )
+    if not columns[0].strip():
+        raise InputError("the id of a query is blank", field="column 1")
+    return Query(columns[0].strip(), columns[1])
 
 
 def is_header(columns: list[str]) -> bool:
@@ -221,3 +199,51 @@ def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
         what = f"query {brief(query.query_id)} has subtopics, and a JSON dictionary has none"
         raise InputError(what, file=path, mend="End the name of the file in .jsonl")
     return query.query_id, query.text
+
+
+_ONLY_QUERIES = frozenset({"query_id", "qid", "topic_id"})
+_NAME = "quer|topic"
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    if trec_topics.is_topics(sample.start):
+        return True
+    if sample.is_dictionary('"'):
+        return not argue.is_spread(sample)
+    return sample.has_tabs({2}) and (not sample.header or is_header(list(sample.header)))
+
+
+def _confirm(sample: FirstRecords) -> bool:
+    # a data set has the same columns for documents: its name then decides
+    keys = frozenset(sample.keys)
+    is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
+    return not is_document or re.search(_NAME, sample.name) is not None
+
+
+FORMAT = Format(
+    "queries",
+    lambda path, how: read(path, how.on_error),
+    write,
+    _sniff,
+    name="queries",
+    shapes=(
+        Shape(
+            (ID_KEYS, TEXT_KEYS),
+            frozenset((*passages.ID_KEYS, *passages.TEXT_KEYS)) - {"_id", "id", "text"}
+            | {"items", "questions", *questions.TEXT_KEYS},
+            (nuggetizer.NUGGETS, argue.BANKS, *responses.CERTAIN),
+        ),
+        Shape((("id", "_id"), ("question",)), most=2),
+    ),
+    confirm=_confirm,
+    header=r"(query_id|qid|topic_id)\t",
+    file_name=_NAME,
+    looks="JSON dictionary id → text; JSON-lines of `query_id` (`qid`, `topic_id`, "
+    "`narrative_id`, `request_id`, `id`) and `text` (`query`, `title`, `narrative`), perhaps "
+    "`subtopics`; two columns separated by a tab; topics of TREC in SGML or XML (their title, or "
+    "else the query, question or description)",
+    source="exampp, TREC, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
+    lossless="yes; of a topic in SGML or XML the text; of a request (`title`, "
+    "`problem_statement`, `background`) the whole text; as a dictionary (`--format queries` to a "
+    "name that ends in .json) without subtopics",
+)

@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error, number
+from exampp.formats.fields import brief, check_weight, number
+from exampp.formats.format import Format, Shape
 from exampp.formats.headers import nearly
 from exampp.formats.json_document import Json, identifier, optional, without
-from exampp.formats.lines import OnError, decode_json, encode_json, raise_error, read_lines
+from exampp.formats.lines import Key, OnError, decode_json, encode_json, parse_lines, raise_error
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
@@ -57,28 +58,33 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     Other keys of a line stay in `Item.extra`. InputError for an item without a query, without a
     text or with two, with a weight that is negative, and for one that its query has twice.
     """
-    first = FirstLines()
     keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS}, stored=True)
-    entries: dict[tuple[str, str | None], tuple[list[Item], str, str]] = {}
-    for line, data in read_lines(path):
-        try:
-            row = decode_json(data, _OBJECT, path, line)
-            keys.see(row, line)
-            item = _item(row)
-            if earlier := first.add((item.query_id, item.kind, item.item_id), line):
-                raise duplicate_error(f"item {brief(item.item_id)}", earlier, path, line)
-            items, *texts = entries.get((item.query_id, item.subtopic_id), ([], "", ""))
-            texts = [
-                _same(text, row, names)
-                for text, names in zip(texts, (_QUERY_TEXT_KEYS, _SUBTOPIC_TEXT_KEYS), strict=True)
-            ]
-        except InputError as error:
-            on_error(error.at(path, line))
-            continue
-        items.append(item)
-        entries[item.query_id, item.subtopic_id] = (items, texts[0], texts[1])
-    for (query_id, subtopic_id), (items, query_text, subtopic_text) in entries.items():
-        yield BankEntry(query_id, tuple(items), query_text, subtopic_id, subtopic_text)
+    texts: dict[tuple[str, str | None], tuple[str, str]] = {}
+
+    def parse(line: bytes, number: int) -> Item:
+        row = decode_json(line, _OBJECT, path, number)
+        keys.see(row, number)
+        item = _item(row)
+        place = item.query_id, item.subtopic_id
+        query_text, subtopic_text = texts.get(place, ("", ""))
+        texts[place] = (
+            _same(query_text, row, _QUERY_TEXT_KEYS),
+            _same(subtopic_text, row, _SUBTOPIC_TEXT_KEYS),
+        )
+        return item
+
+    items: dict[tuple[str, str | None], list[Item]] = {}
+    for item in parse_lines(path, on_error, parse, ITEM_KEY):
+        items.setdefault((item.query_id, item.subtopic_id), []).append(item)
+    for (query_id, subtopic_id), of_entry in items.items():
+        query_text, subtopic_text = texts[query_id, subtopic_id]
+        yield BankEntry(query_id, tuple(of_entry), query_text, subtopic_id, subtopic_text)
+
+
+ITEM_KEY = Key(
+    lambda item: (item.query_id, item.kind, item.item_id),
+    lambda item: f"item {brief(item.item_id)}",
+)
 
 
 def _first(row: Json, keys: Iterable[str]) -> str | None:
@@ -153,14 +159,31 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
 def _row(entry: BankEntry, item: Item) -> Json:
     row: Json = {"query_id": item.query_id, "query_text": entry.query_text}
     row |= {"qid": item.item_id, item.kind: item.text}
-    optional_parts = {
+    parts = {
         "facet_id": item.subtopic_id,
         "facet_text": entry.subtopic_text,
         "correct": item.answers[0] if len(item.answers) == 1 else None,
         "gold_answers": list(item.answers) if len(item.answers) > 1 else None,
-        "weight": item.weight if item.weight != 1 else None,
     }
-    row |= {key: value for key, value in optional_parts.items() if value}
-    if item.weight == 0:
-        row["weight"] = 0
+    row |= {key: value for key, value in parts.items() if value}
+    row |= {} if item.weight == 1 else {"weight": item.weight or 0}
     return row | without(dict(item.extra), *_KNOWN)
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    write,
+    name="questions",
+    shapes=(
+        Shape(
+            (TEXT_KEYS, QUERY_KEYS),
+            frozenset({"items", "questions", "nuggets"})
+            | {"system", "run_id", "run_tag", "method"},
+        ),
+    ),
+    file_name="question|nugget|bank",
+    looks="JSON-lines, an item each: `query_id`, `query_text`, `qid`, `question`",
+    source="Autograding Workbench",
+    lossless="yes",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -11,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, digest
 from exampp.formats.headers import plain
 
 Document = tuple[str, str]
@@ -40,10 +39,10 @@ _TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
 _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
 
 
-def found(row: Any, paths: Sequence[str]) -> tuple[str, Any]:
-    """(path, value) of the first path that is there, and neither null nor empty; else ("", None).
+def find(row: Any, paths: Sequence[str]) -> tuple[str, Any]:
+    """Return (path, value) of the first path with a value that is neither null nor empty.
 
-    A path may be a key that has dots, too.
+    ("", None) where there is none. A path may be a key that has dots, too.
     """
     for path in paths:
         value = row.get(path) if isinstance(row, dict) else None
@@ -60,8 +59,8 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
-def text_of(value: Any, field: str, *, asked: bool = False) -> str:
-    """Return a text; of chat messages the question of the user (`asked`) or the answer to it.
+def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
+    """Return a text; of chat messages the question of the user (`is_question`) or the answer to it.
 
     The text is empty where there is none. Raises InputError for a value that is not a text, for
     several texts where one is expected, and for a conversation of several turns.
@@ -71,15 +70,15 @@ def text_of(value: Any, field: str, *, asked: bool = False) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        key, inside = found(value, _TEXT_KEYS)
+        key, inside = find(value, _TEXT_KEYS)
         if not key:
             raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
-        return text_of(inside, f"{field}.{key}", asked=asked)
+        return message_text(inside, f"{field}.{key}", is_question=is_question)
     if not isinstance(value, list):
         raise InputError(f"must be a text, and is {brief(value)}", field=field)
     if any(_role(one) for one in value):
-        return _message(value, field, asked=asked)
-    parts = [text_of(one, field, asked=asked) for one in value]
+        return _message(value, field, is_question=is_question)
+    parts = [message_text(one, field, is_question=is_question) for one in value]
     if len(parts) > 1 and not all(_is_part(one) for one in value):
         raise InputError(f"is a list of {len(value)}, where one text is expected", field=field)
     return "\n".join(filter(None, parts))
@@ -89,17 +88,17 @@ def _is_part(value: Any) -> bool:
     return isinstance(value, dict) and value.get("type") in _TEXT_PARTS
 
 
-def _message(messages: list[Any], field: str, *, asked: bool) -> str:
+def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
     """Return the only question of the user, or the last message of the system behind it."""
     users = [one for one in messages if _role(one) in _USERS]
     if len(users) > 1:
         raise _conversation(f"is a conversation of {len(users)} turns", field)
-    if asked:
+    if is_question:
         if not users:
             raise InputError("has no message of the user", field=field)
-        return text_of(users[0], field, asked=True)
+        return message_text(users[0], field, is_question=True)
     start = messages.index(users[0]) if users else 0
-    said = [text_of(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
+    said = [message_text(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
     if len(said) > 1 and not users:
         raise InputError(f"is a list of {len(said)}, where one text is expected", field=field)
     return next(filter(None, reversed(said)), "")
@@ -119,37 +118,30 @@ def _role(value: Any) -> str:
     if not isinstance(value, dict):
         return ""
     for key, roles in _ROLE_KEYS.items():
-        name = found(value, [key])[1]
+        name = find(value, [key])[1]
         if isinstance(name, str) and name.lower() in roles:
             return name.lower()
     return ""
 
 
-class Conversations:
-    """Refuses the records of one file that are turns of a conversation, not single questions."""
+def check_single_turn(
+    fields: Mapping[str, Any], question: str, number: int, first_lines: dict[str, int]
+) -> None:
+    """Raise InputError for a record with earlier turns, or of an earlier conversation.
 
-    def __init__(self) -> None:
-        self._first: dict[str, int] = {}
-
-    @staticmethod
-    def may_tell(name: str) -> bool:
-        """Whether a field of this name may tell that a record is one turn of several."""
-        return plain(name) in _HISTORY | _TURNS | _CONVERSATIONS
-
-    def check(self, fields: Mapping[str, Any], question: str, number: int) -> None:
-        """Raise InputError for a record with earlier turns, or of an earlier conversation."""
-        for name in filter(self.may_tell, fields):
-            value = fields[name]
-            if plain(name) in _CONVERSATIONS and isinstance(value, str | int):
-                first = self._first.setdefault(str(value), number)
-                if first != number:
-                    what = f"continues the conversation {brief(value)} of line {first}"
-                    raise _conversation(what, name)
-            elif plain(name) in _TURNS:
-                if str(value).isdecimal() and int(value) > 1:
-                    raise _conversation(f"is turn {value} of a conversation", name)
-            elif _has_history(value, question):
-                raise _conversation("holds other turns of a conversation", name)
+    `first_lines` remembers where each conversation of a file came first.
+    """
+    for name, value in fields.items():
+        if plain(name) in _CONVERSATIONS and isinstance(value, str | int):
+            first = first_lines.setdefault(str(value), number)
+            if first != number:
+                what = f"continues the conversation {brief(value)} of line {first}"
+                raise _conversation(what, name)
+        elif plain(name) in _TURNS:
+            if str(value).isdecimal() and int(value) > 1:
+                raise _conversation(f"is turn {value} of a conversation", name)
+        elif plain(name) in _HISTORY and _has_history(value, question):
+            raise _conversation("holds other turns of a conversation", name)
 
 
 def _has_history(value: Any, question: str) -> bool:
@@ -161,29 +153,31 @@ def _has_history(value: Any, question: str) -> bool:
         return bool(value) and isinstance(value, dict)
     if not any(map(_role, value)):
         return bool(value)
-    return any(text_of(one, "") != question for one in value if _role(one) in _USERS)
+    return any(message_text(one, "") != question for one in value if _role(one) in _USERS)
 
 
-def opened_text(value: Any, keys: Sequence[str], field: str, *, asked: bool = False) -> str:
+def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: bool = False) -> str:
     """Return the text of a value that may be an object with the text under one of `keys`.
 
     JSON in a text is decoded first. Raises InputError for an object that has none of the keys, or
-    different texts under several of them, for broken JSON, and as `text_of` does.
+    different texts under several of them, for broken JSON, and as `message_text` does.
     """
     if isinstance(value, str):
         value = decoded_json(value, field)
     if not isinstance(value, dict) or _role(value):
-        return text_of([value] if _role(value) else value, field, asked=asked)
-    held = [key for key in keys if found(value, [key])[0]]
-    texts = {opened_text(value[key], keys, f"{field}.{key}", asked=asked) for key in held}
+        return message_text([value] if _role(value) else value, field, is_question=is_question)
+    present = [key for key in keys if find(value, [key])[0]]
+    texts = {
+        opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
+    }
     if len(texts) == 1:
-        if asked:
-            Conversations().check(value, next(iter(texts)), 0)
+        if is_question:
+            check_single_turn(value, next(iter(texts)), 0, {})
         return texts.pop()
-    what = "different texts" if held else "no known field"
+    what = "different texts" if present else "no known field"
     raise InputError(
         f"is an object with the fields {', '.join(value)}, which has {what}"
-        + (f" under {', '.join(held)}" if held else ""),
+        + (f" under {', '.join(present)}" if present else ""),
         field=field,
         mend=f"Keep the text under one of {', '.join(keys)}",
     )
@@ -203,12 +197,17 @@ def decoded_json(text: str, field: str) -> Any:
     return text
 
 
+def has_text(value: Any) -> bool:
+    """Return whether an object has a text under a usual name."""
+    return bool(find(value, _TEXT_KEYS)[0])
+
+
 def texts_of(value: Any, field: str) -> tuple[str, ...]:
     """Return the texts of a value that may be one text or a list of several, each once."""
     if isinstance(value, list) and not any(map(_role, value)):
-        texts = (text_of(one, f"{field}[{number}]") for number, one in enumerate(value))
+        texts = (message_text(one, f"{field}[{number}]") for number, one in enumerate(value))
         return tuple(dict.fromkeys(filter(None, texts)))
-    text = text_of(value, field)
+    text = message_text(value, field)
     return (text,) if text else ()
 
 
@@ -221,11 +220,13 @@ def ids_of(field: str, value: Any) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def documents_of(value: Any, field: str, ids: Any = None) -> tuple[tuple[Document, ...], int]:
-    """(texts with their ids, each once and in their order; how many had no text).
+def documents_of(
+    value: Any, field: str, ids: Any = None, id_keys: Sequence[str] = ()
+) -> tuple[tuple[Document, ...], int]:
+    """Return (texts with their ids, each once and in their order; how many had no text).
 
-    `ids` is a list as long, where ids stand apart. Raises InputError for what is no text, and for
-    an id that two texts have.
+    `ids` is a list as long, where ids stand apart; else a document has its id under `id_keys`.
+    Raises InputError for what is no text, and for an id that two texts have.
     """
     if _is_missing(value):
         return (), 0
@@ -239,11 +240,11 @@ def documents_of(value: Any, field: str, ids: Any = None) -> tuple[tuple[Documen
         place = f"{field}[{number}]"
         if role := _role(one):
             raise InputError(f"is a chat message ({role}), not a passage", field=place)
-        text = text_of(one, place)
+        text = message_text(one, place)
         if not text:
             blank += 1
             continue
-        own = found(one, _ID_KEYS)[1] if isinstance(one, dict) else None
+        own = find(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
         name = id_of(own if ids is None else ids[number], place) or digest(text)
         if documents.setdefault(name, text) != text:
             raise InputError(f"the id {brief(name)} has another text, too", field=place)
@@ -251,7 +252,7 @@ def documents_of(value: Any, field: str, ids: Any = None) -> tuple[tuple[Documen
 
 
 def id_of(value: Any, field: str) -> str:
-    """An id: a text, or a whole number as it is written; empty for none, InputError else."""
+    """Return an id: a text, or a whole number as it is written; empty for none, InputError else."""
     if _is_missing(value):
         return ""
     if isinstance(value, str):
@@ -259,9 +260,3 @@ def id_of(value: Any, field: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise InputError(f"an id must be a text or a whole number, and is {brief(value)}", field=field)
-
-
-def digest(text: str) -> str:
-    """The MD5 of a text without the spaces around it, in hexadecimal digits."""
-    clean = text.strip().encode(errors="surrogatepass")
-    return hashlib.md5(clean, usedforsecurity=False).hexdigest()

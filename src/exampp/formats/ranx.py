@@ -6,17 +6,24 @@ one system, which the file does not name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief, number
+from exampp.formats.format import FirstRecords, Format
 from exampp.formats.lines import OnError, accept, encode_json, raise_error, read_pairs, system_of
 from exampp.formats.output import writing
+from exampp.formats.trec import HIGHEST_RELEVANCE
 from exampp.records import Judgment, RankedPassage
 
-_HIGHEST = 2**15 - 1
+T = TypeVar("T")
+_OBJECT_OF_NUMBERS = re.compile(
+    r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d'
+)
+_NUMBER = re.compile(r'"\s*:\s*(-?\d[0-9.eE+-]*)')
 
 
 def read(
@@ -32,62 +39,59 @@ def read(
     for what is no object of numbers, and for a query that occurs twice.
     """
     named = system or system_of(path)
-    for line, query_id, returned in _queries(path, on_error):
-        try:
-            scores = {key: number(value, _place(query_id, key)) for key, value in returned.items()}
-            ranked = [
-                RankedPassage(query_id, passage, rank, scores[passage], named)
-                for rank, passage in enumerate(
-                    sorted(scores, key=lambda one: (-scores[one], one)), 1
-                )
-            ]
-            for one in ranked:
-                check(one)
-        except InputError as error:
-            on_error(error.at(path, line))
-        else:
-            yield from ranked
+
+    def ranked(query_id: str, scores: dict[str, float]) -> list[RankedPassage]:
+        best_first = sorted(scores, key=lambda one: (-scores[one], one))
+        return [
+            RankedPassage(query_id, passage, rank, scores[passage], named)
+            for rank, passage in enumerate(best_first, 1)
+        ]
+
+    yield from _read(path, on_error, check, ranked)
 
 
 def read_qrels(
     path: str | Path, on_error: OnError = raise_error, check: Callable[[Judgment], None] = accept
 ) -> Iterator[Judgment]:
     """Yield the judgments of a file; InputError as in `read`, and for what is no integer."""
-    for line, query_id, judged in _queries(path, on_error):
+
+    def judged(query_id: str, values: dict[str, float]) -> list[Judgment]:
+        for passage, value in values.items():
+            if value != int(value) or abs(value) > HIGHEST_RELEVANCE:
+                what = f"{brief(value)} is no integer up to {HIGHEST_RELEVANCE}"
+                raise InputError(what, field=f"{brief(query_id)}.{brief(passage)}")
+        return [Judgment(query_id, passage, int(value)) for passage, value in values.items()]
+
+    yield from _read(path, on_error, check, judged)
+
+
+def _read(
+    path: str | Path,
+    on_error: OnError,
+    check: Callable[[T], None],
+    make: Callable[[str, dict[str, float]], list[T]],
+) -> Iterator[T]:
+    seen: set[str] = set()
+    for line, query_id, returned in read_pairs(path):
         try:
-            found = []
-            for passage, value in judged.items():
-                relevance = number(value, _place(query_id, passage))
-                if relevance != int(relevance) or abs(relevance) > _HIGHEST:
-                    what = f"{brief(value)} is no integer up to {_HIGHEST}"
-                    raise InputError(what, field=_place(query_id, passage))
-                found.append(Judgment(query_id, passage, int(relevance)))
-                check(found[-1])
+            if not isinstance(returned, dict):
+                raise InputError("must be an object of passages and numbers", field=brief(query_id))
+            if not query_id.strip() or query_id in seen:
+                twice = f"query {brief(query_id)} occurs twice"
+                what = twice if query_id.strip() else "the id of a query is blank"
+                raise InputError(what, field=brief(query_id))
+            seen.add(query_id)
+            values = {
+                passage: number(value, f"{brief(query_id)}.{brief(passage)}")
+                for passage, value in returned.items()
+            }
+            records = make(query_id, values)
+            for one in records:
+                check(one)
         except InputError as error:
             on_error(error.at(path, line))
         else:
-            yield from found
-
-
-def _queries(path: str | Path, on_error: OnError) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    seen: set[str] = set()
-    for line, query_id, value in read_pairs(path):
-        fault = ""
-        if not isinstance(value, dict):
-            fault = "must be an object of passages and numbers"
-        elif not query_id.strip():
-            fault = "the id of a query is blank"
-        elif query_id in seen:
-            fault = f"query {brief(query_id)} occurs twice"
-        if fault:
-            on_error(InputError(fault, file=path, line=line, field=brief(query_id)))
-            continue
-        seen.add(query_id)
-        yield line, query_id, value
-
-
-def _place(query_id: str, passage: str) -> str:
-    return f"{brief(query_id)}.{brief(passage)}"
+            yield from records
 
 
 def write(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
@@ -108,3 +112,35 @@ def write(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
         )
     with writing(path) as stream:
         stream.write(encode_json(by_query, path))
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    return _OBJECT_OF_NUMBERS.match(sample.start) is not None
+
+
+def _sniff_qrels(sample: FirstRecords) -> bool:
+    # only scores have fractions
+    fractions = (set(".eE") & set(one) for one in _NUMBER.findall(sample.start))
+    return _sniff(sample) and not any(fractions)
+
+
+FORMAT = Format(
+    "runs",
+    lambda path, how: read(path, how.on_error, how.check, system=how.only_system),
+    write,
+    _sniff,
+    name="ranx",
+    file_name=r"\brun",
+    looks="one JSON object, query → passage → score; the system is named like the file",
+    source="ranx",
+    lossless="yes, one system a file",
+)
+QRELS = Format(
+    "qrels",
+    lambda path, how: read_qrels(path, how.on_error, how.check),
+    sniff=_sniff_qrels,
+    name="ranx-qrels",
+    file_name="qrels?",
+    looks="one JSON object, query → passage → whole number",
+    source="ranx",
+)

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats import passages, questions
+from exampp.formats.fields import brief
+from exampp.formats.format import Format, Shape
 from exampp.formats.json_objects import OBJECT, Fields, identifier, key_of
 from exampp.formats.lines import (
+    Key,
     OnError,
     decode_json,
     decode_part,
+    parse_lines,
     raise_error,
-    read_lines,
     read_text,
 )
 from exampp.formats.read_warnings import Keys
@@ -88,29 +91,30 @@ def read(
     `system` names the system of lines that do not say it. InputError for a line without query,
     system or text, for an empty response, and for a second one of a system for the same query.
     """
-    first = FirstLines()
     keys = Keys(path, _KNOWN_KEYS)
     of_metadata = Keys(path, _KNOWN_KEYS, "metadata.")
     of_statement = Keys(path, ("text", "citations"), "[].")
-    for number, line in read_lines(path):
-        try:
-            fields = decode_json(line, OBJECT, path, number)
-            used = _used(fields)
-            keys.see(fields, number, used)
-            for found in _objects(fields, "metadata"):
-                of_metadata.see(found, number, used)
-            for key in STATEMENT_KEYS:
-                for found in _objects(fields, key):
-                    of_statement.see(found, number)
-            response = _response(fields, system)
-        except InputError as error:
-            on_error(error.at(path, number))
-            continue
-        if earlier := first.add((response.query_id, response.system), number):
-            what = f"system {brief(response.system)} with query {brief(response.query_id)}"
-            on_error(duplicate_error(what, earlier, path, number))
-        else:
-            yield response
+
+    def parse(line: bytes, number: int) -> Response:
+        fields = decode_json(line, OBJECT, path, number)
+        whole = _with_metadata(fields)
+        chosen = (key_of(whole, some) for some in (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
+        used = {*chosen, *QUERY_TEXT_KEYS, "metadata", "references", "documents"}
+        keys.see(fields, number, used)
+        for found in _objects(fields, "metadata"):
+            of_metadata.see(found, number, used)
+        for key in STATEMENT_KEYS:
+            for found in _objects(fields, key):
+                of_statement.see(found, number)
+        return _response(whole, system)
+
+    yield from parse_lines(path, on_error, parse, _KEY)
+
+
+_KEY = Key(
+    lambda one: (one.query_id, one.system),
+    lambda one: f"system {brief(one.system)} with query {brief(one.query_id)}",
+)
 
 
 def _with_metadata(fields: Fields) -> Fields:
@@ -123,15 +127,7 @@ def _with_metadata(fields: Fields) -> Fields:
     return {**named, **fields}
 
 
-def _used(fields: Fields) -> set[str | None]:
-    """The keys that are read of a response."""
-    fields = _with_metadata(fields)
-    chosen = (key_of(fields, keys) for keys in (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
-    return {*chosen, *QUERY_TEXT_KEYS, "metadata", "references", "documents"}
-
-
 def _response(fields: Fields, system: str | None) -> Response:
-    fields = _with_metadata(fields)
     query_id = identifier(fields, QUERY_KEYS)
     if key_of(fields, SYSTEM_KEYS):
         system = identifier(fields, SYSTEM_KEYS)
@@ -282,3 +278,36 @@ def _file(file: Path, system: str | None) -> Response:
         (Statement(read_text(file)),),
         None if markup == "plain" else markup,
     )
+
+
+_QUERY, _SYSTEM, _STATEMENT = map(frozenset, (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
+CERTAIN = (
+    Shape((("metadata",), _STATEMENT - {"text"}), frozenset({"_id", "id"})),
+    Shape((_SYSTEM, _QUERY, _STATEMENT), unless=(Shape((("metadata",), _STATEMENT - {"text"})),)),
+)
+"""Objects that are responses, whatever else they may be."""
+_OTHERS = frozenset({"title", "subtopics", "query_text", "items", "questions", "nuggets"})
+_NOT_RESPONSES = (
+    _OTHERS
+    | (frozenset((*passages.ID_KEYS, *passages.TEXT_KEYS)) - {"_id", "id", "text"})
+    | frozenset(questions.KEY_KEYS)
+)
+
+FORMAT = Format(
+    "responses",
+    lambda path, how: read(path, how.on_error, how.system),
+    name="responses",
+    shapes=(*CERTAIN, Shape((_QUERY, _STATEMENT), _NOT_RESPONSES)),
+    file_name="response|answer|generat|output",
+    record=Response,
+    looks="what systems generated, JSON-lines; see [inputs.md](inputs.md)",
+    source="TREC RAG, RAGTIME, AutoJudge, plain answers",
+)
+TEXTS = Format(
+    "responses",
+    lambda path, how: read_folder(path, how.on_error, how.system),
+    name="texts",
+    record=Response,
+    looks="a folder of `SYSTEM/QUERY.txt`, .md or .html",
+    source="people",
+)

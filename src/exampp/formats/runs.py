@@ -1,81 +1,48 @@
-"""TREC runs: lines of `query Q0 passage rank score system`."""
+"""Runs: lines of `query Q0 passage rank score system`, of `query passage rank`, or of JSON."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error, integer, real
-from exampp.formats.json_objects import OBJECT, is_object
+from exampp.formats.fields import brief, integer, real
+from exampp.formats.format import FirstRecords, Format, Shape
+from exampp.formats.json_objects import OBJECT, Fields, identifier, is_object, key_of
 from exampp.formats.lines import (
+    Key,
     OnError,
     accept,
     decode_json,
     encode_text,
+    lines_below_metadata,
+    parse_each,
     raise_error,
-    read_lines,
     system_of,
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
-from exampp.formats.trec import Words, columns, word
-from exampp.formats.trec_objects import RUN_KEYS, is_ranked, placed, ranked_of
+from exampp.formats.trec import (
+    BEIR,
+    PASSAGE_KEYS,
+    QUERY_KEYS,
+    RANK_KEYS,
+    SCORE_KEYS,
+    SYSTEM_KEYS,
+    Words,
+    any_number,
+    check_word,
+    columns,
+    whole_number,
+    word_of,
+)
 from exampp.records import RankedPassage
 
-_METADATA = b"# ir_metadata"
 _COLUMNS = ("query", "Q0", "passage", "rank", "score", "system")
 _MARCO_COLUMNS = ("query", "passage", "rank")
-
-
-def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file, without the comments of ir_metadata with which a run may start.
-
-    InputError as in `read_lines`, and where there is nothing else.
-    """
-    in_head: bool | None = None
-    for number, line in read_lines(path):
-        if in_head is not False:
-            in_head = line.startswith(b"#" if in_head else _METADATA)
-        if not in_head:
-            yield number, line
-    if in_head:
-        raise InputError("there is nothing but metadata", file=path)
-
-
-def _ranked(line: bytes, words: Words) -> RankedPassage:
-    query, _, passage, rank, score, system = columns(line, _COLUMNS, "a run")
-    return RankedPassage(
-        words.common(query, "query"),
-        words.rare(passage, "passage"),
-        integer(rank, "rank"),
-        real(score, "score"),
-        words.common(system, "system"),
-    )
-
-
-def _ranked_alone(line: bytes, words: Words, system: str) -> RankedPassage:
-    query, passage, rank = columns(line, _MARCO_COLUMNS, "a run")
-    place = integer(rank, "rank")
-    if place < 1:
-        raise InputError(f"the rank {place} is below 1", field="rank")
-    return RankedPassage(
-        words.common(query, "query"), words.rare(passage, "passage"), place, 1 / place, system
-    )
-
-
-def _renamed(found: RankedPassage, system: str, tags: dict[str, None]) -> RankedPassage:
-    tags[found.system] = None
-    if len(tags) > 1:
-        raise InputError(
-            f"the file holds several systems, {' and '.join(tags)}, but is named after one",
-            field="system",
-            mend="Import it by itself, where the last column names them",
-        )
-    return replace(found, system=system)
+_KEYS = (*QUERY_KEYS, *PASSAGE_KEYS, *RANK_KEYS, *SCORE_KEYS, *SYSTEM_KEYS)
 
 
 def read(
@@ -90,63 +57,102 @@ def read(
     `check` may refuse a line by raising InputError, which then says where the line is.
     One file may hold several systems, unless `system` says whose it is. Lines of three columns are
     query, passage and rank, of `system` or of one that the file is named after; their scores are
-    the reciprocals of the ranks. Lines of JSON are rows as in `trec_objects`; where the
+    the reciprocals of the ranks. Lines of JSON are rows under the names of many tools; where the
     first has no rank, ranks follow from the scores. InputError for a wrong number of columns, a
     rank that is no integer, a score that is no finite number, a passage that a system returns twice
     for a query.
 
-    Lines of metadata (ir_metadata) before the first are passed over.
-
     Source: the run formats of trec_eval and MS MARCO.
     """
-    start, head = next(lines_of(path))
+    start, head = next(lines_below_metadata(path))
     named = system or system_of(path)
-    words = Words()
-    parse: Callable[[bytes], RankedPassage] = partial(_ranked, words=words)
-    if len(head.split()) == len(_MARCO_COLUMNS):
-        parse = partial(_ranked_alone, words=words, system=named)
-    if not is_object(head):
-        yield from _read(path, parse, on_error, check, system)
-        return
-    with_ranks = is_ranked(decode_json(head, OBJECT, path, start))
-
-    keys = Keys(path, RUN_KEYS)
-
-    def row(line: bytes) -> RankedPassage:
-        fields = decode_json(line, OBJECT, path, None)
-        keys.see(fields, None)
-        return ranked_of(fields, named, ranked=with_ranks)
-
-    found = _read(path, row, on_error, check, system)
-    yield from found if with_ranks else placed(found)
-
-
-def _read(
-    path: str | Path,
-    parse: Callable[[bytes], RankedPassage],
-    on_error: OnError,
-    check: Callable[[RankedPassage], None],
-    system: str | None,
-) -> Iterator[RankedPassage]:
-    first = FirstLines()
     tags: dict[str, None] = {}
-    for number, line in lines_of(path):
-        try:
-            ranked = parse(line)
-            if system is not None:
-                ranked = _renamed(ranked, system, tags)
-            check(ranked)
-        except InputError as error:
-            on_error(error.at(path, number))
-            continue
-        query, passage, returned_by = ranked.query_id, ranked.passage_id, ranked.system
-        earlier = first.add((query, passage, returned_by), number)
-        if earlier:
-            what = f"passage {brief(passage)} of query {brief(query)}"
-            what += f" and system {brief(returned_by)}"
-            on_error(duplicate_error(what, earlier, path, number, "passage"))
+    with_ranks = True
+    parse = _from_columns(named, len(head.split()) == len(_MARCO_COLUMNS))
+    if is_object(head):
+        with_ranks = key_of(decode_json(head, OBJECT, path, start), RANK_KEYS) is not None
+        parse = _from_objects(path, named, with_ranks)
+
+    def ranked(line: bytes, _: int) -> RankedPassage:
+        found = parse(line)
+        if system is not None:
+            tags[found.system] = None
+            if len(tags) > 1:
+                raise InputError(
+                    f"the file holds several systems, {' and '.join(tags)}, but is named after one",
+                    field="system",
+                    mend="Import it by itself, where the last column names them",
+                )
+            found = replace(found, system=system)
+        check(found)
+        return found
+
+    rows = parse_each(lines_below_metadata(path), path, on_error, ranked, _KEY)
+    yield from rows if with_ranks else _placed(rows)
+
+
+_KEY = Key(
+    lambda one: (one.query_id, one.passage_id, one.system),
+    lambda one: (
+        f"passage {brief(one.passage_id)} of query {brief(one.query_id)} and system "
+        f"{brief(one.system)}"
+    ),
+    "passage",
+)
+
+
+def _from_columns(named: str, is_short: bool) -> Callable[[bytes], RankedPassage]:
+    words = Words()
+
+    def parse(line: bytes) -> RankedPassage:
+        if is_short:
+            query, passage, rank = columns(line, _MARCO_COLUMNS, "a run")
+            place = integer(rank, "rank")
+            if place < 1:
+                raise InputError(f"the rank {place} is below 1", field="rank")
+            score, system = 1 / place, named
         else:
-            yield ranked
+            query, _, passage, rank, value, tag = columns(line, _COLUMNS, "a run")
+            place, score = integer(rank, "rank"), real(value, "score")
+            system = words.common(tag, "system")
+        name = words.common(query, "query")
+        return RankedPassage(name, word_of(passage, "passage"), place, score, system)
+
+    return parse
+
+
+def _from_objects(
+    path: str | Path, named: str, with_ranks: bool
+) -> Callable[[bytes], RankedPassage]:
+    """Parse rows of JSON; without ranks, 0 stands for a rank that `_placed` finds."""
+    keys = Keys(path, _KEYS)
+
+    def parse(line: bytes) -> RankedPassage:
+        fields: Fields = decode_json(line, OBJECT, path, None)
+        keys.see(fields, None)
+        query, passage = identifier(fields, QUERY_KEYS), identifier(fields, PASSAGE_KEYS)
+        system = identifier(fields, SYSTEM_KEYS) if key_of(fields, SYSTEM_KEYS) else named
+        rank = whole_number(fields, RANK_KEYS) if with_ranks else 0
+        if key_of(fields, SCORE_KEYS) is not None:
+            return RankedPassage(query, passage, rank, any_number(fields, SCORE_KEYS), system)
+        if not with_ranks:
+            mend = "Give a rank (1 comes first) or a score (the highest comes first)"
+            raise InputError("neither a rank nor a score", field=SCORE_KEYS[0], mend=mend)
+        if rank < 1:
+            raise InputError(f"the rank {rank} is below 1, and there is no score", field="rank")
+        return RankedPassage(query, passage, rank, 1 / rank, system)
+
+    return parse
+
+
+def _placed(rankeds: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
+    """Yield rows with ranks by descending score; those of equal score by passage id."""
+    groups: dict[tuple[str, str], list[RankedPassage]] = {}
+    for one in rankeds:
+        groups.setdefault((one.system, one.query_id), []).append(one)
+    for group in groups.values():
+        group.sort(key=lambda one: (-one.score, one.passage_id))
+        yield from (replace(one, rank=rank) for rank, one in enumerate(group, 1))
 
 
 def write(path: str | Path, rankeds: Iterable[RankedPassage], head: str = "") -> None:
@@ -165,8 +171,31 @@ def write(path: str | Path, rankeds: Iterable[RankedPassage], head: str = "") ->
                     file=path,
                     field="score",
                 )
-            query = word(ranked.query_id, "query", path)
-            passage = word(ranked.passage_id, "passage", path)
-            system = word(ranked.system, "system", path)
+            query = check_word(ranked.query_id, "query", path)
+            passage = check_word(ranked.passage_id, "passage", path)
+            system = check_word(ranked.system, "system", path)
             line = f"{query} Q0 {passage} {ranked.rank} {float(ranked.score)!r} {system}\n"
             stream.write(encode_text(line, path))
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    if sample.has_words(6):
+        return sample.has_numbers(3, 4)
+    return sample.has_whole_numbers_third
+
+
+FORMAT = Format(
+    "runs",
+    lambda path, how: read(path, how.on_error, how.check, system=how.only_system),
+    write,
+    _sniff,
+    name="run",
+    shapes=(
+        Shape((QUERY_KEYS, set(PASSAGE_KEYS) - {"_id"}, RANK_KEYS + SCORE_KEYS), unless=(BEIR,)),
+    ),
+    file_name=r"\.run$",
+    exports="runs",
+    looks="`query Q0 passage rank score system`; `query passage rank` with `--runs`",
+    source="trec_eval, MS MARCO",
+    lossless="yes; MS MARCO's comes out as trec_eval's",
+)

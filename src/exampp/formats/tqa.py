@@ -15,6 +15,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief
+from exampp.formats.format import Format, Shape
 from exampp.formats.json_document import Json, expect, identifier, load, member, optional, spoken
 from exampp.formats.lines import OnError, raise_error
 from exampp.prompts.answers import key_text, spell_out
@@ -97,3 +98,13 @@ def _letter(key: str, choices: Json) -> str:
         if text.strip().lower() == bare or spell_out(text, texts) == key
     ]
     return same[0] if len(same) == 1 else key
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    name="tqa",
+    shapes=(Shape((("adjunctTopics", "globalID", "lessonName", "metaLessonID"),)),),
+    looks="lessons of Textbook Question Answering, JSON",
+    source="TQA",
+)

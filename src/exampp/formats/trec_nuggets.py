@@ -10,12 +10,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats.fields import brief
+from exampp.formats.format import FirstRecords, Format
 from exampp.formats.importance import weight_of
-from exampp.formats.lines import OnError, encode_text, raise_error, read_lines, text_of
+from exampp.formats.lines import (
+    Key,
+    OnError,
+    encode_text,
+    parse_lines,
+    raise_error,
+    read_lines,
+    text_of,
+)
 from exampp.formats.output import writing
 from exampp.records import BankEntry, Item
-from exampp.records.items import importance_of
+from exampp.records.items import WEIGHTS, importance_of
 
 _COLUMNS = 4
 _HEADS = ("query_id", "qid", "topic_id", "topic")
@@ -28,22 +37,17 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     columns, a blank id or text, another importance than vital and okay, and a nugget id that
     occurs twice in its query.
     """
-    first = FirstLines()
+    start = next(read_lines(path))[0]
+
+    def parse(line: bytes, number: int) -> Item | None:
+        columns = text_of(line, path, number).split("\t")
+        is_header = number == start and columns[0].strip().lower() in _HEADS
+        return None if is_header else _item(columns)
+
     by_query: dict[str, list[Item]] = {}
-    start = 0
-    for number, line in read_lines(path):
-        start = start or number
-        try:
-            columns = text_of(line, path, number).split("\t")
-            if number == start and columns[0].strip().lower() in _HEADS:
-                continue
-            item = _item(columns)
-            if earlier := first.add(item.item_id, number):
-                raise duplicate_error(f"nugget {brief(item.item_id)}", earlier, path, number)
-        except InputError as error:
-            on_error(error.at(path, number))
-        else:
-            by_query.setdefault(item.query_id, []).append(item)
+    key = Key(lambda item: item.item_id, lambda item: f"nugget {brief(item.item_id)}")
+    for item in parse_lines(path, on_error, parse, key):
+        by_query.setdefault(item.query_id, []).append(item)
     for query_id, items in by_query.items():
         yield BankEntry(query_id, tuple(items))
 
@@ -90,3 +94,23 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
                     )
                 line = f"{parts[0]}\t{parts[1]}\t{word}\t{parts[2]}\n"
                 stream.write(encode_text(line, path))
+
+
+def _sniff(sample: FirstRecords) -> bool:
+    if sample.is_json or sample.widths("\t") != {4}:
+        return False
+    words = [columns[2].strip().lower() for columns in sample.columns("\t")]
+    return set(words) <= {*WEIGHTS} or (len(words) > 1 and set(words[1:]) <= {*WEIGHTS})
+
+
+FORMAT = Format(
+    "bank",
+    lambda path, how: read(path, how.on_error),
+    write,
+    _sniff,
+    name="trec-nuggets",
+    file_name=r"nuggets\.(txt|tsv)$",
+    looks="query, nugget id, vital or okay, text, separated by tabs",
+    source="TREC",
+    lossless="yes",
+)

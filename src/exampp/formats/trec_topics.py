@@ -12,7 +12,7 @@ from exampp.formats.lines import OnError, read_text
 from exampp.formats.read_warnings import add_warning
 from exampp.records import Query
 
-_START = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<top(?:s|ics?)?\b", re.I | re.S)
+_START = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<top(?:s|ics?)?\b", re.I | re.S)
 _TOPIC = re.compile(r"<(topic|top)\b([^>]*)>(.*?)</\1\s*>", re.I | re.S)
 _OPENED = re.compile(r"<(?:topic|top)\b(?!s)", re.I)
 _NUMBER = re.compile(r"\b(?:number|id)\s*=\s*[\"']([^\"']*)[\"']", re.I)
@@ -23,7 +23,7 @@ _TEXT_TAGS = ("title", "query", "question", "desc", "description", "summary", "n
 """The first that a topic has is its text."""
 
 
-def is_topics(head: bytes) -> bool:
+def is_topics(head: str) -> bool:
     """Whether a file that starts so holds topics in SGML or XML."""
     return _START.match(head) is not None
 

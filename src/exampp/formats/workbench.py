@@ -7,6 +7,7 @@ is kept as residue and written back.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats.format import Format
 from exampp.formats.lines import (
     OnError,
     accept,
@@ -315,3 +317,18 @@ def _ranking_json(ranked: RankedPassage) -> dict[str, Any]:
         "rank": ranked.rank,
         "score": ranked.score,
     }
+
+
+_START = re.compile(r'\s*\[\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,\s*\[')
+
+FORMAT = Format(
+    "",
+    lambda path, how: read(path, how.on_error, scale=how.scale, on_cell=how.on_cell),
+    write,
+    lambda sample: _START.match(sample.head) is not None,
+    name="workbench",
+    record=QueryPool,
+    looks="graded passages, JSON-lines of `[query_id, [passage, ...]]`",
+    source="Autograding Workbench",
+    lossless="yes",
+)

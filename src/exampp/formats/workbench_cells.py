@@ -89,14 +89,6 @@ def entries(
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def ratings(query_id: str, entry: Entry, on_cell: OnError = accept) -> dict[str, int]:
-    """Rating by item of an entry; `on_cell` is told of each that cannot be read."""
-    found = _marks(query_id, entry, on_cell).ratings
-    for failed in _faults(query_id, entry.typed):
-        found.pop(failed, None)
-    return found
-
-
 def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
     """The cells of an entry, in the order of its answers; a direct grade's item is the query."""
     marks = _marks(query_id, entry, on_cell)
@@ -108,17 +100,6 @@ def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grad
         )
         for item in items
     )
-
-
-def plain_cells(query_id: str, entry: Entry) -> list[tuple[str | None, int]] | None:
-    """(reply, rating) of the cells of an entry; None unless all have both and no more is said."""
-    if entry.stated or _faults(query_id, entry.typed):
-        return None
-    found, bad = _marks(query_id, entry, accept)
-    replies = _replies(query_id, entry.typed)
-    if bad or replies.keys() != found.keys():
-        return None
-    return [(reply, found[item]) for item, reply in replies.items()]
 
 
 def _replies(query_id: str, typed: MarksJson | DirectJson) -> dict[str, str | None]:

@@ -96,26 +96,8 @@ class PassageJson(msgspec.Struct):
     grades: list[DirectJson] | None = None
 
 
-class MarkedPassageJson(msgspec.Struct):
-    """A passage without replies, for evaluation."""
-
-    paragraph_id: str
-    text: str = ""
-    title: Any = None
-    paragraph_data: DataJson = msgspec.field(default_factory=DataJson)
-    exam_grades: list[MarksJson] | None = None
-    grades: list[DirectJson] | None = None
-
-
 class WorkbenchLine(NamedTuple):
     """A line, typed."""
 
     query_id: str | int
     passages: list[PassageJson]
-
-
-class MarkedLine(NamedTuple):
-    """A line for evaluation, typed."""
-
-    query_id: str | int
-    passages: list[MarkedPassageJson]

@@ -22,7 +22,7 @@ from exampp.analysis.gate import (
 )
 from exampp.errors import InputError
 from exampp.formats import per_query
-from exampp.grades.chosen import ChosenGrades
+from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.graders import grader_label
@@ -74,7 +74,7 @@ def _earlier(
         else:
             found = EarlierScores(name, scores)
     else:
-        name = f"{Path(baseline.source.path).name}, {grader_label(baseline.grader)}"
+        name = f"{Path(baseline.path).name}, {grader_label(baseline.grader)}"
         found = replace(_evaluated(baseline.gradebook, compared, settings), name=name)
     return (
         found if system is None else replace(found, name=f"{found.name}, {system}", system=system)

@@ -16,15 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from exampp.errors import InputError
-from exampp.grades.chosen import ChosenGrades
-from exampp.grades.one_or_several import GradesBase
+from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.measures.names import Measure
-from exampp.records.gradebook import MISSING
 from exampp.records.inputs import relevance_threshold
 from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
@@ -33,21 +30,23 @@ if TYPE_CHECKING:
     from exampp.analysis.attacks.result import AttackReport, GamingSettings
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.corrected import Corrected, Scope
+    from exampp.analysis.corrected import Corrected
     from exampp.analysis.gate import GateResult, GateSettings
     from exampp.analysis.grader_bias import GraderBias
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.omissions import Omissions
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
     from exampp.measures.item_scores import Credit
     from exampp.measures.qrels import Labelling
     from exampp.results.page import Document
+    from exampp.review.evidence import Criteria
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Grades(ChosenGrades, GradesBase):
     """The grades of one grader on one bank, and everything that can be asked of them."""
 
@@ -170,7 +169,7 @@ class Grades(ChosenGrades, GradesBase):
             missing=missing,
             labelling=labelling,
         )
-        texts = self.source.read_bank_texts(self.grader, self.bank)
+        texts = self.bank_texts()
         return reliability(scored_column(self.gradebook, board, missing, texts), settings)
 
     def bias(self, depth: int = 20) -> GraderBias:
@@ -184,32 +183,17 @@ class Grades(ChosenGrades, GradesBase):
         return grader_bias(self.gradebook, check_integer("depth", depth, 1))
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
-        """The leaderboard as people's judgments correct it: see `CollectionGrades.corrected`."""
+        """The leaderboard as a sample of people's decisions corrects it, beside the grades alone.
+
+        The measure is a sum over passages or items: P@20, RBP@20, Cover@20. Options: `plan`, the
+        number of the sample (by default the newest that fits), `settings` (`CorrectionSettings`),
+        `min_rating` of an answer, `min_relevant` of a relevant passage. Without a plan, judgments
+        must cover the pool. Raises InputError for other measures, and where what was drawn is not
+        decided.
+        """
         from exampp.grades.sampling import correct_grades
 
         return correct_grades(self, measure, **options)
-
-    def corrections(
-        self, *, min_rating: int | None = None, min_relevant: int | None = None
-    ) -> Sequence[Corrected | str]:
-        """Return the leaderboards that people's judgments give, or why they give none.
-
-        Without a sample this is P@20 of a pool that is wholly judged, with intervals over queries.
-        """
-        from exampp.analysis.corrected import CorrectionSettings
-
-        if self.source.highest_judgment is None or not self.gradebook.systems:
-            return ()
-        over: Scope = "queries" if len(self.gradebook.queries) > 1 else "pool"
-        try:
-            found = self.corrected(
-                settings=CorrectionSettings(over=over),
-                min_rating=min_rating,
-                min_relevant=min_relevant,
-            )
-        except InputError as error:
-            return (str(error),)
-        return (found,)
 
     def compare(
         self,
@@ -323,13 +307,13 @@ class Grades(ChosenGrades, GradesBase):
 
         book = self.gradebook
         least = self.grader.threshold(min_rating)
-        relevant = relevance_threshold(min_relevant, self.source.highest_judgment)
+        relevant = relevance_threshold(min_relevant, self.highest_judgment)
         return analyze(
             book,
             item_scores(book, least, k, subtopics=subtopics, credit=credit),
             describe_source(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed, irt),
-            texts=self.source.read_bank_texts(self.grader, self.bank),
+            texts=self.bank_texts(),
             officials=read_officials(official),
         )
 
@@ -351,7 +335,7 @@ class Grades(ChosenGrades, GradesBase):
 
         least = self.grader.threshold(min_rating)
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
-        return find_omissions(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
+        return find_omissions(scores, self.bank_texts(), pairs)
 
     def citations(self, *, first: bool = False) -> CitationScores:
         """Precision and recall of citations, in a collection made by `exampp.citations.collect`.
@@ -375,14 +359,11 @@ class Grades(ChosenGrades, GradesBase):
         return find_gaming(
             self.gradebook,
             settings,
-            exam=self.source.path,
-            makers=self.source.bank_makers(self.gradebook),
-            highest_judgment=self.source.highest_judgment,
+            exam=self.path,
+            makers=self.item_models(self.gradebook),
+            highest_judgment=self.highest_judgment,
             battery=battery,
         )
-
-    def refuse_damaged(self) -> None:
-        """Do nothing: only a collection can be checked (see `exampp.check`)."""
 
     def report(
         self,
@@ -408,11 +389,13 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.analysis.report import report, write
         from exampp.analysis.report_data import MEASURES, ReportSettings
         from exampp.grades.report_source import source_of
+        from exampp.grades.sampling import corrections
+        from exampp.inputs.checking import refuse_damaged
         from exampp.inputs.officials import listed_once, read_officials
         from exampp.measures.qrels import Labelling
 
         check_lists(measures=measures)
-        self.refuse_damaged()
+        refuse_damaged(self.connection, self.path)
         official = listed_once(official)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
@@ -432,7 +415,7 @@ class Grades(ChosenGrades, GradesBase):
             others,
             attacks=self.attacks,
             compare_parts=self.compare_parts,
-            corrected=self.corrections(min_rating=settings.min_rating, min_relevant=min_relevant),
+            corrected=corrections(self, settings.min_rating, min_relevant),
         )
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
@@ -441,8 +424,112 @@ class Grades(ChosenGrades, GradesBase):
 
     def _same_bank(self) -> Iterator[Grades]:
         """The grades of everyone else who graded this bank."""
-        for grader in self.source.graders:
-            if grader.key != self.grader.key and grader.kind == self.grader.kind:
-                found = replace(self, grader=grader)
-                if any((query.ratings != MISSING).any() for query in found.gradebook.queries):
-                    yield found
+        for one in self.others():
+            if one.grader.kind == self.grader.kind and one.bank == self.bank:
+                chosen = replace(self, stored=one.stored)
+                if chosen.gradebook.is_graded:
+                    yield chosen
+
+    # ---- lists for people, and what people decide -----------------------------------------------
+
+    @property
+    def decisions(self) -> Decisions:
+        """What people decided about these grades, and what there is to decide."""
+        from exampp.grades.decisions import Decisions
+
+        return Decisions(self.connection, self)
+
+    def criteria(
+        self,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        min_answers: int = 0,
+    ) -> Criteria:
+        """What the lists take for answers, and for relevant; the options are those of `lists`.
+
+        What other exams say is read when it is first asked for.
+        """
+        from exampp.review.evidence import Criteria
+        from exampp.review.lists import other_exams
+
+        least = self.grader.threshold(min_rating)
+        relevant = relevance_threshold(min_relevant, self.highest_judgment)
+        return Criteria(least, relevant, by, depth, other_exams(self, relevant), min_answers)
+
+    def review(
+        self,
+        name: str,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        query_id: str | None = None,
+        item: str | None = None,
+        answers_of: str | None = None,
+        limit: int | None = None,
+        min_answers: int = 0,
+    ) -> Table:
+        """One of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
+
+        Takes the options of `review_tables`.
+        """
+        from exampp.review.lists import joined
+
+        return joined(
+            self.review_tables(
+                name,
+                min_rating=min_rating,
+                min_relevant=min_relevant,
+                by=by,
+                depth=depth,
+                query_id=query_id,
+                item=item,
+                answers_of=answers_of,
+                limit=limit,
+                min_answers=min_answers,
+            )
+        )
+
+    def review_tables(
+        self,
+        name: str,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        query_id: str | None = None,
+        item: str | None = None,
+        answers_of: str | None = None,
+        limit: int | None = None,
+        width: int | None = None,
+        min_answers: int = 0,
+    ) -> Iterator[Table]:
+        """A list of `review` part by part, so that never the texts of two queries are held.
+
+        `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
+        any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
+        1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
+        `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
+        of them that a query has. `item` is an id or the start of some; `answers_of` the grader
+        whose replies are the extracted answers. `limit` leaves so many cells of each item (verify),
+        passages of each query (grid) or rows; `min_answers` leaves, in these two lists of cells,
+        the passages that cover at least so many items.
+        With a `width` the tables are for people, who see so many characters of each text.
+        """
+        from exampp.review.lists import ListOptions, list_tables, seen_queries
+
+        criteria = self.criteria(
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            by=by,
+            depth=depth,
+            min_answers=min_answers,
+        )
+        queries = None if query_id is None else [query_id]
+        seen = seen_queries(self, queries, answers_of)
+        return list_tables(name, seen, ListOptions(self.grader, criteria, item, limit, width))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from exampp.grades.book_source import BookSource
-from exampp.grades.chosen import ChosenGrades
-from exampp.grades.one_or_several import GradesBase, Judgments
+from exampp.grades.base import GradesBase, Judgments
+from exampp.grades.grades import Grades
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.grader_reliability import GraderReliability
-    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.reliability import (
+        GraderReliability,
+        Reliability,
+        ReliabilitySettings,
+    )
     from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.voting import Voted
     from exampp.inputs.officials import Officials
@@ -23,27 +26,29 @@ if TYPE_CHECKING:
     from exampp.measures.names import Measure
     from exampp.measures.qrels import Labelling
 
-M = TypeVar("M", bound=ChosenGrades)
-
 
 @dataclass(frozen=True, repr=False)
-class Panel(GradesBase, Generic[M]):
+class Panel(GradesBase):
     """The grades of several graders, side by side."""
 
-    source: BookSource
-    members: tuple[M, ...]
+    members: tuple[Grades, ...]
 
     def __repr__(self) -> str:
         names = ", ".join(grader_label(one.grader) for one in self.members)
-        return f"<panel of {names} in {self.source.path}>"
+        return f"<panel of {names} in {self.path}>"
 
-    def __iter__(self) -> Iterator[M]:
+    @property
+    def path(self) -> Path:
+        """The collection, or the graded file."""
+        return self.members[0].path
+
+    def __iter__(self) -> Iterator[Grades]:
         return iter(self.members)
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def named(self) -> Iterator[tuple[str, M]]:
+    def named(self) -> Iterator[tuple[str, Grades]]:
         """The grades by names that tell them apart."""
         of_grader = Counter(one.grader.key for one in self.members)
         for one in self.members:
@@ -78,19 +83,12 @@ class Panel(GradesBase, Generic[M]):
         `at_least` so many graded it, by default all. People's decisions about members do not count.
         Raises InputError for a graded file, and for graders of other kinds or scales.
         """
-        from exampp.errors import InputError
         from exampp.grading.voting import vote
 
-        found = [getattr(one, "stored", None) for one in self.members]
-        stored = [one for one in found if one is not None]
-        if len(stored) < len(found):
-            raise InputError(
-                "a graded file is only read", mend="Import it into a collection: exampp import"
-            )
-        members = {one.key: one for one in stored}
-        banks = list(dict.fromkeys(one.bank or "" for one in self.members))
-        first: Any = self.members[0]
-        return vote(first.connection, list(members.values()), banks, rule=rule, at_least=at_least)
+        members = {one.stored.key: one.stored for one in self.members}
+        banks = list(dict.fromkeys(one.bank for one in self.members))
+        connection = self.members[0].connection
+        return vote(connection, list(members.values()), banks, rule=rule, at_least=at_least)
 
     def reliability(
         self,
@@ -106,8 +104,7 @@ class Panel(GradesBase, Generic[M]):
 
         Takes the options of `Grades.reliability`.
         """
-        from exampp.analysis.grader_reliability import grader_reliability
-        from exampp.analysis.reliability import reliability, scored_column
+        from exampp.analysis.reliability import grader_reliability, reliability, scored_column
         from exampp.measures.leaderboard import evaluate_gradebook
 
         scored = {}
@@ -120,7 +117,7 @@ class Panel(GradesBase, Generic[M]):
                 missing=missing,
                 labelling=labelling,
             )
-            texts = one.source.read_bank_texts(one.grader, one.bank)
+            texts = one.bank_texts()
             scored[name] = scored_column(one.gradebook, board, missing, texts)
         if len(scored) == 1:
             return reliability(next(iter(scored.values())), settings)

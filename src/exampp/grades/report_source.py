@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from exampp import __version__
 from exampp.analysis.attacks.battery import beside
 from exampp.analysis.attacks.result import AttackReport, GamingSettings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.report_data import ReportInputs, ReportSettings, ReportSource, commands
 from exampp.errors import InputError
-from exampp.grades.chosen import ChosenGrades
+from exampp.grades.base import ChosenGrades
 from exampp.inputs.officials import Officials, files_of
 from exampp.records.calibration import calibrations_of
 from exampp.results.result import Table
+from exampp.store.grades import graders
+from exampp.version import __version__
 
 
 def source_of(
@@ -34,33 +35,33 @@ def source_of(
     `attacks` and `compare_parts` are what these grades make of attacks and of parts of the bank.
     """
     given = ReportInputs(
-        str(grades.source.path),
-        {**grades.asked, "decisions": None if grades.decisions == "with" else grades.decisions},
+        str(grades.path),
+        {**grades.choice, "decisions": None if grades.with_decisions else "without"},
         [str(run) for run in grades.runs],
         [str(file) for file in files_of(official) or ()],
         grades.systems,
         grades.without,
     )
-    gaming = _attacked(grades.source.path, attacks, settings)
-    version, own_bank = grades.source.bank_origin(grades.gradebook)
+    gaming = _attacked(grades.path, attacks, settings)
+    known = [stored.identity for stored in graders(grades.connection)]
     return ReportSource(
-        name=grades.source.path.name,
+        name=grades.path.name,
         title=title,
-        bank_version=version,
-        own_bank=own_bank,
-        graders=tuple(one.name for one in grades.source.graders),
-        calibrations=calibrations_of(grades.grader, grades.source.graders),
+        bank_version=grades.bank_version(),
+        own_bank=grades.own_bank_warning(grades.gradebook),
+        graders=tuple(one.name for one in known),
+        calibrations=calibrations_of(grades.grader, known),
         commands=commands(
             given,
             settings,
-            judged=grades.source.highest_judgment is not None,
+            judged=grades.highest_judgment is not None,
             beside=[one.grader.key for one in (grades, *others)] if others else (),
         ),
         made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         gaming=gaming,
-        bank=grades.source.read_bank_texts(grades.grader, grades.bank),
+        bank=grades.bank_texts(),
         sealed=_parts(compare_parts, settings) if gaming else "",
-        texts=grades.source.query_texts(),
+        texts=grades.query_texts(),
         corrected=tuple(corrected),
     )
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import shlex
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.grades.chosen import ChosenGrades
+from exampp.grades.base import ChosenGrades
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.population import Population, check_linear, population
 from exampp.records.decisions import SamplePlan, UnitKind, pool_hash
@@ -22,11 +23,11 @@ from exampp.review.sampling import SampleDesign, SampledUnit, SampleProgress, dr
 from exampp.sanitize import or_default
 from exampp.stats.sampling import Sample
 from exampp.store.bank import edit_by
-from exampp.store.connection import transaction
+from exampp.store.connection import is_graded_file, transaction
 from exampp.store.decisions import decisions_by_sample, put_plan, read_plans
 
 if TYPE_CHECKING:
-    from exampp.analysis.corrected import Corrected, CorrectionSettings, JudgedSample
+    from exampp.analysis.corrected import Corrected, CorrectionSettings, JudgedSample, Scope
 
 DEFAULT_MEASURE = "P@20"
 NAMED = 5
@@ -35,7 +36,7 @@ NAMED = 5
 
 def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
     """The command that draws a sample for a measure."""
-    path = shlex.quote(str(grades.source.path))
+    path = shlex.quote(str(grades.path))
     return f"exampp review {path} plan --labels 400 -m {shlex.quote(str(measure))}"
 
 
@@ -59,18 +60,16 @@ def units_of(
     min_relevant: int | None,
 ) -> Population:
     """The population of a measure."""
-    relevant = relevance_threshold(min_relevant, grades.source.highest_judgment)
+    relevant = relevance_threshold(min_relevant, grades.highest_judgment)
     least = grades.grader.threshold(min_rating)
     return population(book, measure, min_rating=least, min_relevant=relevant)
 
 
 def draw_plan(
     grades: ChosenGrades,
-    connection: sqlite3.Connection,
     asked: SampleDesign,
     measure: Measure | str,
     *,
-    bank: str,
     min_rating: int | None,
     min_relevant: int | None,
     author: str | None,
@@ -86,28 +85,16 @@ def draw_plan(
         units,
         asked,
         grader=grades.grader,
-        bank=bank,
+        bank=grades.bank,
         min_rating=grades.grader.threshold(min_rating),
-        min_relevant=relevance_threshold(min_relevant, grades.source.highest_judgment),
+        min_relevant=relevance_threshold(min_relevant, grades.highest_judgment),
         author=edit.author,
         at=edit.at,
     )
-    if asked.design == "uncertainty":
-        _check_fresh(connection, plan)
+    connection = grades.connection
     with connection, transaction(connection):
         number = put_plan(connection, plan)
     return next(one for one in read_plans(connection) if one.number == number)
-
-
-def _check_fresh(connection: sqlite3.Connection, plan: SamplePlan) -> None:
-    """That probabilities which labels told are not met by the numbers that drew those labels."""
-    for earlier in read_plans(connection):
-        if earlier.seed == plan.seed and earlier.digest != plan.digest:
-            raise InputError(
-                f"plan {earlier.number} was drawn with seed {plan.seed} too, and its labels tell "
-                "how uncertain grades are: the new sample would hang on the old one",
-                mend="Give another --seed",
-            )
 
 
 def find_plan(
@@ -129,23 +116,20 @@ def find_plan(
 
 
 def sample_of(
-    grades: ChosenGrades,
-    connection: sqlite3.Connection,
-    number: int | None = None,
-    book: Gradebook | None = None,
+    grades: ChosenGrades, number: int | None = None, book: Gradebook | None = None
 ) -> SampleProgress:
     """A plan, by default the newest, and how far it is decided.
 
     Raises:
         InputError: There is none.
     """
-    plan = find_plan(connection, number)
+    plan = find_plan(grades.connection, number)
     if plan is None:
         raise InputError(
             "no sample was drawn",
             mend=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
         )
-    return progress(connection, plan, book or whole_book(grades), grades.grader)
+    return progress(grades.connection, plan, book or whole_book(grades), grades.grader)
 
 
 def correct_grades(
@@ -156,8 +140,6 @@ def correct_grades(
     min_rating: int | None = None,
     min_relevant: int | None = None,
     plan: int | None = None,
-    connection: sqlite3.Connection | None = None,
-    bank: str = "",
 ) -> Corrected:
     """A leaderboard corrected by a sample that people decided, or by judgments of the whole pool.
 
@@ -170,25 +152,18 @@ def correct_grades(
 
     one = measure_of(measure)
     book = whole_book(grades)
-    found = None
-    if connection is not None:
-        found = find_plan(connection, plan, check_linear(one), one.cutoff or 0)
-    elif plan is not None:
-        raise InputError("a file of graded passages has no plans", mend="Import it")
+    found = find_plan(grades.connection, plan, check_linear(one), one.cutoff or 0)
     if found is not None:
         min_relevant = found.min_relevant if min_relevant is None else min_relevant
         min_rating = found.min_rating if min_rating is None and found.unit == "item" else min_rating
     units = units_of(grades, book, one, min_rating, min_relevant)
     least = grades.grader.threshold(min_rating)
     if found is None:
-        judged = _all_judged(units, connection, grades, bank)
+        judged = _all_judged(units, grades)
     else:
-        if connection is None:
-            raise InputError("a plan is kept in a collection", mend="Give a collection")
-        _check_plan(found, units, grades, bank, least)
-        judged = _judged(
-            grades, progress(connection, found, book, grades.grader), units, min_relevant
-        )
+        _check_plan(found, units, grades, least)
+        done = progress(grades.connection, found, book, grades.grader)
+        judged = _judged(grades, done, units, min_relevant)
     wanted = choose_systems(book, grades.systems, grades.without).systems
     return correct(
         units,
@@ -202,13 +177,11 @@ def correct_grades(
 
 def _source(grades: ChosenGrades) -> str:
     draft = "DRAFT GRADES: " if grades.grader.is_draft else ""
-    bank = f", bank {grades.bank}" if grades.bank else ""
+    bank = f", bank {grades.bank_name}" if grades.bank_name else ""
     return f"{draft}graded by {grades.grader.name}{bank}"
 
 
-def _check_plan(
-    plan: SamplePlan, units: Population, grades: ChosenGrades, bank: str, least: int
-) -> None:
+def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least: int) -> None:
     """That a plan is a sample of these units.
 
     Raises:
@@ -223,7 +196,7 @@ def _check_plan(
             f"up {units.unit}s in the first {units.k}: its decisions are refused for it",
             mend=again,
         )
-    if plan.unit == "item" and (plan.bank, plan.kind) != (bank, kind):
+    if plan.unit == "item" and (plan.bank, plan.kind) != (grades.bank, kind):
         raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", mend=again)
     if plan.unit == "item" and plan.min_rating != least:
         raise InputError(
@@ -251,7 +224,7 @@ def _judged(
     if found.open:
         named = ", ".join(map(_named, found.open[:NAMED]))
         more = "" if len(found.open) <= NAMED else f" and {len(found.open) - NAMED:,} more"
-        path = shlex.quote(str(grades.source.path))
+        path = shlex.quote(str(grades.path))
         are = "is" if len(found.open) == 1 else "are"
         raise InputError(
             f"{len(found.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
@@ -309,9 +282,7 @@ def _said_of(found: SampleProgress) -> Iterator[str]:
         )
 
 
-def _all_judged(
-    units: Population, connection: sqlite3.Connection | None, grades: ChosenGrades, bank: str
-) -> JudgedSample:
+def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
     """All units with their judgments, where there is no sample.
 
     Raises:
@@ -320,7 +291,7 @@ def _all_judged(
     from exampp.analysis.corrected import JudgedSample
 
     mend = f"Draw a sample: {draw_command(grades, units.measure)}"
-    if connection is None:
+    if is_graded_file(grades.connection):
         mend = "Import it into a collection, and draw a sample there: exampp review --help"
     known = ~np.isnan(units.judged)
     if units.unit == "passage" and known.all():
@@ -331,11 +302,11 @@ def _all_judged(
             design="all",
             origin=f"all {len(known):,} passages of the pool are judged: nothing was drawn",
         )
-    other = find_plan(connection, None, units.unit) if connection is not None else None
+    other = find_plan(grades.connection, None, units.unit)
     if other is not None:
-        _check_plan(other, units, grades, bank, other.min_rating)
+        _check_plan(other, units, grades, other.min_rating)
     if units.unit == "item":
-        raise InputError(f"{_strays(connection, grades, bank)}no items were drawn", mend=mend)
+        raise InputError(f"{_strays(grades)}no items were drawn", mend=mend)
     count = int(known.sum())
     said = f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
     raise InputError(
@@ -345,15 +316,45 @@ def _all_judged(
     )
 
 
-def _strays(connection: sqlite3.Connection | None, grades: ChosenGrades, bank: str) -> str:
-    if connection is None:
-        return ""
-    made: Sequence[int] = [
-        len(cells) for cells in decisions_by_sample(connection, grades.grader, bank).values()
-    ]
-    if not sum(made):
+def _strays(grades: ChosenGrades) -> str:
+    by_sample = decisions_by_sample(grades.connection, grades.grader, grades.bank)
+    count = sum(map(len, by_sample.values()))
+    if not count:
         return ""
     return (
-        f"{sum(made):,} decisions were made from the queue or while browsing, and are refused: "
+        f"{count:,} decisions were made from the queue or while browsing, and are refused: "
         "their cells were picked because they matter, with a chance that nobody knows; "
     )
+
+
+def corrections(
+    grades: ChosenGrades, min_rating: int | None = None, min_relevant: int | None = None
+) -> list[Corrected | str]:
+    """Return what the newest sample of each kind makes of the leaderboard, or why it gives none.
+
+    Without a sample of passages this is P@20 of a pool that is wholly judged.
+    """
+    from exampp.analysis.corrected import CorrectionSettings
+
+    newest = {plan.unit: plan for plan in read_plans(grades.connection)}
+    tries = [
+        partial(correct_grades, grades, one.measure, plan=one.number) for one in newest.values()
+    ]
+    if "passage" not in newest and grades.highest_judgment is not None and grades.gradebook.systems:
+        over: Scope = "queries" if len(grades.gradebook.queries) > 1 else "pool"
+        whole_pool = partial(
+            correct_grades,
+            grades,
+            DEFAULT_MEASURE,
+            settings=CorrectionSettings(over=over),
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+        )
+        tries.insert(0, whole_pool)
+    found: list[Corrected | str] = []
+    for correct in tries:
+        try:
+            found.append(correct())
+        except InputError as error:
+            found.append(str(error))
+    return found

@@ -15,7 +15,7 @@ from exampp.grading.plan import SELF_RATING, least_mass_of, unnumbered_of, unnum
 from exampp.grading.regrade import BATCH, RegradeRules, regrade_reply
 from exampp.grading.requests import describe_rules
 from exampp.prompts import Prompt, content_hash, load, load_named
-from exampp.prompts.replies import POLICIES, UNNUMBERED
+from exampp.prompts.replies import READERS, UNNUMBERED
 from exampp.records import GraderIdentity, State
 from exampp.store.connection import transaction
 from exampp.store.grades import (
@@ -96,8 +96,8 @@ def reparse(
 def _rules(
     identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
 ) -> RegradeRules:
-    if mode not in POLICIES:
-        raise InputError(f"there is no mode {mode!r}", mend=f"Give one of {', '.join(POLICIES)}")
+    if mode not in READERS:
+        raise InputError(f"there is no mode {mode!r}", mend=f"Give one of {', '.join(READERS)}")
     if identity.settings.get("name") == FUNCTION:
         what = f"the ratings of {identity.name} are those of a function, and no replies"
         raise InputError(what, mend="There is nothing to read again; grade under another name")

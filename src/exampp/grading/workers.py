@@ -11,13 +11,13 @@ from operator import attrgetter
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
-import exampp
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request, check_grader
 from exampp.grading.requests import RequestBuilder, check_prompt_fits, request_builder
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt
 from exampp.store.cells import PendingCells, PendingIds
+from exampp.version import __version__
 
 # Who is asked what, where several workers grade: batches, and what is asked again.
 #
@@ -375,7 +375,7 @@ class SpreadGrader(Grader):
         raise Unfinished(f"no worker came within {PATIENCE:.0f} s: others may hold all there is")
 
     def _admit(self, joined: WorkerJoined) -> None:
-        facts, own = joined.facts, exampp.__version__
+        facts, own = joined.facts, __version__
         if facts.settings != self._facts.settings:
             differing = [
                 f"{name} is {facts.settings.get(name)!r} and not {self._facts.settings.get(name)!r}"
@@ -420,7 +420,7 @@ class GradingWorker:
             provenance = grader.provenance
             return WorkerFacts(
                 platform.node(),
-                exampp.__version__,
+                __version__,
                 dict(grader.settings),
                 grader.readings,
                 grader.unnumbered,

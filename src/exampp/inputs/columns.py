@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import passages, pools, queries, trec_objects
+from exampp.formats import passages, queries, trec
 from exampp.formats.fields import brief
 from exampp.formats.headers import nearly, plain
 from exampp.formats.in_memory import HeldLines, as_lines
 from exampp.formats.lines import OnError, read_lines, read_text
-from exampp.formats.plain_rows import MEANINGS, NAMES
-from exampp.formats.plain_table import is_table_header, ragged, table_rows
+from exampp.formats.plain_rows import MEANINGS, NAMES, table_separator
+from exampp.formats.plain_table import ragged, table_rows
 from exampp.formats.read_warnings import add_warning
 
 COLUMNS = (
@@ -32,14 +32,14 @@ _KNOWN = frozenset(
     (
         *COLUMNS,
         *MEANINGS,
-        *trec_objects.QUERY_KEYS,
-        *trec_objects.PASSAGE_KEYS,
-        *trec_objects.SYSTEM_KEYS,
-        *trec_objects.RELEVANCE_KEYS,
+        *trec.QUERY_KEYS,
+        *trec.PASSAGE_KEYS,
+        *trec.SYSTEM_KEYS,
+        *trec.RELEVANCE_KEYS,
         *passages.TEXT_KEYS,
         *queries.ID_KEYS,
         *queries.TEXT_KEYS,
-        *pools.ID_KEYS,
+        *passages.POOL_ID_KEYS,
     )
 )
 """Names by which some reader knows the columns of a table."""
@@ -144,7 +144,7 @@ class Renaming:
                 if len(header) > 1:
                     self.seen.setdefault(str(path), header)
                 has_named = not set(self.columns.values()).isdisjoint(header)
-                is_bank = may_be_bank and is_table_header(line)
+                is_bank = may_be_bank and table_separator(line) is not None
                 is_known = not is_bank and _is_known(header, separator)
                 if len(header) > 1 and (has_named or is_known):
                     del self.seen[str(path)]
@@ -157,9 +157,9 @@ def _is_known(header: Sequence[str], separator: str) -> bool:
     if separator == "\t" and _is_plain(header):
         return False
     names = {plain(name) for name in header}
-    ids = (queries.ID_KEYS, queries.TEXT_KEYS), (pools.ID_KEYS, pools.TEXT_KEYS)
+    ids = (queries.ID_KEYS, queries.TEXT_KEYS), (passages.POOL_ID_KEYS, passages.TEXT_KEYS)
     pairs = any(not (names.isdisjoint(one) or names.isdisjoint(text)) for one, text in ids)
-    return pools.is_pool(names) or (pairs and names.isdisjoint(_OF_RESULTS))
+    return passages.POOL.fit(frozenset(names)) or (pairs and names.isdisjoint(_OF_RESULTS))
 
 
 def _is_plain(header: Sequence[str]) -> bool:

@@ -14,11 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import car, columnar, passages
+from exampp.formats import car, columnar, datasets, passages
 from exampp.formats.in_memory import as_lines
 from exampp.formats.json_objects import OBJECT, identifier, key_of
 from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
-from exampp.inputs import datasets
 from exampp.records import Passage
 from exampp.records.wording import counted
 from exampp.store.inputs import put_passages, without_text

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import responses
-from exampp.formats.detect import ROLES, DetectedKind, detect_kind
+from exampp.formats import beir, datasets, responses
+from exampp.formats.detect import DetectedKind, detect_kind
 from exampp.formats.in_memory import HeldLines, held
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import OnError, existing_file, plain_name, system_of
 from exampp.formats.plain_rows import KINDS as ITEMS
 from exampp.formats.plain_rows import MEANINGS
-from exampp.inputs import beir, datasets
+from exampp.formats.registry import ROLES
 from exampp.inputs.columns import Renaming
 from exampp.inputs.memory import held_rows, parts_of
 from exampp.sanitize import check_lists, check_path

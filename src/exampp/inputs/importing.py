@@ -1,375 +1,161 @@
-"""Files into a collection: recognised, read, checked, and taken over all together or not at all."""
+"""Files into a collection: detected, read, checked, and imported all together or not at all."""
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import (
-    assignments,
-    banks,
-    candidates,
-    car,
-    decisions,
-    passages,
-    qrels,
-    queries,
-    ranx,
-    responses,
-    runs,
-    workbench,
-)
-from exampp.formats.candidates import Retrieved
-from exampp.formats.declared import FORMATS, declared_format, like, read_declared
+from exampp.formats import datasets
 from exampp.formats.in_memory import held, holding
-from exampp.formats.lines import OnError, Skipped
 from exampp.formats.read_warnings import collect_warnings
-from exampp.formats.responses import Response
-from exampp.formats.workbench_graders import has_open_scale
-from exampp.inputs import beir, datasets, rag
+from exampp.formats.registry import FORMATS, format_of, of_packages, read_records
+from exampp.inputs import rag
 from exampp.inputs.columns import Renaming
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
-from exampp.inputs.generated import (
-    assigned_bank,
-    assigned_pools,
-    cited_by,
-    take_candidates,
-    take_pool,
-    take_responses,
-)
-from exampp.inputs.import_report import ImportedFile, ImportReport, overwrite_error
-from exampp.inputs.judged import take_judged
-from exampp.inputs.places import QueryPlaces, note_bare, plain_banks, rename_generated, unmet
-from exampp.inputs.rankings import RunLog, findings, stage, top
-from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.records import BankEntry, GraderIdentity, Judgment, Query, QueryPool, RankedPassage
-from exampp.records.graders import RatingScale
-from exampp.sanitize import count_replacements, sanitize_name
-from exampp.store.bank import (
-    BeforeCommit,
-    Edit,
-    do_nothing,
-    known_queries,
-    put_bank,
-    put_query_items,
-    retire_unmentioned,
-)
+from exampp.inputs.loading import LOADERS, Importer, Loader
+from exampp.records.changes import Differences, Protected
+from exampp.results.result import Result, Table, render
+from exampp.sanitize import Replacements, count_replacements, sanitize_name
+from exampp.store.bank import put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
-from exampp.store.decisions import put_decisions
-from exampp.store.grades import put_grader, set_scale
 from exampp.store.import_diff import ImportLog
 from exampp.store.inputs import (
     apply_rankings,
     begin_import,
     counts,
     end_import,
-    has_text,
     next_file,
-    put_judgments,
-    put_passages,
-    put_queries,
     put_source,
 )
-from exampp.store.interning import batches, intern
-from exampp.store.pools import put_pools
 
 UNKNOWN_PASSAGES = ("error", "keep")
 """What becomes of a run's passages whose text is not in the collection."""
+_LISTED = 5
+_TOLD = ("added", "changed", "removed", "unchanged")
+_FINDING = ("system", "finding", "count", "which")
+_NO_FINDINGS = Table((), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Importer:
-    """How files are taken over; `bank` names the bank that bank files go into.
+class ImportedFile:
+    """One file taken over: what it was, and how many records it held.
 
-    `update` lets it change what is graded and what people edited; a `dry_run` changes nothing.
-    `settle` is called in the end, before anything is committed.
-    Of every ranking the first `depth` passages are taken. `system` names the system of responses
-    that do not say it; they are cut into passages of at most `passage_tokens` tokens. `scale` is
-    that of graders whose prompt is not known. What responses cite is taken, too, if `cited`.
-    `bad_cells` counts ratings that cannot be read.
+    `by_name` says that its content fits several kinds, and that its name decided.
     """
 
-    connection: sqlite3.Connection
-    edit: Edit
-    bank: str
-    on_error: OnError
-    unknown_passages: str = "error"
-    depth: int | None = None
-    system: str | None = None
-    passage_tokens: int = PASSAGE_TOKENS
-    update: bool = False
+    file: str
+    kind: str
+    records: int
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ImportReport(Result):
+    """What an import did: its files, and the collection's counts before and after.
+
+    `differences` say what changed, for every kind of thing; `changes` counts the rows that were
+    added, changed or removed: 0 where all was known already. Of a `dry_run` all this is what an
+    import would do, and nothing was done. `retired` items were in the bank and are not in the file
+    that was imported for it now.
+    `impact` tells, of a `dry_run` on a bank that is graded, what it would do to labels and scores.
+    `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
+    a table of system, finding, count and which. `replaced` counts the characters that are no text.
+    `remarks` say what else is odd about the files, such as a key that nearly is a known one, and
+    name the fields that are not used: `unread` counts, by file and field, the records that have a
+    field which is dropped, `stored` those whose field is stored and exported, and not used.
+    `bad_cells` counts the ratings of graded files that
+    cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
+    """
+
+    files: tuple[ImportedFile, ...]
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    changes: int
+    retired: int = 0
+    skipped: int = 0
+    skipped_first: tuple[InputError, ...] = ()
+    missing: tuple[str, ...] = ()
+    findings: Table = _NO_FINDINGS
+    differences: tuple[Differences, ...] = ()
     dry_run: bool = False
-    scale: RatingScale | None = None
-    log: RunLog = field(default_factory=RunLog)
-    bad_cells: Skipped = field(default_factory=Skipped)
-    settle: BeforeCommit = do_nothing
-    named: bool = False
-    cited: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
+    replaced: Replacements = field(default_factory=Replacements)
+    bad_cells: int = 0
+    bad_cells_first: tuple[InputError, ...] = ()
+    impact: Mapping[str, Table] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
-    def of(self, system: str) -> Importer:
-        """The same, for a file that holds what this system returned, whatever it says itself."""
-        return replace(self, system=system, named=True)
+    def tables(self) -> Mapping[str, Table]:
+        """The files, what of every kind of thing changed, and what is odd about the systems."""
+        files = [(one.file, one.kind, one.records) for one in self.files]
+        rows = [
+            (one.things, one.now, *(getattr(one, what) for what in _TOLD))
+            for one in self.differences
+        ]
+        notes = ["Nothing was imported: this is what would change."] if self.dry_run else []
+        found = {
+            "files": Table.of(["file", "kind", "records"], files, notes=self.remarks),
+            "changes": Table.of(["thing", "now", *_TOLD], rows, notes=notes),
+        }
+        return {**found, "findings": self.findings} if self.findings.rows else found
 
-    def of_known_queries(self, path: Path, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
-        """The entries of a bank whose queries are known, or brought with their texts.
+    def to_json(self) -> str:
+        """All of it, with examples."""
+        return json.dumps(self._told(), ensure_ascii=False, indent=1) + "\n"
 
-        Where all queries are known from banks alone, a bank may name others.
-        """
-        places = QueryPlaces(self.connection)
-        is_strict = bool(known_queries(self.connection))
-        bare: list[str] = []
-        is_list = True
-        for entry in entries:
-            try:
-                if is_strict and not entry.query_text:
-                    places.find(entry.query_id)
-            except InputError as error:
-                error.mend = (
-                    "Import the queries first, give their texts as query_text, or leave such items "
-                    "out with --on-error skip"
-                )
-                self.on_error(error.at(path))
-            else:
-                rename_generated(self.connection, path, [Query(entry.query_id, entry.query_text)])
-                bare += [] if is_strict or entry.query_text else [entry.query_id]
-                is_list = is_list and [one.kind for one in entry.items] == ["question"]
-                yield entry
-        if bare and is_list:
-            note_bare(path, bare)
+    def _told(self) -> dict[str, Any]:
+        return {
+            "dry_run": self.dry_run,
+            "files": [asdict(file) for file in self.files],
+            "changes": {
+                one.things: {
+                    "before": one.now - one.added + one.removed,
+                    "after": one.now,
+                    **{what: getattr(one, what) for what in _TOLD},
+                    "examples": [asdict(example) for example in one.examples],
+                }
+                for one in self.differences
+            },
+            "retired": self.retired,
+            "missing": list(self.missing),
+            "findings": [dict(zip(_FINDING, row, strict=True)) for row in self.findings.rows],
+            "replaced": asdict(self.replaced),
+            "remarks": list(self.remarks),
+            "unread": self.unread,
+            "stored": self.stored,
+            "skipped": self.skipped,
+            "skipped_first": [str(error) for error in self.skipped_first],
+            "bad_cells": self.bad_cells,
+            "bad_cells_first": [str(error) for error in self.bad_cells_first],
+            "impact": {name: json.loads(render(t, "json")) for name, t in self.impact.items()},
+        }
 
-    def workbench(self, path: Path) -> int:
-        """Graded passages with their rankings and judgments."""
-        found = workbench.read(path, self.on_error, scale=self.scale, on_cell=self.bad_cells)
-        if self.scale is None:
-            return put_pools(self.connection, found, self.edit)
-        given: dict[str, GraderIdentity] = {}
-        count = put_pools(self.connection, _seeing(found, given), self.edit)
-        if not given:
-            raise InputError("every grader has its own scale", mend="Leave out --scale")
-        for identity in given.values():
-            set_scale(self.connection, put_grader(self.connection, identity), self.scale)
-        return count
-
-    def assignments(self, path: Path) -> int:
-        """Answers with the nuggets that they support: a bank, passages, rankings and grades."""
-        on_error = self.log.counting(path, self.on_error)
-        found = list(assignments.read(path, on_error))
-        for one in found:
-            if one.system:
-                self.log.see(path, one.query_id, one.system)
-        entries = list(self.of_known_queries(path, assigned_bank(found)))
-        put_bank(self.connection, self.bank, entries, self.edit)
-        known = {entry.query_id for entry in entries}
-        pools = assigned_pools(one for one in found if one.query_id in known)
-        put_pools(self.connection, pools, self.edit)
-        return len(found)
-
-    def queries(self, path: Path) -> int:
-        """Queries and their subtopics."""
-        found = list(queries.read(path, self.on_error))
-        put_queries(self.connection, unmet(self.connection, path, found))
-        return len(found)
-
-    def passages(self, path: Path) -> int:
-        """Passages with their texts."""
-        return len(put_passages(self.connection, passages.read(path, self.on_error)))
-
-    def qrels(self, path: Path, kind: str = "qrels") -> int:
-        """Human judgments."""
-        places = QueryPlaces(self.connection)
-
-        def known(judgment: Judgment) -> None:
-            places.find(judgment.query_id)
-
-        read = qrels.read if kind == "qrels" else ranx.read_qrels
-        return self._judge(read(path, self.on_error, known))
-
-    def _judge(self, judgments: Iterable[Judgment]) -> int:
-        places = QueryPlaces(self.connection)
-        count = 0
-        for batch in batches(judgments):
-            ids = intern(self.connection, "passage", "passage_id", [j.passage_id for j in batch])
-            put_judgments(
-                self.connection,
-                [(*places.find(j.query_id), ids[j.passage_id], j.relevance, None) for j in batch],
-            )
-            count += len(batch)
-        return count
-
-    def run(self, path: Path, kind: str = "run") -> int:
-        """The rankings of one or several systems."""
-        places = QueryPlaces(self.connection)
-        check = self._text_check()
-
-        def known(ranked: RankedPassage) -> None:
-            places.find(ranked.query_id)
-            check(ranked.passage_id)
-            self.log.see(path, ranked.query_id, ranked.system)
-
-        read = runs.read if kind == "run" else ranx.read
-        on_error = self.log.counting(path, self.on_error)
-        found = read(path, on_error, known, system=self.system if self.named else None)
-        rows = ((ranked, None) for ranked in top(found, self.depth))
-        return stage(self.connection, places, rows, self.log.rank)
-
-    def responses(self, path: Path) -> int:
-        """Generated responses, cut into passages."""
-        return self._generated(path, responses.read)
-
-    def texts(self, path: Path) -> int:
-        """Generated responses as a folder of text files."""
-        return self._generated(path, responses.read_folder)
-
-    def _generated(self, path: Path, read: Callable[..., Iterator[Response]]) -> int:
-        on_error = self.log.counting(path, self.on_error)
-
-        def named(on_error: OnError) -> Iterator[Response]:
-            for one in read(path, on_error, self.system):
-                yield replace(one, system=self.system) if self.named and self.system else one
-
-        found, limit = named(on_error), self.passage_tokens
-        count = take_responses(self.connection, path, found, self.log, on_error, limit)
-        if not self.cited:
-            return count
-        # what is wrong with a line was said the first time
-        cited = cited_by(named(_said_already))
-        self._retrieved(path, cited, on_error, quoted=True)
-        return count
-
-    def _retrieved(
-        self, path: Path, found: Iterable[Retrieved], on_error: OnError, *, quoted: bool = False
-    ) -> int:
-        check = self._text_check()
-        given = (self.connection, path, found, self.log, on_error, self.depth, check)
-        return take_candidates(*given, quoted=quoted)
-
-    def candidates(self, path: Path) -> int:
-        """Retrieved passages with their texts."""
-        on_error = self.log.counting(path, self.on_error)
-        return self._retrieved(path, candidates.read(path, on_error, self.system), on_error)
-
-    def _text_check(self) -> Callable[[str], None]:
-        def check(passage_id: str) -> None:
-            if self.unknown_passages == "error" and not has_text(self.connection, passage_id):
-                raise InputError(
-                    f"passage {passage_id!r} is not in the collection",
-                    field="docid",
-                    mend="Import the passages first, name their corpus with --corpus, or keep "
-                    "such passages as ungraded with --unknown-passages keep",
-                )
-
-        return check
-
-    def declared(self, path: Path, kind: str) -> int:
-        """A file in a format of a package."""
-        found = read_declared(kind, path)
-        match like(kind):
-            case "queries":
-                known = list(found)
-                put_queries(self.connection, known)
-                return len(known)
-            case "passages":
-                return len(put_passages(self.connection, found))
-            case "bank":
-                entries = self.of_known_queries(path, found)
-                return put_bank(self.connection, self.bank, entries, self.edit)
-            case "qrels":
-                return self._judge(found)
-        check = self._text_check()
-        places = QueryPlaces(self.connection)
-
-        def ranked() -> Iterator[tuple[RankedPassage, None]]:
-            for one in top(found, self.depth):
-                check(one.passage_id)
-                self.log.see(path, one.query_id, one.system)
-                yield one, None
-
-        return stage(self.connection, places, ranked(), self.log.rank)
-
-    def decisions(self, path: Path) -> int:
-        """What people decided in another collection."""
-        return put_decisions(self.connection, decisions.read(path, self.on_error))
-
-    def car_topics(self, path: Path) -> int:
-        """Topics and subtopics of TREC CAR."""
-        found = list(car.read_topics(path, self.on_error))
-        put_queries(self.connection, found)
-        return len(found)
-
-    def car_paragraphs(self, path: Path) -> int:
-        """Paragraphs of TREC CAR, all of them."""
-        return len(put_passages(self.connection, car.read_paragraphs(path, self.on_error)))
-
-    def dataset(self, path: Path) -> int:
-        """Topics and judgments of a dataset that ir_datasets knows."""
-        found = list(datasets.topics(path))
-        put_queries(self.connection, found)
-        return len(found) + self._judge(datasets.judgments(path))
-
-    def beir(self, path: Path) -> int:
-        """The judgments of a folder of BEIR, and the queries that they judge."""
-        judged = list(beir.judgments(path, self.on_error))
-        found = list(beir.topics(path, {one.query_id for one in judged}, self.on_error))
-        put_queries(self.connection, found)
-        return len(found) + self._judge(judged)
+    def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
+        """The report with the bad lines that were left out: how many, and the first of them."""
+        return replace(self, skipped=count, skipped_first=tuple(first))
 
 
-def _seeing(pools: Iterable[QueryPool], given: dict[str, GraderIdentity]) -> Iterator[QueryPool]:
-    """The pools; `given` takes the graders of them whose scale can be given."""
-    for pool in pools:
-        for passage in pool.passages:
-            for sheet in passage.sheets:
-                if has_open_scale(sheet.grader) and sheet.grader.highest > 1:
-                    given[sheet.grader.key] = sheet.grader
-        yield pool
-
-
-def _said_already(_error: InputError) -> None:
-    """Leave a bad line out that was refused or counted before."""
-
-
-_Take = Callable[[Importer, Path], int]
-
-
-def _bank(read: banks.Reader) -> _Take:
-    """Takes over bank files of one format."""
-
-    def take(importer: Importer, path: Path) -> int:
-        entries = importer.of_known_queries(path, read(path, importer.on_error))
-        return put_bank(importer.connection, importer.bank, entries, importer.edit)
-
-    return take
-
-
-KINDS: Mapping[str, _Take] = {
-    "dataset": Importer.dataset,
-    "beir": Importer.beir,
-    "car-topics": Importer.car_topics,
-    "queries": Importer.queries,
-    "car-paragraphs": Importer.car_paragraphs,
-    "passages": Importer.passages,
-    **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
-    "plain-bank": lambda importer, path: _bank(plain_banks(importer.connection))(importer, path),
-    "pool": lambda to, path: take_pool(to.connection, path, to.on_error),
-    "assignments": Importer.assignments,
-    "workbench": Importer.workbench,
-    "qrels": Importer.qrels,
-    "ranx-qrels": lambda importer, path: importer.qrels(path, "ranx-qrels"),
-    "candidates": Importer.candidates,
-    "responses": Importer.responses,
-    "texts": Importer.texts,
-    "run": Importer.run,
-    "ranx": lambda importer, path: importer.run(path, "ranx"),
-    "umbrela": lambda to, path: take_judged(to.connection, path, to.on_error, to.edit),
-    "decisions": Importer.decisions,
-}
-"""What can be imported, in the order in which files of one import are taken over."""
+def overwrite_error(found: Sequence[Protected]) -> InputError:
+    """The refusal of an import that would change what is protected, with examples of each."""
+    groups: dict[tuple[str, str], list[Protected]] = {}
+    for one in found:
+        groups.setdefault((one.difference.thing, one.why), []).append(one)
+    lines = []
+    for (thing, why), some in groups.items():
+        lines.append(f"\n  {thing}, {why} ({len(some)}):")
+        lines += [f"\n    {one.difference}" for one in some[:_LISTED]]
+        lines += [f"\n    and {len(some) - _LISTED} more"] if len(some) > _LISTED else []
+    return InputError(
+        "the files would overwrite what is graded or was edited by people; nothing was imported; "
+        "--update lets them (in Python and in a configuration: update = true)" + "".join(lines)
+    )
 
 
 def import_files(
@@ -395,7 +181,7 @@ def _import_files(
     importer: Importer, given: Sequence[GivenFile], corpus: str | None
 ) -> ImportReport:
     kinds = file_kinds(given, system=importer.system is not None)
-    with_kinds = sorted(kinds, key=lambda file: list(KINDS).index(like(file.kind)))
+    with_kinds = sorted(kinds, key=lambda file: list(LOADERS).index(_record_of(file.kind)))
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
         raise InputError("only graded passages have a scale to be given", mend="Leave out --scale")
     importer.log.collects = corpus is not None
@@ -428,9 +214,7 @@ def _take_all(
     for path, found, by_name, system in with_kinds:
         next_file(connection)
         try:
-            taking = importer if system is None else importer.of(system)
-            take = KINDS.get(found)
-            records = taking.declared(path, found) if take is None else take(taking, path)
+            records = _load(importer, path, found, system)
         except InputError as error:
             raise error.at(path) from None
         put_source(connection, sanitize_name(path.name), found, _digest(path), importer.edit.at)
@@ -454,12 +238,28 @@ def _take_all(
         changes - staged - mentioned - noted.scratch - end_import(connection),
         retired,
         missing=tuple(missing),
-        findings=findings(connection, importer.log, missing),
+        findings=importer.log.findings(connection, missing),
         differences=noted.differences,
         dry_run=importer.dry_run,
         bad_cells=importer.bad_cells.count,
         bad_cells_first=tuple(importer.bad_cells.first),
     )
+
+
+def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
+    """Load a file; a `system` is what returned all of it, whatever it says itself."""
+    form = FORMATS.get(kind)
+    if system is not None:
+        importer = replace(importer, system=system, is_named=True)
+    if form is None:
+        raise InputError(f"{kind} files are not imported")
+    loader = Loader(importer, path, form.holds)
+    return loader.load(read_records(form, path, loader.how()))
+
+
+def _record_of(kind: str) -> type:
+    form = format_of(kind)
+    return form.holds if form and form.holds else object
 
 
 def _digest(path: Path) -> str:
@@ -476,24 +276,20 @@ def _digest(path: Path) -> str:
 
 
 def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
-    """What each file is, as is said of it, or as its content tells; see `files.tell_all`.
+    """Yield what each file is, as it is given or as its content tells; see `files.tell_all`.
 
-    Raises InputError for a file of no known kind.
+    Raises InputError for a file that is not imported.
     """
     for file in tell_all(files, system=system):
-        declared = declared_format(file.kind)
-        if file.kind not in KINDS and (declared is None or declared.read is None):
+        form = format_of(file.kind)
+        if form is None or form.read is None or form.holds not in LOADERS:
+            known = (one.name for one in FORMATS.built_in.values() if one.read)
             raise InputError(
                 f"{file.kind} files are not imported",
                 file=file.path,
                 mend="An official leaderboard goes to exampp evaluate --official; a run has the "
                 "columns query Q0 passage rank score system"
                 if file.kind == "leaderboard"
-                else f"Known kinds: {', '.join((*KINDS, *_read_by_others()))}",
+                else f"Known kinds: {', '.join((*dict.fromkeys(known), *of_packages()))}",
             )
         yield file
-
-
-def _read_by_others() -> list[str]:
-    """The formats of packages; whether each can be read is told when it is used."""
-    return [name for name in FORMATS.names() if name not in FORMATS.built_in]

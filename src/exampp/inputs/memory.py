@@ -21,7 +21,7 @@ from exampp.formats.fields import brief
 from exampp.formats.headers import PASSAGE, QUERY
 from exampp.formats.in_memory import HeldLines, as_lines
 from exampp.formats.lines import OnError, raise_error
-from exampp.formats.trec_objects import SYSTEM_KEYS
+from exampp.formats.trec import SYSTEM_KEYS
 from exampp.inputs.columns import Renaming
 
 Row = Mapping[str, Any]

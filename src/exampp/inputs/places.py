@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import banks, plain_bank
-from exampp.formats.fields import brief
-from exampp.formats.rag_values import digest
+from exampp.formats.fields import brief, digest
 from exampp.formats.read_warnings import add_warning
 from exampp.records import Query, Subtopic
 from exampp.records.wording import counted
@@ -40,6 +37,7 @@ class QueryPlaces:
         self.queries = query_keys(connection)
         self.found: dict[str, tuple[int, int]] = {}
         self._of_texts: dict[str, list[str]] | None = None
+        self._ids: dict[str, list[str]] | None = None
 
     def find(self, written: str) -> tuple[int, int]:
         """(query key, subtopic key) of an id as written; InputError for an unknown query."""
@@ -61,6 +59,23 @@ class QueryPlaces:
                 return
             rename_generated(self.connection, None, [Query(written, text)])
         self.queries[written] = add_query(self.connection, written, text)
+
+    def id_of_text(self, text: str) -> str:
+        """Return the id of the only query with this text; InputError for several or none."""
+        if self._ids is None:
+            self._ids = {}
+            for query_id, known in known_queries(self.connection).items():
+                self._ids.setdefault(known.strip(), []).append(query_id)
+        found = self._ids.get(text.strip(), [])
+        if len(found) == 1:
+            return found[0]
+        if (generated := digest(text)) in found:
+            return generated
+        raise InputError(
+            f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
+            field="query",
+            mend="Import the queries first, or name them in a column query_id",
+        )
 
     def _with_text(self, generated: str) -> str | None:
         """Return the only query whose text has this MD5; None for several or none."""
@@ -142,24 +157,3 @@ def note_bare(path: Path, query_ids: Sequence[str]) -> None:
     what = f"{counted(len(query_ids), 'query')} without a text, such as {query_ids[0]!r}, and with "
     what += "one question each. If the questions are the texts of the queries, say --queries"
     add_warning(path, None, what)
-
-
-def plain_banks(connection: sqlite3.Connection) -> banks.Reader:
-    """Reads banks as people write them, which may name a query of the collection by its text."""
-    ids: dict[str, list[str]] = {}
-    for query_id, text in known_queries(connection).items():
-        ids.setdefault(text.strip(), []).append(query_id)
-
-    def query_of(text: str) -> str:
-        found = ids.get(text.strip(), [])
-        if len(found) == 1:
-            return found[0]
-        if (generated := digest(text)) in found:
-            return generated
-        raise InputError(
-            f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
-            field="query",
-            mend="Import the queries first, or name them in a column query_id",
-        )
-
-    return partial(plain_bank.read, query_of=query_of)

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import columnar
+from exampp.formats import columnar, rag
 from exampp.formats.detect import detect_kind
-from exampp.formats.fields import brief, duplicate_error
+from exampp.formats.fields import brief, digest, duplicate_error
 from exampp.formats.in_memory import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
-from exampp.formats.rag_records import KINDS, RagRecord, kind_of, read
-from exampp.formats.rag_values import digest
+from exampp.formats.rag import RagRecord
 from exampp.inputs.columns import Renaming
 from exampp.inputs.files import GivenFile
 from exampp.sanitize import check_path
@@ -32,24 +31,23 @@ Answers = dict[tuple[str, str], dict[str, None]]
 def unfold(
     files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
 ) -> tuple[list[GivenFile], Mapping[Path, HeldLines]]:
-    """The files, those of other programs as the parts that we know; and the rows of these parts."""
+    """Return the files, those of other programs as the parts that we know, and the parts' rows."""
     found: list[GivenFile] = []
     rows: dict[Path, HeldLines] = {}
     answers: Answers = {}
     for given in files:
-        kind = _kind(given)
-        if kind is None:
+        preset = _preset(given)
+        if preset is None:
             found.append(given)
             if given.data is None and columnar.name_of(given.path):
                 rows[given.path] = list(as_lines(columnar.rows(given.path)))
             continue
-        is_said = given.kind is not None
-        named = renaming.columns, renaming.seen
-        read_records = read(given.path, kind, on_error, *named, is_said=is_said)
-        records = list(_once_each(read_records, given.path, on_error))
-        for _, one in records:
+        options = renaming.columns, renaming.seen
+        records = rag.read(given.path, preset, on_error, *options, is_stated=given.kind is not None)
+        distinct = list(_once_each(records, given.path, on_error))
+        for _, one in distinct:
             answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
-        for part, lines in _parts(records, system or system_of(given.path), answers):
+        for part, lines in _parts(distinct, system or system_of(given.path), answers).items():
             # messages name the part and the line of the file
             path = Path(f"{given.path} ({part})")
             found.append(GivenFile(path, part))
@@ -60,7 +58,7 @@ def unfold(
 def _once_each(
     records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
 ) -> Iterator[tuple[int, RagRecord]]:
-    """The records without those in which a system is asked a question again."""
+    """Yield the records without those in which a system is asked a question again."""
     first: dict[tuple[str, str], int] = {}
     for number, one in records:
         earlier = first.setdefault((one.system, one.query_id), number)
@@ -70,95 +68,55 @@ def _once_each(
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
 
 
-def _kind(given: GivenFile) -> str | None:
-    if given.kind in KINDS:
-        return given.kind
-    if given.kind or given.role or given.data is not None or held(given.path):
+def _preset(given: GivenFile) -> rag.Preset | None:
+    if given.kind:
+        return rag.preset_of(given.kind)
+    if given.role or given.data is not None or held(given.path):
         return None
     path = check_path(given.path)
     if not path.is_file():
         return None
-    kind, is_sure = kind_of(path)
+    preset, is_sure = rag.detect(path)
     if not is_sure:
         with suppress(InputError):
             detect_kind(path)
             return None
-    return kind
+    return preset
 
 
 def _parts(
     records: list[tuple[int, RagRecord]], system: str, answers: Answers
-) -> Iterator[tuple[str, Rows]]:
-    """The kinds of rows that records have, each with the numbers of their lines.
+) -> Mapping[str, Rows]:
+    """Return the rows of each kind, with the numbers of their lines; equal rows are one.
 
     `answers` are the references of these files and of those before, which all are right answers.
     """
-    parts: dict[str, Rows] = {
-        "queries": _once((n, {"query_id": one.query_id, "text": one.query}) for n, one in records),
-        "passages": _once(
-            (n, {"id": name, "text": text})
-            for n, one in records
-            for name, text in one.relevant
-            if text
-        ),
-        "candidates": [
-            (
-                n,
-                {
-                    "query": {"qid": one.query_id},
-                    "run_id": one.system or system,
-                    "candidates": _listed(one),
-                },
-            )
-            for n, one in records
-            if one.contexts
-        ],
-        "responses": [
-            (
-                n,
-                {
-                    "query_id": one.query_id,
-                    "system": f"{one.system or system}:response",
-                    "text": one.response,
-                },
-            )
-            for n, one in records
-            if one.response
-        ],
-        "plain-bank": _once(
-            (
-                n,
-                {
-                    **_named(one),
-                    "question": one.query,
-                    "answer": tuple(answers[one.query_id, one.query]),
-                },
-            )
-            for n, one in records
-            if one.references
-        ),
-        "qrels": _once(
-            (n, {"query_id": one.query_id, "passage_id": name, "relevance": 1})
-            for n, one in records
-            for name, _ in one.relevant
-        ),
-    }
-    yield from ((part, rows) for part, rows in parts.items() if rows)
+    parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
+    for number, one in records:
+        for kind, row in _rows(one, one.system or system, answers[one.query_id, one.query]):
+            parts[kind].setdefault(repr(row), (number, row))
+    return {kind: [*rows.values()] for kind, rows in parts.items() if rows}
 
 
-def _named(one: RagRecord) -> dict[str, str]:
-    """Name the query of an item: by its text where the file has no id, to find a known query."""
-    is_generated = one.query_id == digest(one.query)
-    return {"query": one.query} if is_generated else {"query_id": one.query_id}
+_KINDS = ("queries", "passages", "candidates", "responses", "plain-bank", "qrels")
 
 
-def _once(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Rows:
-    """The rows without those that say the same again, as several systems were asked the same."""
-    distinct: dict[tuple[Any, ...], tuple[int, Mapping[str, Any]]] = {}
-    for number, row in rows:
-        distinct.setdefault(tuple(row.values()), (number, row))
-    return list(distinct.values())
-
-
-def _listed(record: RagRecord) -> list[dict[str, Any]]:
-    return [{"docid": name, "doc": {"text": text}} for name, text in record.contexts]
+def _rows(
+    one: RagRecord, system: str, answers: Iterable[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    of_query = {"query_id": one.query_id}
+    yield "queries", {**of_query, "text": one.query}
+    for passage, text in one.relevant:
+        if text:
+            yield "passages", {"id": passage, "text": text}
+        yield "qrels", {**of_query, "passage_id": passage, "relevance": 1}
+    if one.contexts:
+        texts = [{"docid": passage, "doc": {"text": text}} for passage, text in one.contexts]
+        yield "candidates", {"query": {"qid": one.query_id}, "run_id": system, "candidates": texts}
+    if one.response:
+        yield "responses", {**of_query, "system": f"{system}:response", "text": one.response}
+    if one.references:
+        # a question without an id in the file finds a known query by its text
+        is_generated = one.query_id == digest(one.query)
+        named = {"query": one.query} if is_generated else of_query
+        yield "plain-bank", {**named, "question": one.query, "answer": tuple(answers)}

@@ -45,6 +45,7 @@ from exampp.measures.qrels import qrels as qrels_of
 from exampp.prompts.prompt import suggest
 from exampp.records.gradebook import MISSING, Gradebook, Ratings
 from exampp.records.ids import content_hash
+from exampp.store.bank import bank_names
 
 PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}
 """What is asked about a passage where no setting says it, by the kind of the nuggets."""
@@ -354,7 +355,7 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
 
 def _kind(exam: Collection, settings: JudgeSettings) -> str:
     """The kind of nuggets that are graded. Raises InputError where there are none, or several."""
-    kinds = [kind for kind in PROMPTS if exam.bank_names(kind)]
+    kinds = [kind for kind in PROMPTS if bank_names(exam.connection, kind)]
     if settings.kind or len(kinds) == 1:
         return settings.kind or kinds[0]
     if kinds:
@@ -381,7 +382,7 @@ def _model(llm_config: LlmConfigBase, settings: JudgeSettings) -> dict[str, Any]
 
 def _banks_of(exam: Collection) -> dict[str, Any]:
     """The bank of a collection as NuggetBanks has it, by topic; empty where it has no items."""
-    if not any(exam.bank_names(kind) for kind in PROMPTS):
+    if not any(bank_names(exam.connection, kind) for kind in PROMPTS):
         return {}
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "nuggets.jsonl"

@@ -21,18 +21,18 @@ from ir_measures import providers
 from ir_measures.measures import Measure, ParamInfo, registry
 from ir_measures.util import Metric, Qrel, QrelsConverter, RunConverter
 
+from exampp.collection import Collection
 from exampp.collection import open as open_exam
 from exampp.grades.grades import Grades
-from exampp.grades.source import GradeSource
-from exampp.measures.board import MeasureColumn
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import parse_measure
 from exampp.measures.qrels import Labelling
 from exampp.measures.qrels import qrels as labels_of
 from exampp.measures.rankings import ScoredPassage, with_runs
+from exampp.measures.values import MeasureColumn
 from exampp.records.wording import counted
 
-Exam = Grades | GradeSource[Any] | str | Path
+Exam = Grades | Collection | str | Path
 """Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
 
 
@@ -120,12 +120,12 @@ def _grades(exam: Exam) -> Grades:
 def _label(grades: Grades) -> str | None:
     """What tells an exam from the first one in this process: None for that."""
     key = (
-        str(Path(grades.source.path).resolve()),
+        str(Path(grades.path).resolve()),
         grades.grader.key,
         str(grades.gradebook.bank_label),
     )
     if key not in _SEEN:
-        stem, taken = Path(grades.source.path).stem, set(_SEEN.values())
+        stem, taken = Path(grades.path).stem, set(_SEEN.values())
         others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
         free = next(name for name in (stem, *others) if name not in taken)
         _SEEN[key] = free if _SEEN else None

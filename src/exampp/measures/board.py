@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple
 
-import exampp
+import numpy as np
+
 from exampp.errors import InputError
 from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
-from exampp.measures.names import Measure, heading, parse_measure
+from exampp.measures.names import Measure, parse_measure
 from exampp.measures.nuggets import NUGGET_SCORES, describe_support
-from exampp.measures.values import Mean, Values
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
-from exampp.results.notes import About, grouped
+from exampp.results.notes import about, joined
 from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
-from exampp.results.view import ERROR, Bounded, Column, Value
+from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
+from exampp.version import __version__
 
 _DECIMALS = 10
 """Means that are equal in these break no tie: the last digit of a sum orders no systems."""
-
-
-class ScoredColumn(Protocol):
-    """A column of a leaderboard, as far as it is looked at here."""
-
-    @property
-    def measure(self) -> Measure:
-        """What was measured."""
-
-    @property
-    def min_rating(self) -> int | None:
-        """At which threshold, where that makes a difference."""
-
-    @property
-    def values(self) -> Values:
-        """Per system and query."""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChange:
-    """What people's decisions did to one column.
-
-    `largest` is the largest change of a mean, of `system`; `swaps` counts the pairs of systems, of
-    `pairs`, that changed their order; `gained` the systems defined only with, or only without.
-    """
-
-    name: str
-    largest: float
-    system: str
-    swaps: int
-    pairs: int
-    gained: int = 0
 
 
 def describe_oversight(oversight: Oversight) -> str:
@@ -65,78 +35,71 @@ def describe_oversight(oversight: Oversight) -> str:
     return f"{cells} decided by {people}" + (f", {some}disputed" if oversight.disputed else "")
 
 
-def decision_changes(
-    systems: Sequence[str], before: Sequence[ScoredColumn], after: Sequence[ScoredColumn]
-) -> tuple[ColumnChange, ...]:
-    """What changes from each column to the one of the same measure and threshold."""
-    found: Mapping[tuple[Measure, int | None], ScoredColumn] = {
-        (column.measure, column.min_rating): column for column in after
-    }
-    return tuple(
-        _change(systems, column, found[column.measure, column.min_rating]) for column in before
-    )
-
-
-def _change(systems: Sequence[str], before: ScoredColumn, after: ScoredColumn) -> ColumnChange:
-    pairs = [
-        (system, one.mean, other.mean)
-        for system, one, other in zip(
-            systems, before.values.means(), after.values.means(), strict=True
-        )
-    ]
-    known = [(s, a, b) for s, a, b in pairs if a is not None and b is not None]
-    largest, system = max(
-        ((round(abs(a - b), _DECIMALS), s) for s, a, b in known),
-        key=lambda pair: pair[0],
-        default=(0.0, ""),
-    )
-    swaps = sum(
-        _order(a, other_a) * _order(b, other_b) < 0
-        for index, (_, a, b) in enumerate(known)
-        for _, other_a, other_b in known[:index]
-    )
-    return ColumnChange(
-        heading(str(before.measure), before.min_rating),
-        largest,
-        system,
-        swaps,
-        len(known) * (len(known) - 1) // 2,
-        sum((a is None) != (b is None) for _, a, b in pairs),
-    )
-
-
-def _order(one: float, other: float) -> float:
-    return round(one - other, _DECIMALS)
-
-
-def decision_notes(book: Gradebook, changed: Sequence[ColumnChange]) -> Iterator[str]:
+def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[str]:
     """What people decided, and what their decisions change; or that they were left out."""
     if book.left_out.cells:
-        yield f"Left out, as asked for: {describe_oversight(book.left_out)}."
-    if not book.oversight.cells:
+        yield f"Left out, as requested: {describe_oversight(book.left_out)}."
+    if board.without_decisions is None:
         return
-    yield f"People's decisions stand over the grader's: {describe_oversight(book.oversight)}."
-    moved = [one for one in changed if one.largest or one.swaps or one.gained]
-    if not moved:
-        yield "Without people's decisions no mean is another (--decisions without)."
+    yield f"Human decisions override grades: {describe_oversight(book.oversight)}."
+    pairs = list(zip(board.without_decisions.columns, board.columns, strict=True))
+    changes = [_change(board.column_systems, *columns) for columns in pairs]
+    if not any(one.largest or one.swaps or one.gained for one in changes):
+        yield "Without human decisions no mean changes (--decisions without)."
         return
-    largest = max(moved, key=lambda one: one.largest)
-    swapping = max(moved, key=lambda one: one.swaps)
-    said = f"means change by up to {largest.largest:.3f} ({largest.system}, {largest.name})"
+    largest = max(changes, key=lambda one: one.largest)
+    swapping = max(changes, key=lambda one: one.swaps)
     swaps = "no two systems change places"
     if swapping.swaps:
         swaps = f"{swapping.swaps} of {swapping.pairs} pairs of systems change places"
-        if len(changed) > 1:
+        if len(changes) > 1:
             swaps = f"up to {swaps} ({swapping.name})"
-    yield f"Without people's decisions {said}, and {swaps} (--decisions without)."
+    yield (
+        f"Without human decisions means change by up to {largest.largest:.3f} ({largest.system}, "
+        f"{largest.name}), and {swaps} (--decisions without)."
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class BoardRow:
+class _ColumnChange(NamedTuple):
+    """What human decisions did to one column.
+
+    `largest` is the largest change of a mean, of `system`; `swaps` counts the pairs of systems, of
+    `pairs`, that changed their order; `gained` the systems defined only with, or only without.
+    """
+
+    name: str
+    largest: float
+    system: str
+    swaps: int
+    pairs: int
+    gained: int
+
+
+def _change(systems: Sequence[str], before: MeasureColumn, after: MeasureColumn) -> _ColumnChange:
+    old, new = (
+        np.array([np.nan if mean.mean is None else mean.mean for mean in column.values.means()])
+        for column in (before, after)
+    )
+    known = np.isfinite(old) & np.isfinite(new)
+    change = np.where(known, np.abs(new - old).round(_DECIMALS), 0.0)
+    largest = int(change.argmax()) if len(change) else 0
+    orders = [(one[:, None] - one[None, :]).round(_DECIMALS) for one in (old[known], new[known])]
+    count = int(known.sum())
+    return _ColumnChange(
+        name=after.name,
+        largest=float(change[largest]) if len(change) else 0.0,
+        system=systems[largest] if len(change) else "",
+        swaps=int((orders[0] * orders[1] < 0).sum()) // 2,
+        pairs=count * (count - 1) // 2,
+        gained=int((np.isfinite(old) != np.isfinite(new)).sum()),
+    )
+
+
+class BoardRow(NamedTuple):
     """One system under one measure. What is undefined is None, and the notes say why.
 
     `min_rating` is None where the measure does not depend on it. `queries` counts those in the
-    mean; `low` and `high` are the means of the bounds, where asked for; `ungraded` is the share
+    mean; `low` and `high` are the means of the bounds, where computed; `ungraded` is the share
     without a grade of the passages that the measure reads, `missing_cells` (Cover only) that of
     their cells. `chance` is what as many random passages cover that people judged 0.
     """
@@ -154,8 +117,7 @@ class BoardRow:
     chance: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryRow:
+class QueryRow(NamedTuple):
     """One system under one measure on one query; None where that query does not count.
 
     `ranking` is the hash of the passages that the measure reads (see `Gradebook.fingerprints`).
@@ -167,36 +129,6 @@ class QueryRow:
     query_id: str
     value: float | None
     ranking: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureColumn:
-    """One measure at one threshold: values per system (in the gradebook's order) and query.
-
-    `chance` is the floor of Cover where people judged passages 0 (see `evaluate.chance`).
-    """
-
-    measure: Measure
-    min_rating: int | None
-    query_ids: tuple[str, ...]
-    values: Values
-    ungraded: tuple[float | None, ...]
-    missing_cells: tuple[float | None, ...]
-    low: Values | None = None
-    high: Values | None = None
-    overall: Values | None = None
-    overall_shares: tuple[float | None, float | None] = (None, None)
-    chance: float | None = None
-
-    @property
-    def value_range(self) -> tuple[float, float] | None:
-        """The smallest and largest possible value of a query; None where these are not known."""
-        return (0.0, 1.0) if self.measure.share else None
-
-    @property
-    def difference_range(self) -> tuple[float, float] | None:
-        """The smallest and largest possible difference of two systems on a query."""
-        return (-1.0, 1.0) if self.measure.share else None
 
 
 Fingerprints = Callable[[int | None], Mapping[tuple[str, str], str]]
@@ -229,25 +161,24 @@ class Leaderboard(Result):
     @property
     def rows(self) -> tuple[BoardRow, ...]:
         """Tidy rows of the systems: column by column, each from best to worst of the first."""
-        return tuple(row for column in self.columns for row in self._rows(column))
+        order = [self.column_systems.index(system) for system in self.systems]
+        return tuple(
+            row for column in self.columns for row in _rows(column, self.column_systems, order)
+        )
 
     @property
     def overall(self) -> tuple[BoardRow, ...]:
         """Rows of `_overall_`, the whole pool taken as a system; Cover and nCover only."""
-        return tuple(
-            _row(OVERALL, column, column.overall.means()[0], *column.overall_shares)
-            for column in self.columns
-            if column.overall is not None
-        )
+        pools = (column.of_pool() for column in self.columns)
+        return tuple(row for pool in pools if pool for row in _rows(pool, [OVERALL], [0]))
 
     def per_query(self) -> Iterator[QueryRow]:
         """The values behind the means, `_overall_` last in its columns."""
         for column in self.columns:
-            tables = [(self.column_systems, column.values), ((OVERALL,), column.overall)]
             rankings = self.fingerprints(column.measure.cutoff)
-            for systems, table in tables:
-                if table is not None:
-                    yield from _query_rows(column, systems, table, rankings)
+            yield from _query_rows(column, self.column_systems, rankings)
+            if pool := column.of_pool():
+                yield from _query_rows(pool, [OVERALL], rankings)
 
     def scores(self, measure: Measure | str, min_rating: int | None = None) -> dict[str, float]:
         """System -> mean under one measure, undefined ones left out, to be correlated.
@@ -266,12 +197,6 @@ class Leaderboard(Result):
             (row.system, row.measure, row.min_rating): row.mean
             for row in (*other.rows, *other.overall)
         }
-
-    def changes(self) -> tuple[ColumnChange, ...]:
-        """What people's decisions change in each column; nothing where they are in none."""
-        if self.without_decisions is None:
-            return ()
-        return decision_changes(self.column_systems, self.without_decisions.columns, self.columns)
 
     def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
         """The column of a measure; the threshold may be left out where there is only one.
@@ -314,82 +239,38 @@ class Leaderboard(Result):
 
         return track(tracker, tracked(self, name))
 
-    def _rows(self, column: MeasureColumn) -> Iterator[BoardRow]:
-        place = {system: index for index, system in enumerate(self.column_systems)}
-        means = column.values.means()
-        low = column.low.means() if column.low else None
-        high = column.high.means() if column.high else None
-        for system in self.systems:
-            index = place[system]
-            yield _row(
-                system,
-                column,
-                means[index],
-                column.ungraded[index],
-                column.missing_cells[index],
-                low=low[index].mean if low else None,
-                high=high[index].mean if high else None,
-            )
 
-
-def _row(
-    system: str,
-    column: MeasureColumn,
-    mean: Mean,
-    ungraded: float | None,
-    missing_cells: float | None,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-) -> BoardRow:
-    return BoardRow(
-        system=system,
-        measure=str(column.measure),
-        min_rating=column.min_rating,
-        mean=mean.mean,
-        stderr=mean.stderr,
-        queries=mean.queries,
-        low=low,
-        high=high,
-        ungraded=ungraded,
-        missing_cells=missing_cells,
-        chance=column.chance,
+def _rows(
+    column: MeasureColumn, systems: Sequence[str], order: Iterable[int]
+) -> Iterator[BoardRow]:
+    means = column.values.means()
+    low, high = (
+        [mean.mean for mean in bound.means()] if bound else [None] * len(means)
+        for bound in (column.low, column.high)
     )
+    for at in order:
+        yield BoardRow(
+            systems[at],
+            str(column.measure),
+            column.min_rating,
+            *means[at],
+            *(low[at], high[at], column.ungraded[at], column.missing_cells[at], column.chance),
+        )
 
 
 def _query_rows(
-    column: MeasureColumn,
-    systems: Sequence[str],
-    table: Values,
-    rankings: Mapping[tuple[str, str], str],
+    column: MeasureColumn, systems: Sequence[str], rankings: Mapping[tuple[str, str], str]
 ) -> Iterator[QueryRow]:
-    rows = zip(systems, table.values.tolist(), table.counts.tolist(), strict=True)
+    measure, tables = str(column.measure), column.values
+    rows = zip(systems, tables.values.tolist(), tables.counts.tolist(), strict=True)
     for system, values, counts in rows:
         for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
-            yield QueryRow(
-                system=system,
-                measure=str(column.measure),
-                min_rating=column.min_rating,
-                query_id=query_id,
-                value=value if count else None,
-                ranking=rankings.get((system, query_id))
-                or rankings.get((system, query_id.rpartition("/")[0])),
-            )
+            whole = query_id.rpartition("/")[0]
+            ranking = rankings.get((system, query_id)) or rankings.get((system, whole))
+            found = value if count else None
+            yield QueryRow(system, measure, column.min_rating, query_id, found, ranking)
 
 
-TIDY = (
-    "system",
-    "measure",
-    "min_rating",
-    "mean",
-    "stderr",
-    "queries",
-    "low",
-    "high",
-    "ungraded",
-    "missing_cells",
-    "chance",
-)
 Ranks = Mapping[str, float]
 """An official leaderboard: the rank of every system, 1 for the best."""
 PROVENANCE = (
@@ -402,6 +283,7 @@ PROVENANCE = (
     "disputed_cells",
 )
 """Whose numbers these are: who graded what, and how many cells people decided."""
+PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENANCE)
 
 
 def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
@@ -458,50 +340,35 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     are last, by the name of their leaderboard.
     """
     officials = officials or {}
-    columns: list[str | Column] = ["system"]
-    cells: dict[str, list[Value]] = {system: [] for system in board.systems}
-    overall: list[Value] = []
-    by_column = _rows_by_column(board)
+    columns: list[tuple[str | Column, Mapping[str, Cell]]] = []
+    rows_of: dict[tuple[str, int | None], dict[str, BoardRow]] = {}
+    for row in (*board.rows, *board.overall):
+        rows_of.setdefault((row.measure, row.min_rating), {})[row.system] = row
     for column in board.columns:
-        name = heading(str(column.measure), column.min_rating)
-        rows = by_column.get((str(column.measure), column.min_rating), {})
-        columns += [name, ERROR]
-        shares = any(rows[system].ungraded for system in board.systems)
-        if shares:
-            columns.append("ungraded")
-        for system in board.systems:
-            row = rows[system]
-            cells[system] += [_mean(row), row.stderr, *([row.ungraded] if shares else [])]
-        pool = rows.get(OVERALL)
-        overall += [None, None] if pool is None else [pool.mean, pool.stderr]
-        overall += [None] * shares
+        rows = rows_of.get((str(column.measure), column.min_rating), {})
+        columns.append((column.name, {system: _mean(row) for system, row in rows.items()}))
+        columns.append((ERROR, {system: row.stderr for system, row in rows.items()}))
+        shares = {system: rows[system].ungraded for system in board.systems}
+        if any(shares.values()):
+            columns.append(("ungraded", shares))
     # an answer of one passage and a ranking of twenty do not compare
     if len(set(board.passages.values())) > 1:
-        columns.append(Column("passages", 1))
-        for system in board.systems:
-            cells[system].append(board.passages[system])
-        overall.append(None)
-    columns += official_columns(officials)
-    for system in board.systems:
-        cells[system] += [official_rank(system, ranks) for ranks in officials.values()]
-    overall += [None] * len(officials)
-    body: list[list[Value]] = [[system, *values] for system, values in cells.items()]
-    if board.overall:
-        body.append([OVERALL, *overall])
-    return Table.of(columns, body, caption(board), board.notes)
+        columns.append((Column("passages", 1), board.passages))
+    for name, ranks in zip(official_columns(officials), officials.values(), strict=True):
+        columns.append((name, {system: official_rank(system, ranks) for system in board.systems}))
+    systems = [*board.systems, *([OVERALL] if board.overall else [])]
+    return Table.of(
+        ["system", *(name for name, _ in columns)],
+        [[system, *(values.get(system) for _, values in columns)] for system in systems],
+        caption(board),
+        board.notes,
+    )
 
 
-def _mean(row: BoardRow) -> Value:
+def _mean(row: BoardRow) -> Value | Interval:
     if row.low is None or row.high is None or row.low == row.high:
         return row.mean
-    return Bounded(row.mean, (row.low, row.high))
-
-
-def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, BoardRow]]:
-    found: dict[tuple[str, int | None], dict[str, BoardRow]] = {}
-    for row in (*board.rows, *board.overall):
-        found.setdefault((row.measure, row.min_rating), {})[row.system] = row
-    return found
+    return Interval(row.mean, row.low, row.high)
 
 
 def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
@@ -514,7 +381,7 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     without = board.means_without_decisions()
     rows = [
         [
-            *(getattr(row, name) for name in TIDY),
+            *row,
             without[row.system, row.measure, row.min_rating],
             *provenance_values(board),
             *(official_rank(row.system, ranks) for ranks in officials.values()),
@@ -523,19 +390,17 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
         for row in (*board.rows, *board.overall)
     ]
     ranked = [name.replace(" ", "_") for name in official_columns(officials)]
-    columns = [*TIDY, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
+    columns = [*BoardRow._fields, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
     return Table.of(columns, rows, caption(board), board.notes)
 
 
 def per_query(board: Leaderboard) -> Table:
     """A row a system, measure, threshold and query."""
-    names = ("system", "measure", "min_rating", "query_id", "value")
-    rows = [
-        [*(getattr(row, name) for name in names), *provenance_values(board), row.ranking]
-        for row in board.per_query()
-    ]
+    *names, ranking = QueryRow._fields
+    source = provenance_values(board)
+    rows = [[*row[:-1], *source, row.ranking] for row in board.per_query()]
     columns: list[str | Column] = [*names]
-    columns += (Column(name, for_machines=True) for name in (*PROVENANCE, "ranking"))
+    columns += (*PROVENANCE_COLUMNS, Column(ranking, readers="programs"))
     return Table.of(columns, rows, caption(board), board.notes)
 
 
@@ -545,20 +410,18 @@ def tracked(board: Leaderboard, name: str = "") -> Tracked:
     What is undefined is no metric; its reason is in the notes of the tables. A threshold stands in
     the name where there is one. Draft grades are called so in the name of the run.
     """
-    metrics = {
-        f"{row.measure}{'' if row.min_rating is None else f' min {row.min_rating}'}/{row.system}": (
-            row.mean
-        )
-        for row in (*board.rows, *board.overall)
-        if row.mean is not None
-    }
+    metrics = {}
+    for row in (*board.rows, *board.overall):
+        if row.mean is not None:
+            threshold = "" if row.min_rating is None else f" min {row.min_rating}"
+            metrics[f"{row.measure}{threshold}/{row.system}"] = row.mean
     draft = "DRAFT GRADES " if board.grader.is_draft else ""
     settings = {
         "grader": board.grader.name,
         "grader_key": board.grader.key,
         "bank": board.bank,
         "draft": str(board.grader.is_draft).lower(),
-        "exampp": exampp.__version__,
+        "exampp": __version__,
     }
     return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})
 
@@ -578,25 +441,18 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
         a, b = means[system], hidden[system]
         gap = None if a.mean is None or b.mean is None else a.mean - b.mean
         rows.append((system, a.mean, a.stderr, b.mean, b.stderr, gap))
-    name = heading(str(one.measure), one.min_rating)
-    columns = [
-        "system",
-        f"{name} public",
-        "\u00b1",
-        f"{name} sealed",
-        "\u00b1 sealed",
-        "difference",
-    ]
+    parts = (f"{one.name} public", ERROR, f"{one.name} sealed", f"{ERROR} sealed")
     ranks = {system: -score for system, score in sealed.scores(other.measure).items()}
     agreement = correlate(public.scores(one.measure), ranks)
     tau = agreement.kendall
     value = tau.reason if tau.value is None else f"{tau.value:.3f}"
     notes = [
         f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
-        *grouped(
-            About("", part, f": {note}")
+        *joined(
+            about(part, note)
             for part, board in (("public", public), ("sealed", sealed))
             for note in board.notes
         ),
     ]
+    columns = ["system", *parts, "difference"]
     return Table.of(columns, rows, caption(public).replace(", public part", "", 1), notes)

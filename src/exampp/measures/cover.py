@@ -23,10 +23,10 @@ Nugget scores (see `nuggets`) are computed in the same pass, by the same rules.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,43 +46,18 @@ from exampp.measures.exams import (
     resolve_subtopics,
 )
 from exampp.measures.names import Measure
-from exampp.measures.nuggets import credits_of, shares_of
-from exampp.measures.values import Values, masked, ratio
+from exampp.measures.nuggets import NUGGET_SCORES, credits_of, shares_of
+from exampp.measures.values import (
+    MeasureColumn,
+    MeasuredSystems,
+    answered_by_none,
+    masked,
+    ratio,
+)
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.sanitize import check_integer
 
-# How far apart two systems can be by Cover, whatever the grades of missing cells are.
-#
-# Both systems read the same grades: a missing cell of a passage that both return covers for both,
-# or for neither. So the bounds of a difference are set jointly, and are tighter than the
-# difference of the systems' own bounds.
-
-
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class CoverBounds:
-    """The least and the most that systems can have, over all grades of missing cells.
-
-    `low` and `high` are [thresholds, systems]; `least` and `most` bound the score of the first
-    less that of the second, [thresholds, systems, systems].
-    """
-
-    low: Floats
-    high: Floats
-    least: Floats
-    most: Floats
-
-
-def has_missing_cells(book: Gradebook) -> bool:
-    """Whether any passage that a system returned lacks a grade."""
-    for query in book.queries:
-        if query.ratings.size and query.rankings and (query.ratings == MISSING).any():
-            read = np.unique(np.concatenate([ranking.passages for ranking in query.rankings]))
-            if (query.ratings[read] == MISSING).any():
-                return True
-    return False
 
 
 def missing_share(book: Gradebook) -> float:
@@ -98,67 +73,6 @@ def missing_share(book: Gradebook) -> float:
             lacks = lacks[~lacks.all(axis=1)]
             missing, cells = missing + int(lacks.sum()), cells + lacks.size
     return missing / cells if cells else 0.0
-
-
-def cover_bounds(
-    book: Gradebook, thresholds: Sequence[int], *, k: int = 20, subtopics: SubtopicChoice = "auto"
-) -> CoverBounds:
-    """The bounds of Cover@k at several thresholds, all missing cells below or at the threshold."""
-    n, mode = len(book.systems), resolve_subtopics(book, subtopics)
-    shape = (len(thresholds), n)
-    low, high = np.zeros(shape), np.zeros(shape)
-    least, most = np.zeros((*shape, n)), np.zeros((*shape, n))
-    by_query: dict[str, list[QueryExam]] = {}
-    for exam in exams(book, mode):
-        if (exam.query.weights[exam.items] > 0).any():
-            by_query.setdefault(exam.query.query_id, []).append(exam)
-    for of_query in by_query.values():
-        share = 1 / (len(by_query) * len(of_query))
-        for exam in of_query:
-            _add(exam, thresholds, k, share, (low, high, least, most))
-    return CoverBounds(low, high, least, most)
-
-
-def _add(
-    exam: QueryExam,
-    thresholds: Sequence[int],
-    k: int,
-    share: float,
-    sums: tuple[Floats, Floats, Floats, Floats],
-) -> None:
-    low, high, least, most = sums
-    sat = lay_out(exam.passages, k)
-    returns = np.zeros((len(exam.passages), len(exam.query.passage_ids)), np.float32)
-    returns[sat.system, sat.passages] = 1
-    weights = exam.query.weights[exam.items]
-    weights = weights / weights.sum() * share
-    ratings = exam.query.ratings[:, exam.items]
-    tau = np.array(thresholds, np.int32)
-    for item, weight in enumerate(weights.tolist()):
-        missing = returns[:, ratings[:, item] == MISSING]
-        unknown = missing.sum(axis=1)
-        # passages without a grade that the first returns and the second does not
-        alone = (unknown[:, None] - missing @ missing.T) > 0
-        reached = (ratings[:, item, None] >= tau).astype(np.float32)
-        covered = (returns @ reached).T > 0
-        may = covered | (unknown > 0)
-        low += weight * covered
-        high += weight * may
-        apart = weight * _most(covered, may, alone)
-        most += apart
-        least -= apart.swapaxes(1, 2)
-
-
-def _most(covered: NDArray[np.bool_], may: NDArray[np.bool_], alone: NDArray[np.bool_]) -> Floats:
-    """The most that an item can give the first system beyond the second.
-
-    [thresholds, systems, systems].
-    """
-    first, second = covered[:, :, None], covered[:, None, :]
-    gains = ~second & (first | alone)
-    # what the second surely covers the first may cover too
-    loses = second & ~may[:, :, None]
-    return gains.astype(np.float64) - loses.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,54 +124,6 @@ OVERALL = "_overall_"
 """Stands for a system that returned the whole pool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Covers:
-    """One measure at one threshold: `values`, and their bounds where these were asked for.
-
-    `overall` is the same of the whole pool, as one system.
-    """
-
-    values: Values
-    overall: Values
-    low: Values | None = None
-    high: Values | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CoverResult:
-    """Cover and n-Cover of every system on every query, for several thresholds.
-
-    `cover` and `n_cover` are aligned with `thresholds`, and so are the `nuggets` of every nugget
-    score that was asked for; their systems are `systems`, their
-    queries `query_ids`. Per system, `missing_cells` is the share of cells of its first k passages
-    without a grade, `ungraded` the share of those passages without any grade (both None where it
-    returned nothing), `unanswered` the number of queries without a passage of it;
-    `answered_by_none` are the queries without a passage of any system, which are among them.
-    `no_bank` are the queries without items, which count nowhere. Where no cell of any query has a
-    grade, nothing counts: what nobody graded has no Cover.
-    """
-
-    systems: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    thresholds: tuple[int, ...]
-    subtopics: Subtopics
-    cover: tuple[Covers, ...]
-    n_cover: tuple[Covers, ...]
-    missing_cells: tuple[float | None, ...]
-    ungraded: tuple[float | None, ...]
-    unanswered: tuple[int, ...]
-    answered_by_none: tuple[str, ...]
-    no_bank: tuple[str, ...]
-    overall_missing_cells: float | None
-    overall_ungraded: float | None
-    nuggets: Mapping[Measure, tuple[Covers, ...]] = field(default_factory=dict)
-
-    def of(self, measure: Measure) -> tuple[Covers, ...]:
-        """The values of a measure of this cutoff, aligned with `thresholds`."""
-        known = {"Cover": self.cover, "nCover": self.n_cover}
-        return known.get(measure.name) or self.nuggets[measure]
-
-
 def cover(
     gradebook: Gradebook,
     thresholds: Sequence[int],
@@ -266,11 +132,13 @@ def cover(
     subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     policy: CoverPolicy = EXAM,
-    nuggets: Sequence[Measure] = (),
-) -> CoverResult:
-    """Cover and n-Cover of all systems at several thresholds, in one pass over the grades.
+    measures: Sequence[Measure] = (),
+) -> MeasuredSystems:
+    """Compute the measures of covered items at several thresholds, in one pass over the grades.
 
-    `nuggets` are the nugget scores that are wanted besides.
+    `measures` are by default Cover@k and nCover@k; their columns come in this order, then by
+    threshold. Where no cell of any query has a grade, nothing counts: what nobody graded has no
+    Cover.
 
     Raises:
         InputError: k is below 1, or there is no such subtopic mode or way with missing cells.
@@ -287,14 +155,15 @@ def cover(
         )
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
-    wanted = _CoverSettings(k, missing, policy, tuple(nuggets), gradebook.grader.lowest)
+    measures = measures or (Measure("Cover", k), Measure("nCover", k))
+    settings = _CoverSettings(k, missing, policy, tuple(measures), gradebook.grader.lowest)
     tau = np.array(thresholds, np.int32)
-    papers = groupby(cover_exams(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
-    marks = [
-        _mean_exam_cover([_exam_cover(exam, tau, wanted) for exam in of_query])
-        for _, of_query in papers
+    by_query = groupby(cover_exams(gradebook, mode, k, policy), lambda exam: exam.query.query_id)
+    found = [
+        _mean_over_exams([_cover_of_exam(exam, tau, settings) for exam in exams_of_query])
+        for _, exams_of_query in by_query
     ]
-    if missing == "zero" and policy is not NUGGETIZER and _many_missing(marks):
+    if missing == "zero" and policy is not NUGGETIZER and _many_missing(found):
         return cover(
             gradebook,
             thresholds,
@@ -302,28 +171,42 @@ def cover(
             subtopics=mode,
             missing="bounds",
             policy=policy,
-            nuggets=nuggets,
+            measures=measures,
         )
-    return _result(gradebook, mode, tuple(thresholds), marks, wanted)
+    return _join_queries(gradebook, thresholds, found, settings)
 
 
-def _many_missing(marks: Sequence[_ExamCover]) -> bool:
+def _many_missing(found: Sequence[_ExamCover]) -> bool:
     """Whether more than `FEW_MISSING` of the cells that decide some system's score are missing."""
-    if not marks:
+    if not found:
         return False
-    missing, cells = np.sum([mark.deciding[:, :, :-1] for mark in marks], axis=0)
+    missing, cells = np.sum([one.deciding[:, :, :-1] for one in found], axis=0)
     return bool((missing > FEW_MISSING * cells).any())
 
 
-@dataclass(frozen=True, slots=True)
-class _CoverSettings:
+class _CoverSettings(NamedTuple):
     """What is computed of every exam; `lowest` is that of the grader's scale."""
 
     k: int
     missing: Missing
     policy: CoverPolicy
-    nuggets: tuple[Measure, ...]
+    measures: tuple[Measure, ...]
     lowest: int
+
+
+class _ExamCover(NamedTuple):
+    """One exam, or one query: [thresholds, systems], the whole pool being the last system.
+
+    `parts` are per measure the values and, if bounds are computed, the lowest and highest ones.
+    `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
+    thresholds, systems]: missing cells, and all cells, of the items that are not covered.
+    """
+
+    query_id: str
+    parts: list[list[Part]]
+    answered: Bools
+    cells: NDArray[np.int64]
+    deciding: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,23 +247,6 @@ def _coverings(
     return QueryCoverings(query_id, np.hstack(covered), np.concatenate(shares))
 
 
-@dataclass(frozen=True, slots=True)
-class _ExamCover:
-    """One exam, or one query: [thresholds, systems], the whole pool being the last system.
-
-    `parts` are Cover, n-Cover and the nugget scores and, only if bounds are asked for, the low and
-    high ones of each, in the same order.
-    `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
-    thresholds, systems]: missing cells, and all cells, of the items that are not covered.
-    """
-
-    query_id: str
-    parts: tuple[Part, ...]
-    answered: Bools
-    cells: NDArray[np.int64]
-    deciding: NDArray[np.int64]
-
-
 def cover_exams(
     gradebook: Gradebook, subtopics: Subtopics, k: int, policy: CoverPolicy = EXAM
 ) -> Iterator[QueryExam]:
@@ -417,223 +283,195 @@ def _up_to_rank(k: int) -> Order:
     return order
 
 
-def _exam_cover(exam: QueryExam, tau: NDArray[np.int32], wanted: _CoverSettings) -> _ExamCover:
-    """Mark one exam; the whole pool sits it as one more system, at the end."""
+def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSettings) -> _ExamCover:
+    """Evaluate one exam; the whole pool is one more system, at the end."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
-    missing = wanted.missing
-    depth = None if wanted.policy.ranks_as_written else wanted.k
+    depth = None if settings.policy.ranks_as_written else settings.k
     cut = [p if p is None else p[:depth] for p in exam.passages]
-    sat = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
-    seen = ratings[sat.passages]
-    lacking = seen == MISSING
-    best = per_system(np.maximum, seen, sat, MISSING)
+    layout = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
+    seen = ratings[layout.passages]
+    missing = seen == MISSING
+    best = per_system(np.maximum, seen, layout, MISSING)
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
-    if missing == "skip":
-        # Who returned nothing has no missing cells either, and covers nothing.
-        kept = (best != MISSING) | ~sat.answered[:, None]
-        parts = _skipping(covered, kept, by_pool, weights)
-    else:
-        kept = np.ones(best.shape, np.bool_)
-        parts = _counting(covered, by_pool, weights)
-    shares = _shares_of_nuggets(exam, wanted)
-    credit = [credits_of(one, best, tau, wanted.lowest) for one in wanted.nuggets]
-    parts += tuple(_scored(c, kept, s) for c, s in zip(credit, shares, strict=True))
-    if missing == "bounds":
-        unknown = per_system(np.logical_or, lacking, sat, False)
-        pooled = lacking & (sat.passages < exam.query.pool_size)[:, None]
-        inside = per_system(np.add, pooled.astype(np.int32), sat, 0)
-        # The last system is the whole pool: what it lacks beyond a system's own is elsewhere.
-        parts += _bounds(covered, unknown, inside[-1] > inside, by_pool, weights)
-        for of_items, share in zip(credit, shares, strict=True):
-            parts += (_scored(of_items, kept, share),)
-            parts += (_scored(np.where(unknown, 1.0, of_items), kept, share),)
-    deciding = _deciding(covered, lacking, sat)
-    return _ExamCover(exam.query.query_id, parts, sat.answered, _cells(lacking, sat), deciding)
+    counting = np.ones(best.shape, np.bool_)
+    total, pooled = weights.sum(), by_pool @ weights
+    if settings.missing == "skip":
+        # a system that returned nothing has no missing cells either, and covers nothing
+        counting = (best != MISSING) | ~layout.answered[:, None]
+        total, pooled = counting @ weights, (counting & by_pool) @ weights
+    bounded = settings.missing == "bounds"
+    unknown = per_system(np.logical_or, missing, layout, False) if bounded else None
+    parts = []
+    for measure in settings.measures:
+        if measure.name == "nCover":
+            parts.append([ratio(covered @ weights, pooled)])
+            if unknown is not None:
+                inside = per_system(np.add, _missing_in_pool(missing, exam, layout), layout, 0)
+                # The last system is the whole pool: what it misses beyond a system is elsewhere.
+                elsewhere = inside[-1] > inside
+                parts[-1] += _n_cover_bounds(covered, unknown, by_pool, elsewhere, weights)
+            continue
+        credit: NDArray[Any] = covered
+        shares, whole = weights, total
+        if measure.name in NUGGET_SCORES:
+            credit = credits_of(measure, best, tau, settings.lowest)
+            shares = shares_of(measure, _importances(exam))
+            whole = counting @ shares
+        parts.append([ratio((credit * counting) @ shares, whole)])
+        if unknown is not None:
+            parts[-1] += [parts[-1][0], ratio(np.where(unknown, 1.0, credit) @ shares, whole)]
+    return _ExamCover(
+        query_id=exam.query.query_id,
+        parts=parts,
+        answered=layout.answered,
+        cells=_count_cells(missing, layout),
+        deciding=_deciding_cells(covered, missing, layout),
+    )
 
 
-def _deciding(covered: Bools, lacking: Bools, sat: PoolLayout) -> NDArray[np.int64]:
+def _importances(exam: QueryExam) -> list[str | None]:
+    known = exam.query.importances
+    return [known[index] if known else None for index in exam.items.tolist()]
+
+
+def _missing_in_pool(missing: Bools, exam: QueryExam, layout: PoolLayout) -> NDArray[np.int32]:
+    inside: NDArray[np.bool_] = (layout.passages < exam.query.pool_size)[:, None]
+    return (missing & inside).astype(np.int32)
+
+
+def _n_cover_bounds(
+    covered: Bools, unknown: Bools, by_pool: Bools, elsewhere: Bools, weights: Floats
+) -> list[Part]:
+    """The lowest and highest nCover that any grades of the missing cells can give.
+
+    It is lowest if all that is unknown outside the system's passages covers, and nothing inside;
+    it is highest the other way around, where what is covered inside is in the pool too.
+    """
+    may = covered | unknown
+    low, _ = ratio(covered @ weights, (by_pool | elsewhere) @ weights)
+    high, _ = ratio(may @ weights, (by_pool | may) @ weights)
+    counts = np.broadcast_to(by_pool @ weights > 0, low.shape)
+    return [(low, counts), (high, counts)]
+
+
+def _deciding_cells(covered: Bools, missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
     """Missing cells, and all cells, of the items that a system does not cover."""
-    passages = np.bincount(sat.system, minlength=len(sat.answered))
-    cells = (~covered).sum(axis=2) * passages
-    if not lacking.any():
-        return np.array([np.zeros_like(cells), cells])
-    missing = per_system(np.add, lacking.astype(np.int64), sat, 0)
-    return np.array([(~covered * missing).sum(axis=2), cells])
+    passages = np.bincount(layout.system, minlength=len(layout.answered))
+    of_items = per_system(np.add, missing.astype(np.int64), layout, 0)
+    return np.array([(~covered * of_items).sum(axis=2), (~covered).sum(axis=2) * passages])
 
 
-def per_system(reduce: np.ufunc, rows: NDArray[Any], sat: PoolLayout, empty: int) -> NDArray[Any]:
+def per_system(
+    reduce: np.ufunc, rows: NDArray[Any], layout: PoolLayout, empty: int
+) -> NDArray[Any]:
     """Reduce the rows of every system, [systems, items]; `empty` where it returned nothing."""
-    out = np.full((len(sat.answered), rows.shape[1]), empty, rows.dtype)
+    out = np.full((len(layout.answered), rows.shape[1]), empty, rows.dtype)
     if len(rows):
-        out[sat.answered] = reduce.reduceat(rows, np.flatnonzero(sat.position == 0), axis=0)
+        out[layout.answered] = reduce.reduceat(rows, np.flatnonzero(layout.position == 0), axis=0)
     return out
 
 
-def _counting(covered: Bools, by_pool: Bools, weights: Floats) -> tuple[Part, ...]:
-    """Cover and n-Cover, a missing cell being below every threshold."""
-    got = covered @ weights
-    return ratio(got, weights.sum()), ratio(got, by_pool @ weights)
+def _count_cells(missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
+    """Cells, missing cells, passages and ungraded passages of each system."""
+    items = missing.shape[1]
+    passages = np.ones(len(missing), np.int64)
+    amounts = [passages * items, missing.sum(axis=1), passages, missing.all(axis=1)]
+    counts = [np.bincount(layout.system, one, len(layout.answered)) for one in amounts]
+    return np.array(counts).astype(np.int64)
 
 
-def _shares_of_nuggets(exam: QueryExam, wanted: _CoverSettings) -> list[Floats]:
-    known = exam.query.importances or (None,) * len(exam.query.item_ids)
-    words = [known[index] for index in exam.items.tolist()]
-    return [shares_of(measure, words) for measure in wanted.nuggets]
-
-
-def _scored(credit: Floats, kept: Bools, shares: Floats) -> Part:
-    """A nugget score from the credit of every item, over those that are kept."""
-    return ratio((credit * kept) @ shares, kept @ shares)
-
-
-def _skipping(covered: Bools, kept: Bools, by_pool: Bools, weights: Floats) -> tuple[Part, ...]:
-    """Cover and n-Cover without the items of which the system has no graded cell."""
-    got = covered @ weights
-    return ratio(got, kept @ weights), ratio(got, (kept & by_pool) @ weights)
-
-
-def _bounds(
-    covered: Bools, unknown: Bools, elsewhere: Bools, by_pool: Bools, weights: Floats
-) -> tuple[Part, ...]:
-    """The lowest and highest Cover and n-Cover that any grades of the missing cells can give.
-
-    n-Cover is lowest if all that is unknown outside the system's passages covers, and nothing
-    inside; it is highest the other way around, where what is covered inside is in the pool too.
-    """
-    may = covered | unknown
-    defined = by_pool @ weights > 0
-    low, _ = ratio(covered @ weights, (by_pool | elsewhere) @ weights)
-    high, _ = ratio(may @ weights, (by_pool | may) @ weights)
-    total = weights.sum()
-    counts = np.broadcast_to(defined, low.shape)
-    return (
-        ratio(covered @ weights, total),
-        ratio(may @ weights, total),
-        (low, counts),
-        (high, counts),
-    )
-
-
-def _cells(lacking: Bools, sat: PoolLayout) -> NDArray[np.int64]:
-    def count(amounts: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(sat.system, amounts, len(sat.answered)).astype(np.int64)
-
-    items = lacking.shape[1]
-    missing = lacking.sum(axis=1)
-    passages = np.bincount(sat.system, minlength=len(sat.answered))
-    return np.array([passages * items, count(missing), passages, count(missing == items)])
-
-
-def _mean_exam_cover(marks: Sequence[_ExamCover]) -> _ExamCover:
+def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
     """The mean over the exams of a query, over those where a value is defined."""
-    if len(marks) == 1:
-        return marks[0]
-    parts = []
-    for same in zip(*(mark.parts for mark in marks), strict=True):
-        values = np.array([value for value, _ in same])
-        defined = np.array([counts for _, counts in same])
-        parts.append(ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0)))
+    first, *others = exams_of_query
+    if not others:
+        return first
+    parts: list[list[Part]] = []
+    for same_measure in zip(*(one.parts for one in exams_of_query), strict=True):
+        parts.append([])
+        for same in zip(*same_measure, strict=True):
+            defined = np.array([counts for _, counts in same])
+            values = np.where(defined, np.array([value for value, _ in same]), 0)
+            parts[-1].append(ratio(values.sum(axis=0), defined.sum(axis=0)))
     return _ExamCover(
-        query_id=marks[0].query_id,
-        parts=tuple(parts),
-        answered=np.logical_or.reduce([mark.answered for mark in marks]),
-        cells=np.sum([mark.cells for mark in marks], axis=0),
-        deciding=np.sum([mark.deciding for mark in marks], axis=0),
+        query_id=first.query_id,
+        parts=parts,
+        answered=np.logical_or.reduce([one.answered for one in exams_of_query]),
+        cells=np.sum([one.cells for one in exams_of_query], axis=0),
+        deciding=np.sum([one.deciding for one in exams_of_query], axis=0),
     )
 
 
-def _result(
+def _join_queries(
     gradebook: Gradebook,
-    subtopics: Subtopics,
-    thresholds: tuple[int, ...],
-    marks: Sequence[_ExamCover],
-    wanted: _CoverSettings,
-) -> CoverResult:
-    systems, policy = len(gradebook.systems), wanted.policy
-    answered = np.zeros((systems + 1, len(marks)), np.bool_)
-    cells = np.zeros((4, systems + 1), np.int64)
-    for index, mark in enumerate(marks):
-        answered[:, index] = mark.answered
-        cells += mark.cells
+    thresholds: Sequence[int],
+    found: Sequence[_ExamCover],
+    settings: _CoverSettings,
+) -> MeasuredSystems:
+    systems, policy = len(gradebook.systems), settings.policy
+    answered = np.array([one.answered for one in found], np.bool_).reshape(-1, systems + 1).T
+    cells = np.sum([one.cells for one in found], axis=0) if found else np.zeros((4, systems + 1))
     counted = answered if policy.answered_only else np.ones_like(answered)
     counted = counted & gradebook.is_graded
-    tables = [_table(part, counted) for part in zip(*(mark.parts for mark in marks), strict=True)]
-    measured = 2 + len(wanted.nuggets)
-    empty = np.zeros((len(thresholds), systems + 1, 0))
-    tables = tables or [(empty, empty > 0)] * measured
-    cover, n_cover, *nuggets = tables[:measured]
-    bounds = tables[measured:]
-    with_bank = [mark.query_id for mark in marks]
-    known = set(with_bank)
-    *missing_cells, overall_missing = _shares(cells[1], cells[0])
-    *ungraded, overall_ungraded = _shares(cells[3], cells[2])
-    return CoverResult(
-        systems=gradebook.systems,
-        query_ids=tuple(with_bank),
-        thresholds=thresholds,
-        subtopics=subtopics,
-        cover=_covers(cover, bounds[:2]),
-        n_cover=_covers(_fill_empty(n_cover, counted, policy), bounds[2:4]),
-        missing_cells=tuple(missing_cells),
-        ungraded=tuple(ungraded),
-        unanswered=tuple(int(n) for n in (~answered[:-1]).sum(axis=1)),
-        answered_by_none=_answered_by_none(with_bank, answered[:-1]),
-        no_bank=tuple(q.query_id for q in gradebook.queries if q.query_id not in known),
-        overall_missing_cells=overall_missing,
-        overall_ungraded=overall_ungraded,
-        nuggets={
-            measure: _covers(
-                (part[0], np.broadcast_to(counted, part[1].shape))
-                if policy.empty_nuggets_are_0
-                else part,
-                bounds[4 + 2 * index : 6 + 2 * index],
+    query_ids = tuple(one.query_id for one in found)
+    missing_cells, ungraded = _shares(cells[1], cells[0]), _shares(cells[3], cells[2])
+    columns = []
+    for index, measure in enumerate(settings.measures):
+        versions = list(zip(*(one.parts[index] for one in found), strict=True))
+        versions = versions or [()]
+        tables = [_table(version, counted, len(thresholds)) for version in versions]
+        tables[0] = _fill_undefined(measure, tables[0], counted, policy)
+        for at, threshold in enumerate(thresholds):
+            values, *bounds = (
+                masked(values[at, :-1], counts[at, :-1]) for values, counts in tables
             )
-            for index, (measure, part) in enumerate(zip(wanted.nuggets, nuggets, strict=True))
-        },
+            columns.append(
+                MeasureColumn(
+                    measure=measure,
+                    min_rating=threshold,
+                    query_ids=query_ids,
+                    values=values,
+                    ungraded=ungraded[:-1],
+                    missing_cells=missing_cells[:-1],
+                    low=bounds[0] if bounds else None,
+                    high=bounds[1] if bounds else None,
+                    overall=masked(tables[0][0][at, -1:], tables[0][1][at, -1:]),
+                    overall_shares=(ungraded[-1], missing_cells[-1]),
+                )
+            )
+    return MeasuredSystems(
+        systems=gradebook.systems,
+        query_ids=query_ids,
+        columns=tuple(columns),
+        left_out=tuple(q.query_id for q in gradebook.queries if q.query_id not in set(query_ids)),
+        unanswered=tuple((~answered[:-1]).sum(axis=1).tolist()),
+        answered_by_none=answered_by_none(query_ids, answered[:-1]),
     )
 
 
-def _answered_by_none(query_ids: Sequence[str], answered: Bools) -> tuple[str, ...]:
-    """The queries that no system answers, where there are systems."""
-    if not len(answered):
-        return ()
-    return tuple(query_ids[index] for index in np.flatnonzero(~answered.any(axis=0)).tolist())
-
-
-def _table(parts: Sequence[Part], counted: Bools) -> Part:
-    """Per-query values, [thresholds, systems, queries]."""
+def _table(parts: Sequence[Part], counted: Bools, thresholds: int) -> Part:
+    """Per-query values, [thresholds, systems, queries], and which of them count."""
+    if not parts:
+        empty = np.zeros((thresholds, *counted.shape))
+        return empty, empty > 0
     values = np.stack([value for value, _ in parts], axis=-1)
     return values, np.stack([defined for _, defined in parts], axis=-1) & counted
 
 
-def _fill_empty(part: Part, counted: Bools, policy: CoverPolicy) -> Part:
+def _fill_undefined(measure: Measure, part: Part, counted: Bools, policy: CoverPolicy) -> Part:
+    """Give undefined values those that a policy has for them."""
     values, defined = part
-    if policy.empty_n_cover is None:
+    if measure.name == "nCover" and policy.empty_n_cover is not None:
+        values = np.where(defined, values, policy.empty_n_cover)
+        values[:, -1] = 1.0
+    elif measure.name not in NUGGET_SCORES or not policy.empty_nuggets_are_0:
         return part
-    filled = np.where(defined, values, policy.empty_n_cover)
-    filled[:, -1] = 1.0
-    return filled, np.broadcast_to(counted, defined.shape)
+    return values, np.broadcast_to(counted, defined.shape)
 
 
-def _covers(part: Part, bounds: Sequence[Part]) -> tuple[Covers, ...]:
-    def systems(index: int, table: Part) -> Values:
-        return masked(table[0][index, :-1], table[1][index, :-1])
-
-    return tuple(
-        Covers(
-            values=systems(index, part),
-            overall=masked(part[0][index, -1:], part[1][index, -1:]),
-            low=systems(index, bounds[0]) if bounds else None,
-            high=systems(index, bounds[1]) if bounds else None,
-        )
-        for index in range(len(part[0]))
-    )
-
-
-def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> list[float | None]:
-    return [int(a) / int(b) if b else None for a, b in zip(some, of, strict=True)]
+def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> tuple[float | None, ...]:
+    return tuple(int(a) / int(b) if b else None for a, b in zip(some, of, strict=True))
 
 
 # The chance floor of Cover: what as many random passages cover that people judged not relevant.

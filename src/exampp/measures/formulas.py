@@ -94,7 +94,7 @@ def trec_name(measure: Measure) -> str | None:
 
 
 def trec_scores(
-    tasks: Sequence[MeasureTask], sheets: RankedExams, qrels: Mapping[int | None, Qrels]
+    tasks: Sequence[MeasureTask], ranked: RankedExams, qrels: Mapping[int | None, Qrels]
 ) -> list[NDArray[np.float64]]:
     """Values of all tasks, each systems x queries; 0 where a system returned nothing.
 
@@ -102,8 +102,8 @@ def trec_scores(
     """
     import pytrec_eval
 
-    query_ids = sheets.ids
-    values = [np.zeros((len(sheets.systems), len(query_ids))) for _ in tasks]
+    query_ids = ranked.ids
+    values = [np.zeros((len(ranked.systems), len(query_ids))) for _ in tasks]
     for key, members in _invocations(tasks).items():
         labels = qrels[key.labels]
         if key.gains is not None:
@@ -112,7 +112,7 @@ def trec_scores(
         evaluator = pytrec_eval.RelevanceEvaluator(
             labels, set(names.values()), key.level, key.judged_only
         )
-        for system, run in enumerate(sheets.runs()):
+        for system, run in enumerate(ranked.runs()):
             found = evaluator.evaluate(run)
             for column, query_id in enumerate(query_ids):
                 if query_id in found:
@@ -255,23 +255,23 @@ def own_formula(measure: Measure) -> LabelFormula | None:
 def own_scores(
     formula: LabelFormula,
     measure: Measure,
-    sheet: RankedExam,
+    one: RankedExam,
     labels: Labels,
     level: int,
     highest: int,
 ) -> Floats:
     """The values of all systems on one query; 0 where a system returned nothing."""
     depth = measure.cutoff
-    sat = sheet.sat
-    read = slice(None) if depth is None else sat.position < depth
-    system, position, passages = sat.system[read], sat.position[read], sat.passages[read]
-    shape = (len(sat.answered), int(position.max(initial=-1)) + 1)
+    layout = one.layout
+    read = slice(None) if depth is None else layout.position < depth
+    system, position, passages = layout.system[read], layout.position[read], layout.passages[read]
+    shape = (len(layout.answered), int(position.max(initial=-1)) + 1)
     along = np.zeros(shape)
     along[system, position] = labels[passages]
     judged = np.zeros(shape, np.bool_)
-    judged[system, position] = sheet.graded[passages]
+    judged[system, position] = one.graded[passages]
     lengths = np.bincount(system, minlength=shape[0])
-    ranked = _Ranked(along, judged, lengths, labels[sheet.graded].astype(np.float64))
+    ranked = _Ranked(along, judged, lengths, labels[one.graded].astype(np.float64))
     return formula(measure, ranked, level, highest)
 
 
@@ -398,24 +398,24 @@ def measure(
 
 
 def declared_scores(
-    formula: QueryFunction, task: MeasureTask, sheets: RankedExams, grader: GraderIdentity
+    formula: QueryFunction, task: MeasureTask, ranked: RankedExams, grader: GraderIdentity
 ) -> NDArray[np.float64]:
     """The values of a declared measure, systems x queries; NaN where a query does not count.
 
     Raises:
         InputError: It gives what is no number, or fails.
     """
-    table = np.zeros((len(sheets.systems), len(sheets.sheets)))
-    for column, sheet in enumerate(sheets.sheets):
-        for row, query in enumerate(_queries(task, sheet, sheets.systems, grader)):
+    table = np.zeros((len(ranked.systems), len(ranked.exams)))
+    for column, one in enumerate(ranked.exams):
+        for row, query in enumerate(_queries(task, one, ranked.systems, grader)):
             table[row, column] = _value(formula, task.measure, query)
     return table
 
 
 def _queries(
-    task: MeasureTask, sheet: RankedExam, systems: tuple[str, ...], grader: GraderIdentity
+    task: MeasureTask, one: RankedExam, systems: tuple[str, ...], grader: GraderIdentity
 ) -> Iterator[RankedQuery]:
-    exam, query = sheet.exam, sheet.exam.query
+    exam, query = one.exam, one.exam.query
     subtopic = exam.exam_id[len(query.query_id) + 1 :]
     place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
     pool = RankedQuery(

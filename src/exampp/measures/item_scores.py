@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.measures.cover import EXAM, CoverPolicy, Covers, Missing, cover_exams, per_system
+from exampp.measures.cover import EXAM, CoverPolicy, Missing, cover_exams, per_system
 from exampp.measures.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
 from exampp.measures.names import Measure
-from exampp.measures.values import masked
+from exampp.measures.values import MeasureColumn, masked
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.sanitize import check_integer
 from exampp.stats import item_response
@@ -181,15 +181,6 @@ def item_scores(
 # query may have more than 1. Sources: `stats.item_analysis`, `stats.item_response`.
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedCover:
-    """The values at one threshold, and what is `said` of the weights."""
-
-    threshold: int
-    covers: Covers
-    said: str
-
-
 def with_plain(measure: Measure) -> Iterator[Measure]:
     """The measure, and the plain Cover beside it where its items are weighted otherwise."""
     yield measure
@@ -200,12 +191,12 @@ def with_plain(measure: Measure) -> Iterator[Measure]:
 def weighted_cover(
     gradebook: Gradebook,
     measure: Measure,
-    thresholds: Sequence[int],
+    plain: Sequence[MeasureColumn],
     subtopics: Subtopics,
     missing: Missing,
     policy: CoverPolicy,
-) -> tuple[WeightedCover, ...]:
-    """The values of a weighted Cover at several thresholds.
+) -> list[MeasureColumn]:
+    """The columns of a weighted Cover beside the `plain` ones of the same cutoff.
 
     Raises:
         InputError: Cells that are missing are to be left out, or the policy is not ours, or the
@@ -216,26 +207,31 @@ def weighted_cover(
             f"{measure} needs a value of every system on every item",
             mend="Leave out --missing and --compat",
         )
-    k = measure.cutoff or 20
-    return tuple(
-        _weighted(gradebook, measure, item_scores(gradebook, one, k, subtopics=subtopics))
-        for one in thresholds
-    )
-
-
-def _weighted(gradebook: Gradebook, measure: Measure, scores: ItemScores) -> WeightedCover:
-    weights = _weights(measure, scores)
-    total = float(weights.sum())
-    queries = len(scores.queries)
-    found = scores.of_queries(scores.credit * weights) * (queries / total if total else 0.0)
-    rows = [scores.systems.index(system) for system in gradebook.systems]
-    known = {query.query_id for query in gradebook.queries} & set(scores.queries)
-    order = [scores.queries.index(q.query_id) for q in gradebook.queries if q.query_id in known]
-    values = found[rows][:, order]
-    counts = np.full(values.shape, total > 0 and gradebook.is_graded)
-    none = np.zeros((1, len(order)))
-    covers = Covers(masked(values, counts), masked(none, np.zeros(none.shape, np.bool_)))
-    return WeightedCover(scores.min_rating, covers, _describe_weights(measure, weights))
+    columns = []
+    for column in plain:
+        scores = item_scores(
+            gradebook, column.min_rating or 0, measure.cutoff or 20, subtopics=subtopics
+        )
+        weights = _weights(measure, scores)
+        total, queries = float(weights.sum()), len(scores.queries)
+        found = scores.of_queries(scores.credit * weights) * (queries / total if total else 0.0)
+        rows = [scores.systems.index(system) for system in gradebook.systems]
+        values = found[rows][:, [scores.queries.index(one) for one in column.query_ids]]
+        counts = np.full(values.shape, total > 0 and gradebook.is_graded)
+        none = np.zeros((1, queries))
+        columns.append(
+            replace(
+                column,
+                measure=measure,
+                values=masked(values, counts),
+                overall=masked(none, np.zeros(none.shape, np.bool_)),
+                low=None,
+                high=None,
+                chance=None,
+                weighting=_describe_weights(measure, weights),
+            )
+        )
+    return columns
 
 
 def _weights(measure: Measure, scores: ItemScores) -> Floats:

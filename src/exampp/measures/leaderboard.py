@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.board import Leaderboard, MeasureColumn, decision_notes
+from exampp.measures.board import Leaderboard, decision_notes
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
     POLICIES,
     ChanceFloor,
     CoverPolicy,
-    CoverResult,
-    Covers,
     Missing,
     chance_floor,
     cover,
@@ -27,17 +24,17 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.measures.item_scores import WeightedCover, weighted_cover, with_plain
-from exampp.measures.names import Measure, as_measures, heading
+from exampp.measures.item_scores import weighted_cover, with_plain
+from exampp.measures.names import Measure, as_measures
 from exampp.measures.nuggets import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
-from exampp.measures.scores import Score, ScoreResult, score
-from exampp.measures.values import Mean
+from exampp.measures.scores import score
+from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
 from exampp.records.readings import describe_readings, without_grade
-from exampp.results.notes import About, grouped
+from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
 
 
@@ -79,293 +76,222 @@ def missing_prerequisite(book: Gradebook) -> MissingPrerequisite | None:
     return None
 
 
-_SHOWN = 5
 _COUNTED: Mapping[str, str] = {"NuggetVital": "vital", "NuggetWeighted": "vital or okay"}
-
-_MISSING: Mapping[Missing, str] = {
+_FATE: Mapping[Missing, str] = {
     "zero": "they count as below the threshold",
     "skip": "items without any graded cell are left out",
-    "bounds": "the mean counts them as below the threshold, low and high bound what they can do",
+    "bounds": "the mean counts them as below the threshold; low and high are bounds",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """Everything that is worth a sentence under a leaderboard."""
+class EvaluationSettings(NamedTuple):
+    """How systems are evaluated: `missing` and `policy` concern measures of covered items."""
 
-    gradebook: Gradebook
-    measures: Sequence[Measure]
+    thresholds: tuple[int, ...]
     subtopics: Subtopics
-    covers: Mapping[int, CoverResult]
-    floors: Mapping[int, ChanceFloor]
-    weighted: Mapping[Measure, Sequence[WeightedCover]]
-    scored: ScoreResult | None
     missing: Missing
+    labelling: Labelling
     policy: CoverPolicy
 
-    def all(self) -> tuple[str, ...]:
-        """The sentences, the general ones first, each once, with the measures that it concerns."""
-        notes = [
-            *self._grades(),
-            *self.gradebook.notes,
-            *self._queries(),
-            *self._cover(),
-            *self._importances(),
-            *self._chance(),
-            *self._weighted(),
-            *self._scores(),
-        ]
-        return grouped(notes, whole=[str(measure) for measure in self.measures])
 
-    @staticmethod
-    def _of(measures: Iterable[str], sentence: str) -> Iterator[About]:
-        """A sentence about some of the measures, which it names where they are not all."""
-        return (About("", measure, f": {sentence}") for measure in measures)
+@dataclass(frozen=True, slots=True)
+class BoardContext:
+    """What the notes of a leaderboard are about.
+
+    `covered` are the results behind each measure of covered items, `floors` the chance levels of
+    each Cover, `scored` the result of ranking measures.
+    """
+
+    gradebook: Gradebook
+    columns: Sequence[MeasureColumn]
+    covered: Mapping[Measure, MeasuredSystems]
+    floors: Mapping[Measure, ChanceFloor]
+    scored: MeasuredSystems | None
+    settings: EvaluationSettings
 
     @property
-    def _covering(self) -> list[str]:
-        return [str(one) for one in self.measures if one.kind.cover]
+    def nuggets(self) -> list[Measure]:
+        """The nugget scores among the measures."""
+        return [one for one in self.covered if one.name in NUGGET_SCORES]
 
     @property
-    def _nuggets(self) -> list[Measure]:
-        return [one for one in self.measures if one.name in NUGGET_SCORES]
-
-    @property
-    def _covers(self) -> bool:
-        """Whether Cover or nCover is asked for, and not nugget scores alone."""
-        return len(self._nuggets) < len(self._covering)
-
-    @property
-    def _family(self) -> str:
+    def family(self) -> str:
         """The measures of covered items, in words."""
-        if not self._nuggets:
+        if not self.nuggets:
             return "Cover and nCover"
-        return "Cover, nCover and nugget scores" if self._covers else "nugget scores"
+        several = len(self.nuggets) < len(self.covered)
+        return "Cover, nCover and nugget scores" if several else "nugget scores"
 
-    @property
-    def _ranking(self) -> list[str]:
-        return [str(one) for one in self.measures if not one.kind.cover]
+    def of(self, measure: Measure) -> list[MeasureColumn]:
+        """The columns of a measure, by threshold."""
+        return [one for one in self.columns if one.measure == measure]
 
-    def _grades(self) -> Iterator[str]:
-        book = self.gradebook
-        if book.grader.is_draft:
-            yield "These are draft grades: good for trying things out, not for conclusions."
-        yield from describe_readings(book.readings, book.grader)
-        if book.bank_is_graded_items:
-            yield (
-                "No bank was at hand: it was taken to be the items that occur among the grades, "
-                "so that Cover may be too high."
-            )
-        if book.pending:
-            states = without_grade(book.pending, book.readings, most=1)
-            yield f"Cells without a grade in the whole collection: {states}."
-        if self.policy.name != "exam" and self.covers:
-            family = self._family
-            yield f"{family[0].upper()}{family[1:]} follow the policy {self.policy.name}."
-        if self.policy.ranks_as_written and self.subtopics != "query" and self.covers:
-            yield "For Cover, all rankings of a system for a query and its subtopics go together."
-            if self.subtopics == "subtopic" and self.scored:
-                yield "For the other measures each subtopic is a query of its own."
-        elif self.subtopics == "subtopic":
-            yield (
-                "Cover is the mean over the subtopics of a query, then over queries; for the "
-                "other measures each subtopic is a query of its own."
-            )
-        elif self.subtopics == "pool":
-            yield "The subtopic rankings of a system are interleaved into one per query."
-        if missing := missing_prerequisite(book):
-            yield f"{missing.cause}."
 
-    def _queries(self) -> Iterator[str | About]:
-        for k, result in self.covers.items():
-            if result.no_bank:
-                yield f"Left out of {self._family}, having no items: {_list(result.no_bank)}."
-            if len(result.query_ids) == 1:
-                yield from self._of(self._covering, _ONE_QUERY)
-            cut = [str(m) for m in self.measures if m.kind.cover and m.cutoff == k]
-            yield from self._unanswered(cut, result, leave_out=self.policy.answered_only)
-        if self.scored is not None and self.scored.unlabelled:
-            left_out = _list(self.scored.unlabelled)
-            yield f"Left out of the ranking measures, having no graded passage: {left_out}."
-        if self.scored is not None:
-            if len(self.scored.query_ids) == 1:
-                yield from self._of(self._ranking, _ONE_QUERY)
-            told = [str(one) for one in self.measures if not (one.kind.cover or one.kind.formula)]
-            yield from self._unanswered(told, self.scored, leave_out=False)
+def board_notes(of: BoardContext) -> tuple[Note, ...]:
+    """Return what a reader of a leaderboard must know, the general first, each once."""
+    measures = dict.fromkeys(str(column.measure) for column in of.columns)
+    return notes_of(of, _CHECKS, whole=list(measures))
 
-    def _unanswered(
-        self, measures: Sequence[str], result: CoverResult | ScoreResult, *, leave_out: bool
-    ) -> Iterator[str | About]:
-        nobody = len(result.answered_by_none)
-        if nobody:
-            fate = "left out of all means" if leave_out else "0 for all of them"
-            what = "which is" if nobody == 1 else "which are"
-            sentence = f"No system answers {_list(result.answered_by_none)}, {what} {fate}."
-            yield from self._of(measures, sentence)
-        unanswered = [
-            f"{system} ({count - nobody})"
-            for system, count in zip(result.systems, result.unanswered, strict=True)
-            if count > nobody
-        ]
-        if unanswered:
-            fate = "left out of its mean" if leave_out else "counted 0"
-            others = "that only others answer" if nobody else "that a system does not answer"
-            sentence = f"Queries {others} are {fate}: {_list(unanswered)}."
-            yield from self._of(measures, sentence)
 
-    def _cover(self) -> Iterator[str | About]:
-        for k, result in self.covers.items():
-            worst = _worst(result.systems, result.missing_cells)
-            if worst:
-                yield About(
-                    "Of the cells that ",
-                    f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
-                    f" reads, up to {worst} have no grade: {_MISSING[self.missing]}.",
-                )
-            if self.missing == "zero" and any(one.low is not None for one in result.cover):
-                yield About(
-                    "More than 1% of the cells that decide ",
-                    f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
-                    " have no grade: brackets show the lowest and the highest score that their "
-                    "grades can give (exampp grade asks again).",
-                )
-            if any(m.name == "nCover" and m.cutoff == k for m in self.measures):
-                yield from _uncovered(k, result)
-            if self.missing == "skip":
-                yield from _skipped(k, result)
+def _grades(of: BoardContext) -> Iterator[str]:
+    book = of.gradebook
+    if book.grader.is_draft:
+        yield note("draft")
+    for text in describe_readings(book.readings, book.grader):
+        yield note("grade-readings", text=text)
+    if book.bank_is_graded_items:
+        yield note("bank-inferred")
+    if book.pending:
+        yield note("cells-ungraded", states=without_grade(book.pending, book.readings, most=1))
+    if missing := missing_prerequisite(book):
+        yield note("prerequisite", cause=missing.cause)
+    yield from book.notes
 
-    def _importances(self) -> Iterator[str | About]:
-        """What is not known of nuggets, and what has no value for it."""
-        weighing = [one for one in self._nuggets if one.name != "NuggetAll"]
-        words = importances_of(self.gradebook)
-        strange = Counter(word or "(empty)" for word in words if word and word not in WEIGHTS)
-        strange.update(["(empty)"] * words.count(""))
-        if strange and self._nuggets:
-            some = _list([f"{word!r} ({count})" for word, count in strange.most_common()])
-            yield (
-                "Importances that are neither vital nor okay, as a model's reply that could not "
-                f"be read leaves them, are invalid, and such nuggets count in NuggetAll alone: "
-                f"{some}."
-            )
-        if weighing and words and not any(word in WEIGHTS for word in words):
-            names = ", ".join(map(str, weighing))
-            yield (
-                f"The bank says of no item whether it is vital or okay, and {names} have no value "
-                "without that. Import a bank that does: nuggetizer's, or one with a column "
-                "importance."
-            )
-            return
+
+def _policy(of: BoardContext) -> Iterator[Note]:
+    policy, subtopics = of.settings.policy, of.settings.subtopics
+    if policy.name != "exam" and of.covered:
+        family = of.family[0].upper() + of.family[1:]
+        yield note("policy", family=family, policy=policy.name)
+    if policy.ranks_as_written and subtopics != "query" and of.covered:
+        yield note("subtopics-joined")
+        if subtopics == "subtopic" and of.scored:
+            yield note("subtopics-separate")
+    elif subtopics == "subtopic":
+        yield note("subtopics-averaged")
+    elif subtopics == "pool":
+        yield note("subtopics-pooled")
+
+
+def _queries(of: BoardContext) -> Iterator[Note]:
+    for measure, result in of.covered.items():
+        if result.left_out:
+            yield note("queries-without-items", family=of.family, queries=result.left_out)
+        yield from _unanswered(measure, result, leave_out=of.settings.policy.answered_only)
+    if of.scored is not None:
+        if of.scored.left_out:
+            yield note("queries-without-labels", queries=of.scored.left_out)
+        for measure in dict.fromkeys(column.measure for column in of.scored.columns):
+            yield from _unanswered(measure, of.scored, leave_out=False)
+
+
+def _unanswered(measure: Measure, result: MeasuredSystems, *, leave_out: bool) -> Iterator[Note]:
+    name, nobody = str(measure), result.answered_by_none
+    if len(result.query_ids) == 1:
+        yield note("one-query", name)
+    if measure.kind.formula:
+        return
+    if nobody:
+        fate = "left out of all means" if leave_out else "0 for all of them"
+        yield note("unanswered-by-all", name, queries=nobody, fate=fate)
+    some = [
+        f"{system} ({count - len(nobody)})"
+        for system, count in zip(result.systems, result.unanswered, strict=True)
+        if count > len(nobody)
+    ]
+    if some:
+        fate = "left out of its mean" if leave_out else "counted 0"
+        what = "that only others answer" if nobody else "that a system does not answer"
+        yield note("unanswered", name, what=what, fate=fate, systems=some)
+
+
+def _cover(of: BoardContext) -> Iterator[Note]:
+    missing = of.settings.missing
+    for measure, result in of.covered.items():
+        name, first, *_ = str(measure), *of.of(measure)
+        if worst := _worst(result.systems, first.missing_cells):
+            yield note("cover-ungraded", name, worst=worst, fate=_FATE[missing])
+        if missing == "zero" and first.low is not None:
+            yield note("cover-bounds", name)
+        for column in of.of(measure):
+            at = f"{measure} at {column.min_rating}"
+            if measure.name == "nCover" and (queries := _undefined(column)):
+                yield note("ncover-undefined", at, queries=queries)
+            if measure.name == "Cover" and missing == "skip":
+                fewer = (~column.values.counts).sum(axis=1)
+                few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
+                if few:
+                    yield note("cover-skipped", at, systems=few)
+
+
+def _undefined(column: MeasureColumn) -> list[str]:
+    """Return the queries that have no value for the whole pool."""
+    counts = column.overall.counts[0] if column.overall else ()
+    return [query for query, count in zip(column.query_ids, counts, strict=True) if not count]
+
+
+def _importances(of: BoardContext) -> Iterator[Note]:
+    """Note which importances are not known, and which queries have no value for it."""
+    weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
+    words = importances_of(of.gradebook) if of.nuggets else []
+    invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
+    if invalid:
+        listed = [f"{word!r} ({count})" for word, count in invalid.most_common()]
+        yield note("importance-invalid", words=listed)
+    if weighing and words and not any(word in WEIGHTS for word in words):
+        yield note("importance-missing", measures=list(map(str, weighing)))
+    elif of.settings.missing != "skip":
         for measure in weighing:
-            result = self.covers[measure.cutoff or 0]
-            for table in result.of(measure)[:1]:
-                counts = table.overall.counts[0]
-                empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
-                if empty and self.missing != "skip":
-                    said = (
-                        f", as none of their nuggets is {_COUNTED[measure.name]}: {_list(empty)}."
-                    )
-                    yield About("Left out of ", str(measure), said)
+            if queries := _undefined(of.of(measure)[0]):
+                counted = _COUNTED[measure.name]
+                yield note("nuggets-undefined", str(measure), counted=counted, queries=queries)
 
-    def _chance(self) -> Iterator[str]:
-        for k, floor in self.floors.items():
-            result = self.covers[k]
-            thresholds = result.thresholds[: len(floor.values)]
-            if not thresholds:
-                continue
-            several = len(thresholds) > 1
-            name = heading(f"Cover@{k}", None if several else thresholds[0])
-            values = [
-                f"{value:.3f}" + (f" (\u2265{threshold})" if several else "")
-                for threshold, value in zip(thresholds, floor.values, strict=True)
-            ]
-            of_systems = [
-                [mean.mean for mean in cover.values.means() if mean.mean is not None]
-                for cover in result.cover[: len(thresholds)]
-            ]
-            averages = ", ".join(f"{np.mean(means):.3f}" for means in of_systems if means)
-            average = f"; systems have {averages} on average" if averages else ""
-            yield f"Chance floor of {name}: {floor.drawn} have {', '.join(values)}{average}."
 
-    def _weighted(self) -> Iterator[str]:
-        for measure, found in self.weighted.items():
-            for one in found:
-                yield f"{heading(str(measure), one.threshold)}: {one.said}."
-        if self.weighted:
-            yield (
-                "Weights are made from the systems at hand, without human labels: who comes later "
-                "is scored with the same ones. One collection is known in which they rank systems "
-                "better, so report the plain Cover beside them (exampp analyze items)."
-            )
-
-    def _scores(self) -> Iterator[str | About]:
-        if self.scored is None:
-            return
-        hopeless: dict[tuple[int | None, int], list[str]] = {}
-        lacking_cells = missing_share(self.gradebook)
-        for found in self.scored.scores:
-            worst = _worst(self.scored.systems, found.unjudged)
-            if worst:
-                about = f"Of the passages that it reads, up to {worst} have no grade: "
-                yield About(about, str(found.measure), ".")
-            if lacking_cells > FEW_MISSING:
-                yield About(
-                    f"{lacking_cells:.1%} of the cells of ranked passages have no grade, so that "
-                    "labels of passages, and with them ",
-                    str(found.measure),
-                    ", may be wrong, mostly too low. No bounds are known.",
-                )
-            if found.hopeless:
-                key = (found.min_rating, found.hopeless)
-                hopeless.setdefault(key, []).append(str(found.measure))
-        for (threshold, count), measures in hopeless.items():
-            what = (
-                f"{count} of {len(self.scored.query_ids)} queries have no relevant passage "
-                f"and count 0 for every system: {', '.join(measures)}."
-            )
-            yield (
-                what if threshold is None else About("From rating ", str(threshold), f" on: {what}")
-            )
-        diverse = dict.fromkeys(
-            str(one.measure) for one in self.scored.scores if one.measure.kind.subtopics
-        )
-        if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
-            names = ", ".join(diverse)
-            yield f"All items count alike, the weights of the bank play no part: {names}."
-        wrong = contradictions(self.gradebook)
-        if wrong:
-            yield (
-                f"{wrong} rankings have scores that contradict their ranks: ranking measures "
-                "follow the scores, as trec_eval does, Cover follows the ranks."
+def _chance(of: BoardContext) -> Iterator[Note]:
+    for measure, floor in of.floors.items():
+        columns = of.of(measure) if floor.values else []
+        several = len(columns) > 1
+        values = [
+            f"{value:.3f}" + (f" (\u2265{one.min_rating})" if several else "")
+            for one, value in zip(columns, floor.values, strict=True)
+        ]
+        means = [[m.mean for m in one.values.means() if m.mean is not None] for one in columns]
+        averages = ", ".join(f"{np.mean(one):.3f}" for one in means if one)
+        if columns:
+            yield note(
+                "chance",
+                measure=measure if several else columns[0].name,
+                drawn=floor.drawn,
+                values=", ".join(values),
+                average=f"; systems average {averages}" if averages else "",
             )
 
 
-_ONE_QUERY = "A single query counts, so that there is no standard error."
+def _weights(of: BoardContext) -> Iterator[Note]:
+    weighted = [column for column in of.columns if column.weighting]
+    for column in weighted:
+        yield note("weights", measure=column.name, text=column.weighting)
+    if weighted:
+        yield note("weights-caveat")
 
 
-def _uncovered(k: int, result: CoverResult) -> Iterator[About]:
-    """Queries for which nCover is undefined."""
-    for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
-        counts = table.overall.counts[0]
-        empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
-        if empty:
-            yield About(
-                "Left out of ",
-                f"nCover@{k} at {threshold}",
-                f", as no graded passage covers anything: {_list(empty)}.",
-            )
+def _scores(of: BoardContext) -> Iterator[Note]:
+    if of.scored is None:
+        return
+    queries = len(of.scored.query_ids)
+    irrelevant: dict[tuple[int | None, int], list[str]] = {}
+    share = missing_share(of.gradebook)
+    for column in of.scored.columns:
+        name = str(column.measure)
+        if worst := _worst(of.scored.systems, column.ungraded):
+            yield note("passages-ungraded", name, worst=worst)
+        if share > FEW_MISSING:
+            yield note("labels-ungraded", name, share=share)
+        if column.without_relevant:
+            key = (column.min_rating, column.without_relevant)
+            irrelevant.setdefault(key, []).append(name)
+    for (threshold, count), measures in irrelevant.items():
+        code = "no-relevant" if threshold is None else "no-relevant-from"
+        subjects = () if threshold is None else (str(threshold),)
+        yield note(code, *subjects, count=count, queries=queries, measures=", ".join(measures))
+    diverse = [str(one.measure) for one in of.scored.columns if one.measure.kind.subtopics]
+    if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in of.gradebook.queries):
+        yield note("weights-ignored", measures=list(dict.fromkeys(diverse)))
+    if wrong := contradictions(of.gradebook):
+        yield note("ranks-contradict", count=wrong)
 
 
-def _skipped(k: int, result: CoverResult) -> Iterator[About]:
-    """Systems of which some query has no graded cell at all."""
-    for threshold, table in zip(result.thresholds, result.cover, strict=True):
-        fewer = (~table.values.counts).sum(axis=1)
-        few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
-        if few:
-            yield About(
-                "",
-                f"Cover@{k} at {threshold}",
-                f" leaves out queries of which no cell is graded: {_list(few)}.",
-            )
+_CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _weights, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
@@ -377,12 +303,9 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
     return f"{share:.1%} ({system})" if share else ""
 
 
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
+CUTOFF = 20
+"""The cutoff of a measure of covered items that has none."""
 
 
 def evaluate(
@@ -390,7 +313,6 @@ def evaluate(
     measures: Iterable[Measure | str],
     min_ratings: Sequence[int],
     *,
-    k: int = 20,
     subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     labelling: Labelling | None = None,
@@ -398,24 +320,29 @@ def evaluate(
 ) -> Leaderboard:
     """Evaluate the systems of a gradebook by some measures at some thresholds.
 
-    `k` is the cutoff of a Cover or nCover that has none; `missing` and `policy` concern these two,
-    `labelling` all the others.
+    A measure of covered items without a cutoff reads 20 passages; `missing` and `policy` concern
+    these measures, `labelling` all the others.
 
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
     """
-    labelling, measures = or_default("labelling", labelling, Labelling), tuple(measures)
-    board = _evaluate_books(
-        gradebook, measures, min_ratings, k, subtopics, missing, labelling, policy
+    cut = (m.cut(CUTOFF) if m.kind.cover else m for m in as_measures(measures))
+    requested = as_measures(one for measure in cut for one in with_plain(measure))
+    settings = EvaluationSettings(
+        tuple(dict.fromkeys(map(gradebook.grader.threshold, min_ratings))),
+        resolve_subtopics(gradebook, subtopics),
+        missing,
+        or_default("labelling", labelling, Labelling),
+        policy,
     )
+    for measure in requested:
+        check_partial(measure, gradebook.grader)
+    _check_enough(requested, settings.thresholds, settings.labelling)
+    board = _evaluate(gradebook, requested, settings)
     if gradebook.oversight.cells:
-        automatic = without_decisions(gradebook)
-        other = _evaluate_books(
-            automatic, measures, min_ratings, k, board.subtopics, missing, labelling, policy
-        )
+        other = _evaluate(without_decisions(gradebook), requested, settings)
         board = replace(board, without_decisions=other)
-    people = tuple(decision_notes(gradebook, board.changes()))
-    return replace(board, notes=(*people, *board.notes))
+    return replace(board, notes=(*decision_notes(gradebook, board), *board.notes))
 
 
 def evaluate_gradebook(
@@ -446,80 +373,79 @@ def evaluate_gradebook(
     )
 
 
-def _ends(
-    gradebook: Gradebook, depths: Sequence[int], subtopics: Subtopics, policy: CoverPolicy
-) -> dict[int, int]:
-    """Where each depth ends: with the longest ranking, at the latest, of several depths."""
-    if len(depths) < 2 or policy.ranks_as_written:
-        return dict(zip(depths, depths, strict=True))
-    longest = longest_ranking(gradebook, subtopics)
-    return {depth: min(depth, longest) for depth in depths}
-
-
-def _evaluate_books(
-    gradebook: Gradebook,
-    measures: Iterable[Measure | str],
-    min_ratings: Sequence[int],
-    k: int,
-    subtopics: SubtopicChoice,
-    missing: Missing,
-    labelling: Labelling,
-    policy: CoverPolicy,
+def _evaluate(
+    gradebook: Gradebook, measures: Sequence[Measure], settings: EvaluationSettings
 ) -> Leaderboard:
-    cut = (m.cut(k) if m.kind.cover else m for m in as_measures(measures))
-    asked = as_measures(one for measure in cut for one in with_plain(measure))
-    thresholds = tuple(dict.fromkeys(map(gradebook.grader.threshold, min_ratings)))
-    for measure in asked:
-        check_partial(measure, gradebook.grader)
-    _check_enough(asked, thresholds, labelling)
-    mode = resolve_subtopics(gradebook, subtopics)
-    at_depth: dict[int, list[Measure]] = {}
-    for measure in asked:
-        if measure.kind.cover:
-            of_depth = at_depth.setdefault(measure.cutoff or k, [])
-            of_depth += [measure] if measure.name in NUGGET_SCORES else []
-    ends = _ends(gradebook, list(at_depth), mode, policy)
-    reached: dict[int, list[Measure]] = {}
-    for depth, nuggets in at_depth.items():
-        reached.setdefault(ends[depth], []).extend(nuggets)
-    found = {
-        end: cover(
+    subtopics, policy = settings.subtopics, settings.policy
+    covering = [one for one in measures if one.kind.cover and not one.weights]
+    cutoffs = {one: one.cutoff or CUTOFF for one in covering}
+    if len(set(cutoffs.values())) > 1 and not policy.ranks_as_written:
+        # all cutoffs beyond the longest ranking are computed once
+        longest = longest_ranking(gradebook, subtopics)
+        cutoffs = {one: min(cutoff, longest) for one, cutoff in cutoffs.items()}
+    results = {
+        cutoff: cover(
             gradebook,
-            thresholds,
-            k=end,
-            subtopics=mode,
-            missing=missing,
+            settings.thresholds,
+            k=cutoff,
+            subtopics=subtopics,
+            missing=settings.missing,
             policy=policy,
-            nuggets=nuggets,
+            measures=[one for one in covering if cutoffs[one] == cutoff],
         )
-        for end, nuggets in reached.items()
+        for cutoff in dict.fromkeys(cutoffs.values())
     }
-    covers = {depth: found[ends[depth]] for depth in at_depth}
+    ranking = [one for one in measures if not one.kind.cover]
+    scored = (
+        score(
+            gradebook,
+            ranking,
+            settings.thresholds,
+            subtopics=subtopics,
+            labelling=settings.labelling,
+        )
+        if ranking
+        else None
+    )
+    columns_of: dict[Measure, list[MeasureColumn]] = {}
+    for result in (*results.values(), *filter(None, [scored])):
+        for column in result.columns:
+            columns_of.setdefault(column.measure, []).append(column)
     floors = {
-        depth: chance_floor(gradebook, thresholds, depth, mode, policy)
-        for depth in at_depth
-        if Measure("Cover", depth) in asked
+        one: chance_floor(gradebook, settings.thresholds, one.cutoff or CUTOFF, subtopics, policy)
+        for one in covering
+        if one.name == "Cover"
     }
-    weighted = {
-        m: weighted_cover(gradebook, m, thresholds, mode, missing, policy)
-        for m in asked
-        if m.weights
-    }
-    others = [m for m in asked if not m.kind.cover]
-    scored = None
-    if others:
-        scored = score(gradebook, others, thresholds, subtopics=mode, labelling=labelling)
-    columns = tuple(_columns(asked, covers, floors, weighted, scored))
+    for measure, floor in floors.items():
+        plain = columns_of[measure]
+        if floor.values:
+            chances = zip(plain, floor.values, strict=True)
+            columns_of[measure] = [replace(column, chance=one) for column, one in chances]
+    for measure in measures:
+        if measure.weights:
+            plain = columns_of[Measure("Cover", measure.at)]
+            columns_of[measure] = weighted_cover(
+                gradebook, measure, plain, subtopics, settings.missing, policy
+            )
+    columns = tuple(column for one in measures for column in columns_of[one])
+    context = BoardContext(
+        gradebook,
+        columns,
+        {one: results[cutoff] for one, cutoff in cutoffs.items()},
+        floors,
+        scored,
+        settings,
+    )
     return Leaderboard(
         grader=gradebook.grader,
         bank=gradebook.bank_label,
-        subtopics=mode,
-        systems=_sorted(gradebook.systems, columns[0].values.means()),
+        subtopics=subtopics,
+        systems=tuple(
+            gradebook.systems[at] for at in best_first(gradebook.systems, columns[0].values.means())
+        ),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=Notes(
-            gradebook, asked, mode, covers, floors, weighted, scored, missing, policy
-        ).all(),
+        notes=board_notes(context),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,
@@ -533,70 +459,3 @@ def _check_enough(
         raise InputError("no measure is asked for", mend="Name one, such as Cover@20")
     if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in asked)):
         raise InputError("no minimum rating is given", mend="Say from which rating on one counts")
-
-
-def _columns(
-    asked: Sequence[Measure],
-    covers: Mapping[int, CoverResult],
-    floors: Mapping[int, ChanceFloor],
-    weighted: Mapping[Measure, Sequence[WeightedCover]],
-    scored: ScoreResult | None,
-) -> Iterator[MeasureColumn]:
-    """The columns in the order of the measures, then of the thresholds."""
-    for measure in asked:
-        if measure.kind.cover and measure.cutoff is not None:
-            result = covers[measure.cutoff]
-            plain = Measure("Cover", measure.cutoff) == measure
-            floor = floors[measure.cutoff].values if plain else ()
-            tables = zip_longest(result.thresholds, _tables(measure, result, weighted), floor)
-            for threshold, table, chance in tables:
-                yield _cover_column(measure, threshold, result, table, chance)
-        elif scored is not None:
-            for found in scored.scores:
-                if found.measure == measure:
-                    yield _score_column(found, scored)
-
-
-def _tables(
-    measure: Measure, result: CoverResult, weighted: Mapping[Measure, Sequence[WeightedCover]]
-) -> Sequence[Covers]:
-    """The values of one of our measures, threshold by threshold."""
-    return [one.covers for one in weighted[measure]] if measure.weights else result.of(measure)
-
-
-def _cover_column(
-    measure: Measure, threshold: int, result: CoverResult, table: Covers, chance: float | None
-) -> MeasureColumn:
-    return MeasureColumn(
-        measure=measure,
-        min_rating=threshold,
-        query_ids=result.query_ids,
-        values=table.values,
-        ungraded=result.ungraded,
-        missing_cells=result.missing_cells,
-        low=table.low,
-        high=table.high,
-        overall=table.overall,
-        overall_shares=(result.overall_ungraded, result.overall_missing_cells),
-        chance=chance,
-    )
-
-
-def _score_column(found: Score, scored: ScoreResult) -> MeasureColumn:
-    return MeasureColumn(
-        measure=found.measure,
-        min_rating=found.min_rating,
-        query_ids=scored.query_ids,
-        values=found.values,
-        ungraded=found.unjudged,
-        missing_cells=(None,) * len(scored.systems),
-    )
-
-
-def _sorted(systems: Sequence[str], means: Sequence[Mean]) -> tuple[str, ...]:
-    def key(pair: tuple[str, Mean]) -> tuple[bool, float, str]:
-        system, (mean, _, _) = pair
-        # Rounded, so that the last digit of a sum does not decide over equal systems.
-        return mean is None, -round(mean or 0.0, 10), system
-
-    return tuple(system for system, _ in sorted(zip(systems, means, strict=True), key=key))

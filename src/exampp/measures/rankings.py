@@ -38,7 +38,7 @@ class RankedExam:
     exam: QueryExam
     passage_ids: NDArray[np.object_]
     graded: NDArray[np.bool_]
-    sat: PoolLayout
+    layout: PoolLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +49,39 @@ class RankedExams:
     """
 
     systems: tuple[str, ...]
-    sheets: tuple[RankedExam, ...]
+    exams: tuple[RankedExam, ...]
     unlabelled: tuple[str, ...]
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The queries, or subtopics of queries, that count."""
-        return tuple(sheet.exam.exam_id for sheet in self.sheets)
+        return tuple(one.exam.exam_id for one in self.exams)
 
     @property
     def answered(self) -> NDArray[np.bool_]:
         """Who returned anything, exams x systems."""
-        found = [sheet.sat.answered for sheet in self.sheets]
+        found = [one.layout.answered for one in self.exams]
         return np.array(found, np.bool_).reshape(len(found), len(self.systems))
 
     def runs(self) -> Iterator[Run]:
         """The run of every system over the exams, made one at a time: all would fill the memory."""
         for system in range(len(self.systems)):
             yield {
-                sheet.exam.exam_id: dict(
+                one.exam.exam_id: dict(
                     zip(
-                        sheet.passage_ids[passages].tolist(),
+                        one.passage_ids[passages].tolist(),
                         range(len(passages), 0, -1),
                         strict=True,
                     )
                 )
-                for sheet in self.sheets
-                if (passages := sheet.exam.passages[system]) is not None
+                for one in self.exams
+                if (passages := one.exam.passages[system]) is not None
             }
 
 
 def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
     """Prepare the rankings of a gradebook."""
-    sheets: list[RankedExam] = []
+    ranked: list[RankedExam] = []
     unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
     names: tuple[str, NDArray[np.object_]] | None = None
     for exam in exams(gradebook, subtopics, by_score()):
@@ -91,8 +91,8 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
             continue
         if names is None or names[0] != exam.query.query_id:
             names = (exam.query.query_id, np.array(exam.query.passage_ids, np.object_))
-        sheets.append(RankedExam(exam, names[1], graded, lay_out(exam.passages)))
-    return RankedExams(gradebook.systems, tuple(sheets), tuple(unlabelled))
+        ranked.append(RankedExam(exam, names[1], graded, lay_out(exam.passages)))
+    return RankedExams(gradebook.systems, tuple(ranked), tuple(unlabelled))
 
 
 def by_score() -> Order:
@@ -144,42 +144,40 @@ def as_float32(scores: NDArray[np.float64]) -> Scores:
 
 
 def labels_of(
-    sheets: RankedExams, labelling: Labelling, threshold: int | None, lowest: int
+    ranked: RankedExams, labelling: Labelling, threshold: int | None, lowest: int
 ) -> tuple[Labels, ...]:
-    """The labels of every sheet's passages; 0 where there is none."""
+    """The labels of the passages of every exam; 0 where there is none."""
     return tuple(
         np.where(
-            sheet.graded,
-            label_passages(
-                sheet.exam.query.ratings[:, sheet.exam.items], labelling, threshold, lowest
-            ),
+            one.graded,
+            label_passages(one.exam.query.ratings[:, one.exam.items], labelling, threshold, lowest),
             np.int32(0),
         )
-        for sheet in sheets.sheets
+        for one in ranked.exams
     )
 
 
-def qrels_of(sheets: RankedExams, labels: tuple[Labels, ...]) -> dict[str, dict[str, int]]:
+def qrels_of(ranked: RankedExams, labels: tuple[Labels, ...]) -> dict[str, dict[str, int]]:
     """The labels as exam -> passage -> label, graded passages only."""
     return {
-        sheet.exam.exam_id: {
-            sheet.exam.query.passage_ids[index]: label
+        one.exam.exam_id: {
+            one.exam.query.passage_ids[index]: label
             for index, label in zip(
-                np.flatnonzero(sheet.graded).tolist(), of_sheet[sheet.graded].tolist(), strict=True
+                np.flatnonzero(one.graded).tolist(), of_exam[one.graded].tolist(), strict=True
             )
         }
-        for sheet, of_sheet in zip(sheets.sheets, labels, strict=True)
+        for one, of_exam in zip(ranked.exams, labels, strict=True)
     }
 
 
-def unlabelled_shares(sheets: RankedExams, depth: int | None) -> tuple[float | None, ...]:
+def unlabelled_shares(ranked: RankedExams, depth: int | None) -> tuple[float | None, ...]:
     """Per system, the share of its first `depth` passages without a label; None: no passages."""
-    some = np.zeros(len(sheets.systems))
-    of = np.zeros(len(sheets.systems))
-    for sheet in sheets.sheets:
-        read = slice(None) if depth is None else sheet.sat.position < depth
-        system = sheet.sat.system[read]
-        without = ~sheet.graded[sheet.sat.passages[read]]
+    some = np.zeros(len(ranked.systems))
+    of = np.zeros(len(ranked.systems))
+    for one in ranked.exams:
+        read = slice(None) if depth is None else one.layout.position < depth
+        system = one.layout.system[read]
+        without = ~one.graded[one.layout.passages[read]]
         some += np.bincount(system, without, len(some))
         of += np.bincount(system, minlength=len(of))
     return tuple(float(a / b) if b else None for a, b in zip(some, of, strict=True))

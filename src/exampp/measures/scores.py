@@ -12,12 +12,12 @@ out, and so is a query that has no others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
+from exampp.measures.exams import SubtopicChoice, resolve_subtopics
 from exampp.measures.formulas import (
     LabelFormula,
     MeasureTask,
@@ -31,43 +31,10 @@ from exampp.measures.formulas import (
 from exampp.measures.names import Measure
 from exampp.measures.qrels import Labelling, Labels, subtopic_rows, weighted_items
 from exampp.measures.rankings import RankedExams, labels_of, qrels_of, rank_exams, unlabelled_shares
-from exampp.measures.values import Values, masked
+from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.graders import GraderIdentity
 from exampp.sanitize import or_default
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One measure at one threshold (None: it does not depend on it).
-
-    `values` is systems x queries, `unjudged` per system the share without a label among the
-    passages that the measure reads, `hopeless` the number of queries of which no passage is
-    relevant (0 for measures without a relevance level).
-    """
-
-    measure: Measure
-    min_rating: int | None
-    values: Values
-    unjudged: tuple[float | None, ...]
-    hopeless: int
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreResult:
-    """Scores of `systems` on `query_ids`; `unlabelled` queries are left out.
-
-    `unanswered` is per system the number of queries without a passage of it; `answered_by_none` are
-    those without a passage of any system.
-    """
-
-    systems: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    subtopics: Subtopics
-    scores: tuple[Score, ...]
-    unlabelled: tuple[str, ...]
-    unanswered: tuple[int, ...]
-    answered_by_none: tuple[str, ...]
 
 
 def score(
@@ -77,51 +44,48 @@ def score(
     *,
     subtopics: SubtopicChoice = "auto",
     labelling: Labelling | None = None,
-) -> ScoreResult:
-    """Ranking measures of all systems; the scores go by measure, then threshold.
+) -> MeasuredSystems:
+    """Compute ranking measures of all systems; the columns go by measure, then threshold.
 
     Raises:
         InputError: A measure cannot be computed, or there is no such subtopic mode.
     """
     labelling = or_default("labelling", labelling, Labelling)
-    mode = resolve_subtopics(gradebook, subtopics)
-    sheets = rank_exams(gradebook, mode)
-    answered = sheets.answered
-    asked = list(_plan_tasks(measures, thresholds, labelling))
-    tasks = [task for _, task in asked]
+    ranked = rank_exams(gradebook, resolve_subtopics(gradebook, subtopics))
+    planned = list(_plan_tasks(measures, thresholds, labelling))
+    tasks = [task for _, task in planned]
     labels = {
-        name: labels_of(sheets, labelling, name, gradebook.grader.lowest)
+        name: labels_of(ranked, labelling, name, gradebook.grader.lowest)
         for name in dict.fromkeys(t.labels for t in tasks if t.measure.kind.labelled)
     }
-    highest = _highest(labelling, gradebook.grader)
-    values = _compute(sheets, tasks, labels, highest, gradebook.grader)
-    shares = {k: unlabelled_shares(sheets, k) for k in {task.measure.cutoff for task in tasks}}
-    scores = tuple(
-        Score(
-            measure=task.measure,
-            min_rating=min_rating,
-            values=masked(
-                table,
-                _counted(sheets, task, table),
-                added=task.measure.kind.added,
-            ),
-            unjudged=shares[task.measure.cutoff],
-            hopeless=_hopeless(sheets, task, labels),
-        )
-        for (min_rating, task), table in zip(asked, values, strict=True)
+    values = _compute(
+        ranked, tasks, labels, _highest(labelling, gradebook.grader), gradebook.grader
     )
-    return ScoreResult(
-        systems=sheets.systems,
-        query_ids=sheets.ids,
-        subtopics=mode,
-        scores=scores,
-        unlabelled=sheets.unlabelled,
+    shares = {k: unlabelled_shares(ranked, k) for k in {task.measure.cutoff for task in tasks}}
+    columns = []
+    for (min_rating, task), table in zip(planned, values, strict=True):
+        counts = ~np.isnan(table)
+        if task.measure.kind.subtopics:
+            counts = np.broadcast_to(_weighted(ranked), table.shape)
+        columns.append(
+            MeasureColumn(
+                measure=task.measure,
+                min_rating=min_rating,
+                query_ids=ranked.ids,
+                values=masked(table, counts, added=task.measure.kind.added),
+                ungraded=shares[task.measure.cutoff],
+                missing_cells=(None,) * len(ranked.systems),
+                without_relevant=_without_relevant(ranked, task, labels),
+            )
+        )
+    answered = ranked.answered
+    return MeasuredSystems(
+        systems=ranked.systems,
+        query_ids=ranked.ids,
+        columns=tuple(columns),
+        left_out=ranked.unlabelled,
         unanswered=tuple((~answered).sum(axis=0).tolist()),
-        answered_by_none=tuple(
-            one
-            for one, of_exam in zip(sheets.ids, answered, strict=True)
-            if sheets.systems and not of_exam.any()
-        ),
+        answered_by_none=answered_by_none(ranked.ids, answered.T),
     )
 
 
@@ -141,28 +105,28 @@ def _plan_tasks(
 
 
 def _compute(
-    sheets: RankedExams,
+    ranked: RankedExams,
     tasks: Sequence[MeasureTask],
     labels: Mapping[int | None, tuple[Labels, ...]],
     highest: int,
     grader: GraderIdentity,
 ) -> list[NDArray[np.float64]]:
     """Values of every task, systems x queries; NaN where others say that one does not count."""
-    qrels = {name: qrels_of(sheets, of_name) for name, of_name in labels.items()}
+    qrels = {name: qrels_of(ranked, of_name) for name, of_name in labels.items()}
     values: dict[int, NDArray[np.float64]] = {}
     by_trec: list[int] = []
     for index, task in enumerate(tasks):
         formula = own_formula(task.measure)
         declared = task.measure.kind.formula
         if declared is not None:
-            values[index] = declared_scores(declared, task, sheets, grader)
+            values[index] = declared_scores(declared, task, ranked, grader)
         elif formula is not None:
-            values[index] = _by_formula(formula, task, sheets, labels[task.labels], highest)
+            values[index] = _by_formula(formula, task, ranked, labels[task.labels], highest)
         elif trec_name(task.measure) is not None:
             by_trec.append(index)
         else:
-            values[index] = _by_provider(task, sheets, qrels.get(task.labels, {}))
-    tables = trec_scores([tasks[index] for index in by_trec], sheets, qrels)
+            values[index] = _by_provider(task, ranked, qrels.get(task.labels, {}))
+    tables = trec_scores([tasks[index] for index in by_trec], ranked, qrels)
     values.update(zip(by_trec, tables, strict=True))
     return [values[index] for index in range(len(tasks))]
 
@@ -170,30 +134,30 @@ def _compute(
 def _by_formula(
     formula: LabelFormula,
     task: MeasureTask,
-    sheets: RankedExams,
+    ranked: RankedExams,
     labels: tuple[Labels, ...],
     highest: int,
 ) -> NDArray[np.float64]:
-    table = np.zeros((len(sheets.systems), len(sheets.sheets)))
-    for column, (sheet, of_sheet) in enumerate(zip(sheets.sheets, labels, strict=True)):
-        top = len(sheet.exam.items) if highest < 0 else highest
-        table[:, column] = own_scores(formula, task.measure, sheet, of_sheet, task.level or 1, top)
+    table = np.zeros((len(ranked.systems), len(ranked.exams)))
+    for column, (one, of_exam) in enumerate(zip(ranked.exams, labels, strict=True)):
+        top = len(one.exam.items) if highest < 0 else highest
+        table[:, column] = own_scores(formula, task.measure, one, of_exam, task.level or 1, top)
     return table
 
 
 def _by_provider(
-    task: MeasureTask, sheets: RankedExams, qrels: dict[str, dict[str, int]]
+    task: MeasureTask, ranked: RankedExams, qrels: dict[str, dict[str, int]]
 ) -> NDArray[np.float64]:
     measure = task.measure
     if measure.kind.subtopics:
         # The rows say already who reaches the threshold; those who do not change nothing.
         rows = (
             (row.query_id, row.passage_id, row.label, row.item_id)
-            for sheet in sheets.sheets
-            for row in subtopic_rows(sheet.exam, task.level or 1)
+            for one in ranked.exams
+            for row in subtopic_rows(one.exam, task.level or 1)
             if row.label
         )
-        return provider_scores(_without_level(measure), rows, sheets.runs(), sheets.ids)
+        return provider_scores(_without_level(measure), rows, ranked.runs(), ranked.ids)
     if task.level is not None:
         measure = measure.at_level(task.level)
     lines = (
@@ -201,7 +165,7 @@ def _by_provider(
         for query_id, labels in qrels.items()
         for passage, label in labels.items()
     )
-    return provider_scores(measure, lines, sheets.runs(), sheets.ids)
+    return provider_scores(measure, lines, ranked.runs(), ranked.ids)
 
 
 def _without_level(measure: Measure) -> Measure:
@@ -216,20 +180,9 @@ _SHARE_AT_1 = ("alpha_DCG", "ERR_IA")
 divide by the number of items there."""
 
 
-def _counted(
-    sheets: RankedExams, task: MeasureTask, values: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """Which values count: for diversity measures those of queries with an item that has a weight.
-
-    Of a declared measure those that it gave.
-    """
-    if task.measure.kind.subtopics:
-        return np.broadcast_to(_weighted(sheets), values.shape)
-    return ~np.isnan(values)
-
-
-def _weighted(sheets: RankedExams) -> NDArray[np.bool_]:
-    return np.array([len(weighted_items(sheet.exam)) > 0 for sheet in sheets.sheets], np.bool_)
+def _weighted(ranked: RankedExams) -> NDArray[np.bool_]:
+    """Which exams have an item with a weight: the others do not count in diversity measures."""
+    return np.array([len(weighted_items(one.exam)) > 0 for one in ranked.exams], np.bool_)
 
 
 def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
@@ -239,19 +192,16 @@ def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
     return -1 if labelling.kind == "count" else grader.highest
 
 
-def _hopeless(
-    sheets: RankedExams, task: MeasureTask, labels: Mapping[int | None, tuple[Labels, ...]]
+def _without_relevant(
+    ranked: RankedExams, task: MeasureTask, labels: Mapping[int | None, tuple[Labels, ...]]
 ) -> int:
     if task.level is None or task.measure.kind.formula is not None:
         return 0
     if task.measure.kind.subtopics:
-        # Without an item that has a weight a query does not count, and so is not hopeless.
-        best = [
-            s.exam.query.ratings[:, weighted_items(s.exam)].max(initial=MISSING)
-            for s, counts in zip(sheets.sheets, _weighted(sheets), strict=True)
-            if counts
-        ]
+        # Without an item that has a weight a query does not count, and so is not without_relevant.
+        items = [(one.exam.query.ratings, weighted_items(one.exam)) for one in ranked.exams]
+        best = [ratings[:, kept].max(initial=MISSING) for ratings, kept in items if len(kept)]
     else:
-        of_task = zip(sheets.sheets, labels[task.labels], strict=True)
-        best = [of_sheet[sheet.graded].max() for sheet, of_sheet in of_task]
+        of_task = zip(ranked.exams, labels[task.labels], strict=True)
+        best = [of_exam[one.graded].max() for one, of_exam in of_task]
     return sum(int(label) < task.level for label in best)

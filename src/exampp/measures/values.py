@@ -1,13 +1,16 @@
-"""Values per query, which of them count, and their mean or total with its standard error."""
+"""Columns of a leaderboard: values per query, which of them count, and their means."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from exampp.measures.names import Measure, heading
 
 
 class Mean(NamedTuple):
@@ -82,6 +85,17 @@ def mean_of(values: NDArray[np.float64]) -> Mean:
     return Mean(mean, float(values.std(ddof=1)) / float(np.sqrt(n)), n)
 
 
+def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
+    """The numbers of the systems from best to worst; undefined ones last, ties by name."""
+
+    def key(at: int) -> tuple[bool, float, str]:
+        mean = means[at].mean
+        # Rounded, so that the last digit of a sum does not decide over equal systems.
+        return mean is None, -round(mean or 0.0, 10), systems[at]
+
+    return sorted(range(len(systems)), key=key)
+
+
 def masked(
     values: NDArray[np.float64], counts: NDArray[np.bool_], *, added: bool = False
 ) -> Values:
@@ -101,3 +115,87 @@ def ratio(
     np.greater(denominator, 0, out=defined)
     np.divide(numerator, denominator, out=quotient, where=defined)
     return np.minimum(quotient, 1.0, out=quotient), defined
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureColumn:
+    """One measure at one threshold: values per system (in the gradebook's order) and query.
+
+    `min_rating` is None where the measure does not depend on it. Per system, `ungraded` is the
+    share without a grade of the passages that the measure reads, `missing_cells` (of Cover and its
+    kin) that of their cells. `low` and `high` bound the values whatever the missing grades are.
+    `overall` are the values of the whole pool as one system, `overall_shares` its two shares.
+    `chance` is the floor of Cover (see `chance_floor`), `without_relevant` the number of queries
+    without a relevant passage, `weighting` says how items are weighted where not as in the bank.
+    """
+
+    measure: Measure
+    min_rating: int | None
+    query_ids: tuple[str, ...]
+    values: Values
+    ungraded: tuple[float | None, ...]
+    missing_cells: tuple[float | None, ...]
+    low: Values | None = None
+    high: Values | None = None
+    overall: Values | None = None
+    overall_shares: tuple[float | None, float | None] = (None, None)
+    chance: float | None = None
+    without_relevant: int = 0
+    weighting: str = ""
+
+    @property
+    def name(self) -> str:
+        """The measure, and the threshold where it depends on one."""
+        return heading(str(self.measure), self.min_rating)
+
+    def of_pool(self) -> MeasureColumn | None:
+        """The same measure of the whole pool as the only system; None where it has none."""
+        if self.overall is None:
+            return None
+        ungraded, missing_cells = self.overall_shares
+        return replace(
+            self,
+            values=self.overall,
+            ungraded=(ungraded,),
+            missing_cells=(missing_cells,),
+            low=None,
+            high=None,
+        )
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The smallest and largest possible value of a query; None where these are not known."""
+        return (0.0, 1.0) if self.measure.share else None
+
+    @property
+    def difference_range(self) -> tuple[float, float] | None:
+        """The smallest and largest possible difference of two systems on a query."""
+        return (-1.0, 1.0) if self.measure.share else None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSystems:
+    """Columns that were computed together, and the queries that count.
+
+    `left_out` are the queries that count nowhere: they have no items, or no labelled passage.
+    `unanswered` is per system the number of queries without a passage of it, `answered_by_none`
+    are the queries without a passage of any system, which are among them.
+    """
+
+    systems: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    columns: tuple[MeasureColumn, ...]
+    left_out: tuple[str, ...]
+    unanswered: tuple[int, ...]
+    answered_by_none: tuple[str, ...]
+
+    def of(self, name: str) -> tuple[MeasureColumn, ...]:
+        """The columns of a family of measures, such as Cover, threshold by threshold."""
+        return tuple(column for column in self.columns if column.measure.name == name)
+
+
+def answered_by_none(query_ids: Sequence[str], answered: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The queries that no system answers, where there are systems; `answered` is by system."""
+    if not len(answered):
+        return ()
+    return tuple(query_ids[index] for index in np.flatnonzero(~answered.any(axis=0)).tolist())

@@ -17,21 +17,23 @@ from typing import Any
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.formats.datasets import is_dataset
 from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
 from exampp.formats.output import check_outputs, writing
 from exampp.grades.grades import Grades
 from exampp.grading.run import GradingRun
-from exampp.inputs.datasets import is_dataset
 from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
 from exampp.measures.board import Leaderboard, per_query, tidy, wide
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.measures.qrels import write_qrels
-from exampp.project.config import BOOK_OPTIONS, ROLES, Config
+from exampp.project.config import ROLES, SELECTED, Config
 from exampp.records.gradebook import Gradebook
 from exampp.results.result import render
-from exampp.store.bank import MAIN_BANK
+from exampp.store.bank import MAIN_BANK, now
+from exampp.store.connection import transaction
 from exampp.store.generation import FAILED
+from exampp.store.runs import put_step, read_step, state
 
 STYLE_OF_SUFFIX = {
     ".txt": "text",
@@ -78,11 +80,18 @@ class _Step:
     def is_done(self, collection: Collection) -> bool:
         if self.mark is None or not all(path.exists() for path in self.outputs):
             return False
-        return collection.is_done(self.name, self.mark(collection))
+        return read_step(collection.connection, self.name) == self.mark(collection)
 
     def is_called(self, name: str) -> bool:
         """Whether this is its name, or the beginning: `grade 1`, or `grade` for all of them."""
         return self.name == name or self.name.startswith(f"{name} ")
+
+
+def _mark_done(collection: Collection, name: str, mark: str) -> None:
+    """Record that a step is done, and the mark of what it was done on."""
+    connection = collection.connection
+    with connection, transaction(connection):
+        put_step(connection, name, mark, now())
 
 
 def _all(run: GenerationRun) -> list[GenerationOutcome]:
@@ -218,7 +227,7 @@ def _import(config: Config, name: str, wanted: Mapping[str, Any]) -> _Step:
         }
         plain = roles.pop("files", [])
         report = collection.import_files(*plain, **{**options, **roles})
-        collection.mark_done(name, now)
+        _mark_done(collection, name, now)
         odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
         bad = [f"skipped: {error}" for error in report.skipped_first]
         what = f"{_files_are(files)} taken over, {report.changes} changes"
@@ -268,9 +277,9 @@ def _python(key: str) -> str:
     return key.replace("-", "_")
 
 
-def _of_exam(wanted: Mapping[str, Any], **state: Any) -> Callable[[Collection], str]:
+def _of_exam(wanted: Mapping[str, Any], *, grades: bool = False) -> Callable[[Collection], str]:
     """The mark of a step that depends on what is in the collection."""
-    return lambda collection: _fingerprint([wanted, collection.fingerprint(**state)])
+    return lambda collection: _fingerprint([wanted, state(collection.connection, grades=grades)])
 
 
 def _generate(
@@ -287,7 +296,7 @@ def _generate(
         left = [row for row in replies.rows if row[2] == FAILED]
         if not left and not run.left:
             # what was made changed the exam: as it is now there is nothing to do
-            collection.mark_done(name, mark(collection))
+            _mark_done(collection, name, mark(collection))
         stopped = run.stopped and bool(run.left)
         return StepResult(
             name, "; ".join(replies.notes), stopped=stopped, remarks=tuple(near.notes)
@@ -307,12 +316,12 @@ def _grade(number: int, wanted: Mapping[str, Any], work: Callable[[GradingRun], 
         before = mark(collection)
         run = collection.grading(wanted["grader"], **options)
         if not run.count_due().cells:
-            collection.mark_done(name, before)
+            _mark_done(collection, name, before)
             return StepResult(name, nothing, skipped=True)
         work(run)
         left = run.count_due().cells
         if not left:
-            collection.mark_done(name, before)
+            _mark_done(collection, name, before)
             return StepResult(name, "all cells graded")
         return StepResult(name, f"{left} cells are still due", stopped=run.stopped)
 
@@ -328,7 +337,7 @@ def _evaluate(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
     listed = ", ".join(wanted[key] for key in outputs)
 
     def do(collection: Collection) -> StepResult:
-        state = mark(collection)
+        before = mark(collection)
         book = _grades(collection, wanted).gradebook
         board = _board(book, wanted)
         if not outputs:
@@ -348,7 +357,7 @@ def _evaluate(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
             lowest = threshold[0] if isinstance(threshold, list) else threshold
             by_subtopic = board.subtopics == "subtopic"
             write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=by_subtopic)
-        collection.mark_done(name, state)
+        _mark_done(collection, name, before)
         return StepResult(name, listed)
 
     kept = mark if outputs else None
@@ -363,28 +372,28 @@ def _report(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
 
     def mark(collection: Collection) -> str:
         stamps = [_stamp(str(path)) for path in files_of(official)]
-        return _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
+        return _fingerprint([wanted, stamps, state(collection.connection, grades=True)])
 
     def do(collection: Collection) -> StepResult:
         from exampp.results.page import renderer, to_json
 
         writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
-        state = mark(collection)
-        said = (*outputs, *BOOK_OPTIONS)
+        before = mark(collection)
+        said = (*outputs, *SELECTED)
         asked = {_python(key): value for key, value in wanted.items() if key not in said}
         if "round" in asked:
             asked["decimals"] = asked.pop("round")
         document = _grades(collection, wanted).report(**{**asked, "official": official})
         for key, path in outputs.items():
             _write(path, writers[key](document))
-        collection.mark_done(name, state)
+        _mark_done(collection, name, before)
         return StepResult(name, listed)
 
     return _Step(name, f"{listed}: as it was", do, mark, tuple(outputs.values()))
 
 
 def _grades(collection: Collection, wanted: Mapping[str, Any]) -> Grades:
-    return collection.grades(**{key: wanted[key] for key in BOOK_OPTIONS if key in wanted})
+    return collection.grades(**{key: wanted[key] for key in SELECTED if key in wanted})
 
 
 def _board(book: Gradebook, wanted: Mapping[str, Any]) -> Leaderboard:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from exampp.records.graders import CONTENT_SETTING, Grade, GraderIdentity, State
+from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
 PLAIN = frozenset({"rated", "json", "repaired"})
@@ -84,19 +84,6 @@ class RuleCount:
     rating: int | None
     cells: int
     example: str | None = None
-
-
-def count_rules(grades: Iterable[tuple[Grade, int]]) -> tuple[RuleCount, ...]:
-    """Count grades, each of which occurs so often, by state, rule and rating."""
-    cells: dict[tuple[State, str, int | None], int] = {}
-    examples: dict[tuple[State, str, int | None], str] = {}
-    for grade, times in grades:
-        key = (grade.state, grade.rule, grade.rating)
-        cells[key] = cells.get(key, 0) + times
-        if grade.reply is not None and grade.rule not in WITHOUT_EXAMPLE:
-            examples[key] = min(grade.reply, examples.get(key, grade.reply))
-    ordered = sorted(cells, key=lambda key: (key[0], key[1], key[2] or 0))
-    return tuple(RuleCount(*key, cells[key], examples.get(key)) for key in ordered)
 
 
 def merge_counts(readings: Iterable[RuleCount]) -> list[RuleCount]:

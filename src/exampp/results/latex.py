@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exampp.results.view import (
-    Cells,
-    column_groups,
-    is_numeric,
-    notes_of,
-    row_groups,
-    styled_cells,
-    without_machine_columns,
-)
+from exampp.results.view import View
 
 _LATEX = {
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
+    **{character: rf"\{character}" for character in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\u00b1": r"$\pm$",
@@ -32,46 +18,39 @@ _LATEX = {
     "<": r"$<$",
     ">": r"$>$",
 }
-
-
-COLUMN = 55
+_COLUMN = 55
 """So many characters of a small font stand in a column of a page that has two."""
 _FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def latex_escape(text: str) -> str:
-    """The text with LaTeX's special characters spelled out."""
+    """Return the text with LaTeX's special characters spelled out."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def table_latex(table: Cells) -> str:
-    """The table as a LaTeX float, with the packages that it needs in a comment.
+def view_latex(view: View) -> str:
+    """Return the view as a LaTeX float, with the packages that it needs in a comment.
 
     What is wider than a column of two spans both; what is wider still is scaled down to fit.
     """
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join(cells) + r" \\"
-
-    table = without_machine_columns(table)
-    layout = "".join("r" if right else "l" for right in is_numeric(table))
-    packages = "booktabs,graphicx" + ",xcolor" * ("weak" in table.marks.values())
-    cells = styled_cells(table, "latex", latex_escape)
-    notes = [rf"\par\footnotesize {note}" for note in notes_of(table, "latex", latex_escape)]
+    layout = "".join("r" if right else "l" for right in view.numeric)
+    packages = "booktabs,graphicx" + ",xcolor" * ("weak" in view.meanings)
+    cells = view.styled("latex", latex_escape)
+    notes = [rf"\par\footnotesize {note}" for note in view.footnotes("latex", latex_escape)]
     body: list[str] = []
-    for group in row_groups(table):
-        body += [r"\midrule"] * bool(body) + [line(cells[row]) for row in group]
-    place = "table*" if _width(table) > COLUMN else "table"
+    for group in view.row_groups:
+        body += [r"\midrule"] * bool(body) + [_line(cells[row]) for row in group]
+    place = "table*" if _width(view) > _COLUMN else "table"
     parts = [
         rf"% needs \usepackage{{{packages}}}",
         rf"\begin{{{place}}}",
         r"\centering\small",
-        *([rf"\caption{{{latex_escape(table.caption)}}}"] if table.caption else []),
+        *([rf"\caption{{{latex_escape(view.caption)}}}"] if view.caption else []),
         _FITTED,
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
-        *_latex_groups(column_groups(table)),
-        line([latex_escape(column.head) for column in table.columns]),
+        *_groups(view.column_groups),
+        _line([latex_escape(head) for head in view.heads]),
         r"\midrule",
         *body,
         r"\bottomrule",
@@ -83,13 +62,17 @@ def table_latex(table: Cells) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _width(table: Cells) -> int:
-    """How wide the table is, in characters: its columns, with two between them."""
-    lines = [[column.head for column in table.columns], *styled_cells(table, "text", str)]
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _width(view: View) -> int:
+    """Return the width in characters: that of the columns, with two between them."""
+    lines = [view.heads, *view.styled("text", str)]
     return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2
 
 
-def _latex_groups(groups: list[tuple[str, int]]) -> list[str]:
+def _groups(groups: list[tuple[str, int]]) -> list[str]:
     if not groups:
         return []
     heads, rules, start = [], [], 1
@@ -97,4 +80,4 @@ def _latex_groups(groups: list[tuple[str, int]]) -> list[str]:
         heads.append(rf"\multicolumn{{{size}}}{{c}}{{{latex_escape(name)}}}")
         rules += [rf"\cmidrule(lr){{{start}-{start + size - 1}}}"] * bool(name)
         start += size
-    return [" & ".join(heads) + r" \\", " ".join(rules)]
+    return [_line(heads), " ".join(rules)]

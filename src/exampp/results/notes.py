@@ -1,33 +1,245 @@
-"""Notes under tables: what is said of several subjects in the same words is said once."""
+"""Notes: what a reader must know of a result, each a code, a severity and values.
+
+A check is a function of one context that yields notes; `notes_of` runs checks and joins notes that
+differ in their subject alone. Pages, tables, reports, verdicts and gates select notes by code and
+severity, never by text: each sentence stands once, in `NOTES`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import IntEnum
+from itertools import chain
+from typing import Self, TypeVar
+
+DRAFT = "DRAFT GRADES"
+"""What tables, figures and pages of draft grades are labelled with."""
+_SUBJECT = "\0"
+"""Stands in a sentence for what it is about, so that notes of several subjects can be joined."""
+_LISTED = 5
+"""Names that a sentence lists before it counts the others."""
 
 
-class About(NamedTuple):
-    """A sentence that names its subject: a measure, a threshold, a grader, a bank."""
+class Severity(IntEnum):
+    """How much a note changes what a result means."""
 
-    before: str
-    subject: str
-    after: str
+    DETAIL = 1
+    """Good to know: how something was computed."""
+    NOTE = 2
+    """Changes how the numbers are read."""
+    WARNING = 3
+    """Must not be overlooked: the numbers may mislead."""
 
 
-def grouped(notes: Iterable[str | About], whole: Collection[str] = ()) -> tuple[str, ...]:
-    """The sentences in order, each once; those that differ in the subject alone name all of them.
+class Note(str):
+    """A sentence with its code, severity, values and the subjects that it names.
 
-    About("Left out of ", "AP", ".") and About("Left out of ", "RR", ".") are
-    "Left out of AP, RR.". A sentence that begins with its subject and a colon goes without it where
-    it holds for the `whole`.
+    It is a text wherever a text is wanted. Make it by `note`.
     """
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for note in notes:
-        before, subject, after = (note, "", "") if isinstance(note, str) else note
-        found.setdefault((before, after), {})[subject] = None
+
+    code: str
+    severity: Severity
+    subjects: tuple[str, ...]
+    values: Mapping[str, object]
+    sentence: str
+
+    def __new__(
+        cls,
+        sentence: str,
+        code: str = "",
+        severity: Severity = Severity.NOTE,
+        subjects: Iterable[str] = (),
+        values: Mapping[str, object] | None = None,
+    ) -> Self:
+        """Return the note of a sentence, in which `_SUBJECT` stands for the subjects."""
+        named = tuple(subjects)
+        made = super().__new__(cls, sentence.replace(_SUBJECT, ", ".join(named)))
+        made.code, made.severity, made.subjects = code, severity, named
+        made.values, made.sentence = values or {}, sentence
+        return made
+
+    def of(self, subjects: Iterable[str]) -> Note:
+        """Return the same note of other subjects."""
+        return Note(self.sentence, self.code, self.severity, subjects, self.values)
+
+    def unnamed(self) -> Note:
+        """Return the note without the subjects that it begins with."""
+        rest = self.sentence.removeprefix(f"{_SUBJECT}: ")
+        return Note(rest, self.code, self.severity, self.subjects, self.values)
+
+
+def note(code: str, *subjects: str, **values: object) -> Note:
+    """Return the note of a code; a list among the values is listed, and cut after five.
+
+    Raises:
+        KeyError: The code is unknown, or a value of its sentence is missing.
+    """
+    severity, template = NOTES[code]
+    shown = {name: listed(v) if isinstance(v, list | tuple) else v for name, v in values.items()}
+    sentence = template.format(subject=_SUBJECT, **shown)
+    return Note(sentence, code, severity, subjects, values)
+
+
+def about(subject: str, text: str) -> Note:
+    """Return a note that begins with its subject: a method, a part, a grader."""
+    one = text if isinstance(text, Note) else Note(text)
+    return Note(f"{_SUBJECT}: {one}", one.code, one.severity, (subject,), one.values)
+
+
+def listed(names: Collection[object]) -> str:
+    """Return "a, b and 3 more"."""
+    first = ", ".join(str(name) for name, _ in zip(names, range(_LISTED), strict=False))
+    return f"{first} and {len(names) - _LISTED} more" if len(names) > _LISTED else first
+
+
+Context = TypeVar("Context")
+Check = Callable[[Context], Iterable[str]]
+"""Looks at a context (grades, leaderboard, settings) and yields what is to be noted."""
+
+
+def notes_of(
+    context: Context, checks: Iterable[Check[Context]], whole: Collection[str] = ()
+) -> tuple[Note, ...]:
+    """Return what the checks note, in order, each once; see `joined`."""
+    return joined(chain.from_iterable(check(context) for check in checks), whole)
+
+
+def joined(notes: Iterable[str], whole: Collection[str] = ()) -> tuple[Note, ...]:
+    """Return the notes in order, each once; those that differ in their subject alone are one.
+
+    A sentence that begins with its subject leaves it out where it holds for the `whole`.
+    """
+    found: dict[str, Note] = {}
+    for text in notes:
+        one = text if isinstance(text, Note) else Note(text)
+        known = found.get(one.sentence)
+        found[one.sentence] = (
+            one
+            if known is None
+            else one.of({**dict.fromkeys(known.subjects), **dict.fromkeys(one.subjects)})
+        )
     return tuple(
-        after.removeprefix(": ")
-        if not before and set(subjects) == set(whole)
-        else f"{before}{', '.join(subjects)}{after}"
-        for (before, after), subjects in found.items()
+        one.unnamed() if one.subjects and set(one.subjects) == set(whole) else one
+        for one in found.values()
     )
+
+
+def with_code(notes: Iterable[str], *codes: str) -> Iterator[Note]:
+    """Select the notes of some codes."""
+    return (one for one in notes if isinstance(one, Note) and one.code in codes)
+
+
+def without_code(notes: Iterable[str], *codes: str) -> Iterator[str]:
+    """Select the notes of all codes but some."""
+    return (one for one in notes if not (isinstance(one, Note) and one.code in codes))
+
+
+def severe(notes: Iterable[str], least: Severity = Severity.WARNING) -> Iterator[str]:
+    """Select the notes of at least a severity; a text without a code is a `Severity.NOTE`."""
+    return (n for n in notes if (n.severity if isinstance(n, Note) else Severity.NOTE) >= least)
+
+
+def labelled(text: str, *, draft: bool) -> str:
+    """Return a caption or title; where it is about draft grades, that stands before it."""
+    return f"{DRAFT}: {text}" if draft else text
+
+
+# ---- the sentences -----------------------------------------------------------------------------
+
+_D, _N, _W = Severity.DETAIL, Severity.NOTE, Severity.WARNING
+NOTES: Mapping[str, tuple[Severity, str]] = {
+    # grades
+    "draft": (_W, "These are draft grades: good for trying things out, not for conclusions."),
+    "grade-readings": (_D, "{text}"),
+    "bank-inferred": (
+        _W,
+        "No bank given; using the items found in the grades, so Cover may be overestimated.",
+    ),
+    "cells-ungraded": (_N, "Cells without a grade in the whole collection: {states}."),
+    "prerequisite": (_W, "{cause}."),
+    # leaderboards: queries
+    "policy": (_N, "{family} follow the policy {policy}."),
+    "subtopics-joined": (
+        _D,
+        "For Cover, all rankings of a system for a query and its subtopics are joined.",
+    ),
+    "subtopics-separate": (_D, "For other measures each subtopic is a separate query."),
+    "subtopics-averaged": (
+        _D,
+        "Cover is the mean over the subtopics of a query, then over queries; for other measures "
+        "each subtopic is a separate query.",
+    ),
+    "subtopics-pooled": (
+        _D,
+        "The subtopic rankings of a system are interleaved into one ranking per query.",
+    ),
+    "queries-without-items": (_N, "Left out of {family}, having no items: {queries}."),
+    "queries-without-labels": (
+        _N,
+        "Left out of the ranking measures, having no graded passage: {queries}.",
+    ),
+    "one-query": (_W, "{subject}: Only one query counts, so there is no standard error."),
+    "unanswered-by-all": (_N, "{subject}: No system answers {queries}: {fate}."),
+    "unanswered": (_N, "{subject}: Queries {what} are {fate}: {systems}."),
+    # leaderboards: Cover and nuggets
+    "cover-ungraded": (
+        _N,
+        "Up to {worst} of the cells that {subject} reads have no grade: {fate}.",
+    ),
+    "cover-bounds": (
+        _N,
+        "More than 1% of the cells that decide {subject} have no grade: brackets show the lowest "
+        "and highest possible score (retry with exampp grade).",
+    ),
+    "ncover-undefined": (
+        _N,
+        "Left out of {subject}, as no graded passage covers anything: {queries}.",
+    ),
+    "cover-skipped": (_N, "{subject} leaves out queries without a graded cell: {systems}."),
+    "importance-invalid": (
+        _N,
+        "Importances other than vital and okay are invalid, and such nuggets count in NuggetAll "
+        "alone: {words}.",
+    ),
+    "importance-missing": (
+        _W,
+        "The bank does not say which items are vital or okay, so {measures} have no value. Import "
+        "a bank that does: nuggetizer's, or one with a column importance.",
+    ),
+    "nuggets-undefined": (
+        _N,
+        "Left out of {subject}, as none of their nuggets is {counted}: {queries}.",
+    ),
+    "chance": (_N, "Chance level of {measure}: {drawn} score {values}{average}."),
+    "weights": (_D, "{measure}: {text}."),
+    "weights-caveat": (
+        _N,
+        "Weights are made from these systems, without human labels, and stay the same for systems "
+        "added later. They rank systems better in one known collection, so report the plain Cover "
+        "beside them (exampp analyze items).",
+    ),
+    # leaderboards: ranking measures
+    "passages-ungraded": (_N, "Up to {worst} of the passages that {subject} reads have no grade."),
+    "labels-ungraded": (
+        _N,
+        "{share:.1%} of the cells of ranked passages have no grade, so labels of passages and "
+        "{subject} may be wrong, mostly too low. No bounds are known.",
+    ),
+    "no-relevant": (
+        _N,
+        "{count} of {queries} queries have no relevant passage and count 0 for every system: "
+        "{measures}.",
+    ),
+    "no-relevant-from": (
+        _N,
+        "From rating {subject} on, {count} of {queries} queries have no relevant passage and count "
+        "0 for every system: {measures}.",
+    ),
+    "weights-ignored": (_D, "All items count alike, without the weights of the bank: {measures}."),
+    "ranks-contradict": (
+        _N,
+        "{count} rankings have scores that contradict their ranks: ranking measures follow the "
+        "scores, as trec_eval does; Cover follows the ranks.",
+    ),
+}
+"""Every note: how severe it is, and its sentence; `{subject}` lists what it is about."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.results.html import table_html
+from exampp.results.html import view_html
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table, render
 
@@ -176,7 +176,7 @@ def _template() -> Template:
         finalize=_readable,
         loader=jinja2.PackageLoader("exampp.results"),
     )
-    environment.filters["table"] = lambda table: Markup(table_html(table))
+    environment.filters["table"] = lambda table: Markup(view_html(table.view()))
     environment.filters["drawing"] = lambda figure: Markup(_drawing(figure))
     environment.tests["short"] = lambda table: len(table.rows) <= FOLDED_ROWS
     style = files("exampp.results").joinpath("page.css").read_text(encoding="utf-8")

@@ -1,4 +1,8 @@
-"""What every result can do: print, show itself in a notebook, become a frame, JSON or LaTeX."""
+"""Results: what was found, as tables that are declared once for programs and for people.
+
+The rows of a `Table` hold numbers at full precision. Programs read each column under its `key`
+(tsv, csv, json, frames), and a value with an interval as three columns; people read a `View`.
+"""
 
 from __future__ import annotations
 
@@ -8,229 +12,93 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, Self
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.results.html import table_html
-from exampp.results.latex import table_latex
-from exampp.results.text import as_text
-from exampp.results.view import ERROR as ERROR
-from exampp.results.view import GRADER_KEY as GRADER_KEY
-from exampp.results.view import UNDEFINED as UNDEFINED
-from exampp.results.view import (
-    Cells,
-    T,
-    Value,
-    is_numeric,
-    json_value,
-    notes_of,
-    readable,
-    styled_cells,
-    without_machine_columns,
-)
-from exampp.results.view import Column as Column
+from exampp.results.html import view_html
+from exampp.results.latex import view_latex
+from exampp.results.text import view_text
+from exampp.results.view import Cell, Column, Marked, Value, View, printable, spelled
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 
-def render(table: Cells, style: str, digits: int | None = None) -> str:
-    """The table as text in one of `STYLES`, ending in a line end.
-
-    tsv and csv hold full precision and neither caption, notes nor marks, json all of it; the
-    styles for people round to the columns' decimals, or to `digits`.
-
-    Raises:
-        InputError: `digits` are given to a style that holds full precision.
-    """
-    if digits is not None and style in MACHINES:
-        raise InputError(f"{style} holds all digits of a number", mend="Leave out --digits")
-    return STYLES[style](rounded(table, digits))
-
-
-def rounded(table: T, digits: int | None) -> T:
-    """The table with so many decimals where people read it; None leaves those of the columns."""
-    if digits is None:
-        return table
-    columns = tuple(replace(column, decimals=digits) for column in table.columns)
-    return replace(table, columns=columns)
-
-
-MACHINES = ("tsv", "csv", "json")
-"""The styles that hold full precision."""
-
-
-# ---- markdown ----------------------------------------------------------------------------------
-
-
-_MARKUP = re.compile(r"[\\|*`<\[~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
-_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\w)")
-
-
-def markdown_escape(text: str) -> str:
-    """Escape what Markdown reads as markup (`_` only at the edge of a word), and GitHub as a link.
-
-    GitHub notifies @org/team and links #12 even behind a backslash: an empty comment breaks both.
-    """
-    return _LINKED.sub(rf"\g<0>{UNLINKED}", _MARKUP.sub(r"\\\g<0>", text))
-
-
-UNLINKED = "<!-- -->"
-"""What keeps GitHub from reading a name as a mention."""
-
-
-def _markdown(table: Cells) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cells) + " |"
-
-    table = without_machine_columns(table)
-    rule = ["---:" if right else "---" for right in is_numeric(table)]
-    parts = [f"**{markdown_escape(table.caption)}**\n"] if table.caption else []
-    heads = [markdown_escape(readable(column.heading)) for column in table.columns]
-    parts += [line(heads), "|" + "|".join(rule) + "|"]
-    parts += [line(cells) for cells in styled_cells(table, "markdown", markdown_escape)]
-    if notes := notes_of(table, "markdown", markdown_escape):
-        parts += ["", *(f"- {note}" for note in notes)]
-    return "\n".join(parts) + "\n"
-
-
-# ---- machines ----------------------------------------------------------------------------------
-
-
-def _separated(table: Cells, delimiter: str) -> str:
-    def line(cells: Sequence[Value]) -> str:
-        # a field is quoted for the characters of the line end, and \r must be quoted too
-        stream = io.StringIO()
-        csv.writer(stream, delimiter=delimiter, lineterminator="\r\n").writerow(
-            map(json_value, cells)
-        )
-        return stream.getvalue()[:-2] + "\n"
-
-    return "".join(map(line, ([column.heading for column in table.columns], *table.rows)))
-
-
-def _json(table: Cells) -> str:
-    names = table.headings()
-    value: dict[str, object] = {
-        "caption": table.caption,
-        "rows": [dict(zip(names, map(_finite, row), strict=True)) for row in table.rows],
-        "notes": list(table.notes),
-    }
-    if table.marks:
-        value["marks"] = [
-            {"row": row, "column": names[column], "mark": mark}
-            for (row, column), mark in sorted(table.marks.items())
-        ]
-        value["legend"] = table.meanings()
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
-
-
-def _finite(value: Value) -> Value:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a table holds None for what is undefined, never NaN")
-    return value
-
-
-STYLES: Mapping[str, Callable[[Cells], str]] = {
-    "text": as_text,
-    "tsv": lambda table: _separated(table, "\t"),
-    "csv": lambda table: _separated(table, ","),
-    "json": _json,
-    "markdown": _markdown,
-    "latex": table_latex,
-    "html": table_html,
-}
-
-
 class Result:
-    """Something that was found out, and the tables in which it is shown.
+    """Something that was found, and the tables that show it.
 
-    A record derives from it and says how it looks: `tables` are for people, `records` hold a row a
-    value at full precision.
+    A record derives from it and declares its `tables`. Where programs need other rows than people
+    (a row a value instead of a wide table), it declares `records`, too.
     """
 
     __slots__ = ()
 
     @abstractmethod
-    def tables(self) -> Mapping[str, Cells]:
-        """The tables that people read, by name, in order."""
+    def tables(self) -> Mapping[str, Table]:
+        """Return the tables that people read, by name, in order."""
 
-    def records(self) -> Mapping[str, Cells]:
-        """The same for programs: a row a value, nothing rounded."""
+    def records(self) -> Mapping[str, Table]:
+        """Return the tables that programs read: a row a value."""
         return self.tables()
 
     def render(self, style: str = "text", digits: int | None = None) -> str:
-        """All tables in one of the styles of `report.styles`; those for machines show `records`.
+        """Return all tables in one of `STYLES`; those for programs show the `records`.
 
         JSON is one object, by the names of the tables, or the only table itself.
 
         Raises:
             InputError: `digits` are given to a style that holds full precision.
         """
-        shown = self.records() if style in _RECORDS else self.tables()
-        if style != "json":
-            return "\n".join(render(table, style, digits) for table in shown.values())
-        found = {name: json.loads(render(table, style, digits)) for name, table in shown.items()}
-        value = next(iter(found.values())) if len(found) == 1 else found
-        return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+        shown = self.records() if style in MACHINES else self.tables()
+        if style == "json" and len(shown) != 1:
+            return json_of(shown)
+        return "\n".join(render(table, style, digits) for table in shown.values())
 
     def to_json(self) -> str:
-        """The `records` as JSON."""
+        """Return the `records` as JSON."""
         return self.render("json")
 
     def to_latex(self) -> str:
-        """The tables for a paper (needs the LaTeX package booktabs)."""
+        """Return the tables for a paper (needs the LaTeX package booktabs)."""
         return self.render("latex")
 
     def to_markdown(self) -> str:
-        """The tables as Markdown."""
+        """Return the tables as Markdown."""
         return self.render("markdown")
 
     def to_frame(self, name: str | None = None) -> pandas.DataFrame:
-        """One of the `records` as a pandas frame; the first unless a name is given.
+        """Return one of the `records` as a pandas frame; the first unless a name is given.
 
         Raises:
-            InputError: There is no table of that name, or pandas is not installed.
+            InputError: The table is unknown, or pandas is not installed.
         """
-        table = self._record(name)
-        try:
-            import pandas
-        except ImportError:
-            raise _not_installed("pandas") from None
-        frame = pandas.DataFrame(list(table.rows), columns=table.headings())
+        names, rows = self._record(name).for_programs()
+        frame: pandas.DataFrame = _installed("pandas").DataFrame(rows, columns=names)
         return frame.convert_dtypes()
 
     def to_polars(self, name: str | None = None) -> polars.DataFrame:
-        """One of the `records` as a polars frame; the first unless a name is given.
+        """Return one of the `records` as a polars frame; the first unless a name is given.
 
         Raises:
-            InputError: There is no table of that name, or polars is not installed.
+            InputError: The table is unknown, or polars is not installed.
         """
-        table = self._record(name)
-        try:
-            import polars
-        except ImportError:
-            raise _not_installed("polars") from None
-        return polars.DataFrame(
-            list(table.rows),
-            schema=table.headings(),
-            orient="row",
-            strict=False,
-            infer_schema_length=None,
-        )
+        names, rows = self._record(name).for_programs()
+        how = {"orient": "row", "strict": False, "infer_schema_length": None}
+        frame: polars.DataFrame = _installed("polars").DataFrame(rows, schema=names, **how)
+        return frame
 
-    def _record(self, name: str | None) -> Cells:
+    def _record(self, name: str | None) -> Table:
         found = self.records()
-        if name is None:
-            return next(iter(found.values()))
-        if name not in found:
-            raise InputError(f"there is no table {name!r}", mend=f"Known: {', '.join(found)}")
-        return found[name]
+        if name is not None and name not in found:
+            raise InputError(f"unknown table {name!r}", mend=f"Known: {', '.join(found)}")
+        return next(iter(found.values())) if name is None else found[name]
 
     def __str__(self) -> str:
         return self.render()
@@ -239,34 +107,122 @@ class Result:
         return self.render().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """The tables with a style of their own, which holds for them alone."""
+        """Return the tables with a style sheet that holds for them alone, for notebooks."""
         style = files("exampp.results").joinpath("notebook.css").read_text(encoding="utf-8")
         return f'<div class="exampp">\n<style>\n{style}</style>\n{self.render("html")}</div>\n'
 
 
-_RECORDS = ("tsv", "csv", "json")
-
-
-def _not_installed(package: str) -> InputError:
-    return InputError(
-        f"a frame needs {package}, which is not installed",
-        mend=f"Install it: {install_command(package)}",
-    )
-
-
-# The one table type: made once, rendered as text, tsv, csv, json, markdown, latex or html.
-#
-# Values stay numbers and booleans until they are rendered. None is an undefined value: its reason
-# belongs into the notes, and no renderer prints it as a number.
+def _installed(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        mend = f"Install it: {install_command(package)}"
+        raise InputError(f"a frame needs {package}, which is not installed", mend=mend) from None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Table(Cells, Result):
-    """A table: what it holds, and whatever else a result can do."""
+class Table(Result):
+    """Rows of values under columns, with a caption above and notes below.
+
+    `legend` says what a mark means in this table, where that is more than its usual meaning.
+    `grouped`: rows that share their first value belong together, and people see it once.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    notes: tuple[str, ...] = ()
+    legend: Mapping[str, str] = field(default_factory=dict)
+    grouped: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        columns: Iterable[str | Column],
+        rows: Iterable[Iterable[Cell]],
+        caption: str = "",
+        notes: Iterable[str] = (),
+        *,
+        legend: Mapping[str, str] | None = None,
+        grouped: bool = False,
+    ) -> Self:
+        """Return the table of plain lists; a column may be given by its heading alone."""
+        named = tuple(one if isinstance(one, Column) else Column(one) for one in columns)
+        body = tuple(map(tuple, rows))
+        return cls(named, body, printable(caption), tuple(notes), legend or {}, grouped)
+
+    @classmethod
+    def of_records(
+        cls,
+        records: Iterable[object],
+        columns: Iterable[str | Column],
+        caption: str = "",
+        **more: Any,
+    ) -> Self:
+        """Return the table of some fields of records: a column holds the field that is its key."""
+        named = [one if isinstance(one, Column) else Column(one) for one in columns]
+        keys = [one.key or one.name.replace(" ", "_") for one in named]
+        return cls.of(
+            named, ([getattr(one, key) for key in keys] for one in records), caption, **more
+        )
+
+    @classmethod
+    def wide(
+        cls,
+        index: Iterable[str | Column],
+        cells: Iterable[tuple[tuple[Value, ...], Column, Cell]],
+        caption: str = "",
+        *,
+        missing: Value = None,
+        **more: Any,
+    ) -> Self:
+        """Return the pivot of (row, column, value): both in the order in which they first occur.
+
+        A row is the values of the columns of the `index`; a cell without a value is `missing`.
+        """
+        found: dict[tuple[Value, ...], dict[Column, Cell]] = {}
+        columns: dict[Column, None] = {}
+        for row, column, value in cells:
+            found.setdefault(row, {})[column] = value
+            columns[column] = None
+        rows = ((*row, *(of.get(one, missing) for one in columns)) for row, of in found.items())
+        return cls.of([*index, *columns], rows, caption, **more)
 
     def tables(self) -> Mapping[str, Table]:
-        """This table alone."""
+        """Return this table alone."""
         return {self.caption: self}
+
+    def keyed(self, key: str | None) -> Self:
+        """Return the table with a last column, the key of the grader that every row is about."""
+        columns = (*self.columns, Column("grader_key"))
+        return replace(self, columns=columns, rows=tuple((*row, key) for row in self.rows))
+
+    def headings(self) -> list[str]:
+        """Return the names of all columns; a repeated one has its number, as in JSON."""
+        return _unique(column.key or column.heading for column in self.columns)
+
+    def view(self, digits: int | None = None) -> View:
+        """Return what people see, with so many digits or the decimals of the columns."""
+        return View.of(
+            self.columns,
+            self.rows,
+            digits,
+            grouped=self.grouped,
+            caption=self.caption,
+            notes=self.notes,
+            legend=self.legend,
+        )
+
+    def for_programs(self) -> tuple[list[str], list[tuple[Value, ...]]]:
+        """Return the names of the columns, each once, and the rows, at full precision."""
+        columns = list(self._for_programs())
+        rows = list(zip(*(values for _, values in columns), strict=True))
+        return _unique(name for name, _ in columns), rows
+
+    def _for_programs(self) -> Iterator[tuple[str, list[Value]]]:
+        for at, column in enumerate(self.columns):
+            if column.readers != "people":
+                yield from _parts(column.key or column.heading, [row[at] for row in self.rows])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -282,5 +238,128 @@ class Tables(Result):
         return self.parts[name]
 
     def tables(self) -> Mapping[str, Table]:
-        """The tables."""
+        """Return the tables."""
         return self.parts
+
+
+def _parts(name: str, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Value]]]:
+    """Return the column that programs read; a number with an interval is three of them."""
+    plain: list[Value] = []
+    bounds: dict[int, tuple[float | None, float | None]] = {}
+    for at, cell in enumerate(cells):
+        value = cell.value if isinstance(cell, Marked) else cell
+        if value is None or isinstance(value, str | int | float):
+            plain.append(value)
+        else:
+            plain.append(value.value)
+            bounds[at] = value.low, value.high
+    yield name, plain
+    if bounds:
+        prefix = "" if name == "value" else f"{name}_"
+        for number, end in enumerate(("low", "high")):
+            yield (
+                f"{prefix}{end}",
+                [bounds.get(at, (None, None))[number] for at in range(len(cells))],
+            )
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for name in names:
+        again = (f"{name} {number}" for number in count(2))
+        found[next(one for one in chain([name], again) if one not in found)] = None
+    return list(found)
+
+
+# ---- styles ------------------------------------------------------------------------------------
+
+MACHINES = ("tsv", "csv", "json")
+"""The styles that hold full precision."""
+PEOPLE: Mapping[str, Callable[[View], str]] = {
+    "text": view_text,
+    "markdown": lambda view: _markdown(view),
+    "latex": view_latex,
+    "html": view_html,
+}
+STYLES = (*PEOPLE, *MACHINES)
+
+
+def render(table: Table, style: str, digits: int | None = None) -> str:
+    """Return the table as text in one of `STYLES`, ending in a line end.
+
+    tsv and csv hold full precision and neither caption, notes nor marks, json all but marks; the
+    styles for people round to the columns' decimals, or to `digits`.
+
+    Raises:
+        InputError: `digits` are given to a style that holds full precision.
+    """
+    if style in PEOPLE:
+        return PEOPLE[style](table.view(digits))
+    if digits is not None:
+        raise InputError(f"{style} holds all digits of a number", mend="Leave out --digits")
+    if style == "json":
+        return json.dumps(_object(table), ensure_ascii=False, indent=1) + "\n"
+    return _separated(table, "\t" if style == "tsv" else ",")
+
+
+def json_of(tables: Mapping[str, Table]) -> str:
+    """Return tables as one JSON object, by their names."""
+    found = {name: _object(table) for name, table in tables.items()}
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def _object(table: Table) -> dict[str, object]:
+    names, rows = table.for_programs()
+    return {
+        "caption": table.caption,
+        "rows": [dict(zip(names, map(_finite, row), strict=True)) for row in rows],
+        "notes": list(map(printable, table.notes)),
+    }
+
+
+def _finite(value: Value) -> Value:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a table holds None for what is undefined, never NaN")
+    return value
+
+
+def _separated(table: Table, delimiter: str) -> str:
+    columns = [[name, *values] for name, values in table._for_programs()]
+    stream = io.StringIO()
+    # a field is quoted for the characters of the line end, and \r must be quoted too
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\r\n")
+    lines = []
+    for row in zip(*columns, strict=True):
+        writer.writerow(map(spelled, row))
+        lines.append(stream.getvalue()[:-2])
+        stream.seek(0)
+        stream.truncate()
+    return "\n".join(lines) + "\n"
+
+
+_MARKUP = re.compile(r"[\\|*`<\[~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
+_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\w)")
+UNLINKED = "<!-- -->"
+"""What keeps GitHub from reading a name as a mention."""
+
+
+def markdown_escape(text: str) -> str:
+    """Escape what Markdown reads as markup (`_` only at the edge of a word), and GitHub as a link.
+
+    GitHub notifies @org/team and links #12 even behind a backslash: an empty comment breaks both.
+    """
+    return _LINKED.sub(rf"\g<0>{UNLINKED}", _MARKUP.sub(r"\\\g<0>", text))
+
+
+def _markdown(view: View) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    rule = ["---:" if right else "---" for right in view.numeric]
+    parts = [f"**{markdown_escape(view.caption)}**\n"] if view.caption else []
+    parts += [line(markdown_escape(printable(column.heading)) for column in view.columns)]
+    parts += ["|" + "|".join(rule) + "|"]
+    parts += map(line, view.styled("markdown", markdown_escape))
+    if notes := view.footnotes("markdown", markdown_escape):
+        parts += ["", *(f"- {note}" for note in notes)]
+    return "\n".join(parts) + "\n"

@@ -1,8 +1,8 @@
-"""Tables as text: whole, or as a terminal has room for them, in bold and colour where it can.
+"""Tables as text: whole, or as wide as a terminal is, in bold and colour where it can.
 
-What does not fit is brought into the room in this order: headings stand on several lines, texts of
-several words wrap, names are shortened in the middle as far as they stay distinct, and columns that
-still have no room stand below, beside the first ones again. Numbers are never shortened.
+What does not fit is narrowed: headings and texts of several words wrap, names are shortened in the
+middle as far as they stay distinct, and columns without room stand below, beside the first ones
+again. Numbers are never shortened.
 """
 
 from __future__ import annotations
@@ -10,62 +10,44 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, zip_longest
+from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 
-from exampp.results.view import (
-    ERROR,
-    MARKS,
-    Cells,
-    column_groups,
-    is_numeric,
-    notes_of,
-    once,
-    readable,
-    row_groups,
-    select_columns,
-    shown_cells,
-    without_machine_columns,
-)
+from exampp.results.view import ERROR, MARKS, View
 
-_LONG = 24
-"""A longer name of a group of rows stands on a line of its own, and takes no room beside them."""
 _BETWEEN = "  "
 _LEAST_NAME = 12
 _LEAST_TEXT = 20
 """A name gets at least so many columns of a narrow terminal, and a text of several words."""
-_Split = Callable[[str], Iterable[tuple[str, str]]]
 _CUT = "\u2026"
-_HEAD, _CAPTION, _RULE = "1", "1", "2"
-_STYLES = {"best": "1;32", "near": "32", "weak": "2", "noted": "33"}
+_BOLD, _FAINT = "1", "2"
+_COLOURS = {"best": "1;32", "near": "32", "weak": "2", "noted": "33"}
 """Marks in the codes of ANSI terminals (ECMA-48, SGR): bold, faint, green, yellow."""
 
 
-def as_text(table: Cells, room: int | None = None, styled: bool = False) -> str:
-    """The table as text, ending in a line end.
+def view_text(view: View, room: int | None = None, *, styled: bool = False) -> str:
+    """Return the view as text, ending in a line end.
 
-    `room` is the number of columns of a terminal, None where nothing is to be shortened; `styled`
-    text has codes for bold and colour.
+    `room` is the width of a terminal, None where nothing is to be narrowed; `styled` text has
+    codes for bold and colour.
     """
     paint = _painted if styled else _plain
-    shown, titles = _titled(without_machine_columns(table))
-    parts = [paint(line, _CAPTION) for line in _wrapped(table.caption, room)]
-    for number, part in enumerate(_fitting(shown, room)):
-        parts += [""] * bool(number)
-        parts += _Page(part, styled, titles, room).lines()
-    for note in notes_of(table, "text"):
-        first, *rest = _wrapped(note, room and room - len("* ")) or [""]
-        parts += [f"* {first}", *(f"  {line}" for line in rest)]
-    return "\n".join(parts) + "\n"
+    lines = [paint(line, _BOLD) for line in _paragraph(view.caption, room)]
+    for number, part in enumerate(_fitting(view, room)):
+        lines += ["", *_lines(part, room, paint)][number == 0 :]
+    for note in view.footnotes("text"):
+        first, *rest = _paragraph(note, room and room - len("* ")) or [""]
+        lines += [f"* {first}", *(f"  {line}" for line in rest)]
+    return "\n".join(lines) + "\n"
 
 
 def width_of(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return how many columns of a terminal the text takes."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def shortened(text: str, room: int) -> str:
-    """The text in so many columns, its middle left out: what names differ in is at their ends."""
+    """Return the text without its middle: what names differ in is at their ends."""
     if width_of(text) <= room:
         return text
     left = (room - 1) // 2
@@ -83,32 +65,26 @@ def _start(text: str, room: int) -> str:
     return text[: sum(end <= room for end in ends)]
 
 
-def _of_spaces(text: str) -> Iterable[tuple[str, str]]:
-    """The words of a text, each with what stands after it."""
-    return ((word, " ") for word in text.split())
+def _words(heading: str) -> list[str]:
+    """Return the pieces at whose ends a heading may be broken: a blank, or a `_`."""
+    return re.findall(r"[^_ ]*_+|[^_ ]+ ?", heading)
 
 
-def _words(heading: str) -> Iterable[tuple[str, str]]:
-    """The same of a heading, which may be broken behind `_`, too."""
-    for words in heading.split():
-        *first, last = re.findall(r"[^_]*_+|[^_]+", words)
-        yield from ((word, "") for word in first)
-        yield last, " "
-
-
-def _wrapped(text: str, room: int | None, split: _Split = _of_spaces) -> list[str]:
-    """The text in lines of so many columns; a longer word has a line of its own, whole."""
+def _paragraph(text: str, room: int | None) -> list[str]:
+    """Return the text in lines of so many columns; a longer word has its own line, whole."""
     if room is None or width_of(text) <= room:
         return [text] * bool(text)
+    return _wrapped([f"{word} " for word in text.split()], room)
+
+
+def _wrapped(words: Iterable[str], room: int) -> list[str]:
     lines: list[str] = []
-    between = ""
-    for word, after in split(text):
-        if lines and width_of(lines[-1] + between + word) <= room:
-            lines[-1] += between + word
+    for word in words:
+        if lines and width_of((lines[-1] + word).rstrip()) <= room:
+            lines[-1] += word
         else:
             lines.append(word)
-        between = after
-    return lines
+    return [line.rstrip() for line in lines]
 
 
 def _plain(text: str, _code: str) -> str:
@@ -119,210 +95,127 @@ def _painted(text: str, code: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if code and text.strip() else text
 
 
-# ---- what is left out, and what stands below -----------------------------------------------------
-
-
-def _titled(table: Cells) -> tuple[Cells, dict[int, str]]:
-    """The table without long names of groups of rows, and these by their first row."""
-    starts = [group.start for group in row_groups(table)] if table.grouped and table.rows else []
-    titles = {row: readable(str(table.rows[row][0])) for row in starts}
-    if not any(width_of(title) > _LONG for title in titles.values()):
-        return table, {}
-    rest = select_columns(table, range(1, len(table.columns)))
-    return replace(rest, grouped=False), titles
-
-
-def _fitting(table: Cells, room: int | None) -> Iterator[Cells]:
-    """The table, or where it has no room its columns in several, each with those that name rows."""
-    names = 1 + table.grouped
-    least = [] if room is None else [_least(column) for column in _columns_of(table)]
-    if room is None or _total(least) <= room or len(least) <= names:
-        yield table
-        return
-    taken: list[int] = list(range(names))
-
-    def fits(*more: int) -> bool:
-        return _total([least[one] for one in (*range(names), *more)]) <= room
-
-    for unit in _together(table, names, fits):
-        if len(taken) > names and not fits(*taken[names:], *unit):
-            yield select_columns(table, taken)
-            taken = list(range(names))
-        taken += unit
-    yield select_columns(table, taken)
-
-
-def _together(table: Cells, start: int, fits: Callable[..., bool]) -> Iterator[list[int]]:
-    """The columns from `start`: a group in one if it fits, else a mean and its standard error."""
-    columns = range(start, len(table.columns))
-    for group, members in groupby(columns, lambda at: table.columns[at].group):
-        whole = list(members)
-        if group and fits(*whole):
-            yield whole
-            continue
-        unit: list[int] = []
-        for index in whole:
-            if unit and table.columns[index].name != ERROR:
-                yield unit
-                unit = []
-            unit.append(index)
-        yield unit
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_BETWEEN) * max(0, len(widths) - 1)
-
-
 @dataclass(frozen=True, slots=True)
 class _TextColumn:
-    """Heading and cells of a column with their marks, and the columns of text that these take."""
+    """Heading and cells of a column, with their marks, as text."""
 
     head: str
-    cells: tuple[str, ...]
+    cells: Sequence[str]
     is_number: bool
-    marks: int
 
     @property
     def whole(self) -> int:
         return max(map(width_of, (self.head, *self.cells)))
 
     @property
-    def body(self) -> int:
-        return max(map(width_of, self.cells), default=0)
+    def least(self) -> int:
+        """The smallest width at which the cells can be read, and told apart."""
+        words = (width_of(word.rstrip()) for word in _words(self.head))
+        head = min(_LEAST_NAME, max(words, default=0))
+        body = max(map(width_of, self.cells), default=0)
+        if self.is_number:
+            return max(head, body)
+        if any(" " in cell.strip() for cell in self.cells):
+            return max(head, min(body, _LEAST_TEXT))
+        least, distinct = min(body, _LEAST_NAME), set(self.cells)
+        while len({shortened(cell, least) for cell in distinct}) < len(distinct):
+            least += 1
+        return max(head, least)
 
 
-def _columns_of(table: Cells) -> list[_TextColumn]:
-    """The columns as text; marks stand outside the columns of the digits."""
-    lines, numeric = once(table, shown_cells(table)), is_numeric(table)
+def _text_columns(view: View) -> list[_TextColumn]:
+    """Return the columns as text; marks stand outside the columns of the digits."""
     found = []
-    for index, column in enumerate(table.columns):
-        marks = [table.marks.get((row, index), "") for row in range(len(lines))]
-        around = [MARKS[mark].text if mark else ("", "") for mark in marks]
+    lines = view.once()
+    for at, (head, number) in enumerate(zip(view.heads, view.numeric, strict=True)):
+        around = [MARKS[line[at]].text if line[at] else ("", "") for line in view.marks]
         left = max((len(before) for before, _ in around), default=0)
         right = max((len(after) for _, after in around), default=0)
-        cells = zip(around, lines, strict=True)
-        marked = tuple(b.rjust(left) + line[index] + a.ljust(right) for (b, a), line in cells)
-        found.append(_TextColumn(column.head + " " * right, marked, numeric[index], left + right))
+        cells = [
+            before.rjust(left) + line[at] + after.ljust(right)
+            for (before, after), line in zip(around, lines, strict=True)
+        ]
+        found.append(_TextColumn(head + " " * right, cells, number))
     return found
 
 
-def _headed(column: _TextColumn) -> int:
-    """The width at which the heading stands on lines of its words."""
-    return max([column.body, *(width_of(word) for word, _ in _words(column.head))])
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_BETWEEN) * max(0, len(widths) - 1)
 
 
-def _with_text_wrapped(column: _TextColumn) -> int:
-    """The same, and texts of several words on several lines."""
-    if column.is_number or not any(" " in cell.strip() for cell in column.cells):
-        return _headed(column)
-    return max(_least_head(column), min(column.body, _LEAST_TEXT))
+def _fitting(view: View, room: int | None) -> Iterator[View]:
+    """Return the view, or where it has no room its columns in several, each with those of names."""
+    least = [column.least for column in _text_columns(view)] if room is not None else []
+    if room is None or _total(least) <= room:
+        yield view
+        return
+    names = list(range(min(len(least), 1 + view.grouped)))
+    units: list[list[int]] = []
+    for at in range(len(names), len(least)):
+        # a mean and its standard error stay together
+        if view.columns[at].name == ERROR and units:
+            units[-1].append(at)
+        else:
+            units.append([at])
+    taken = [*names]
+    for unit in units:
+        if taken != names and _total([least[at] for at in taken + unit]) > room:
+            yield view.select(taken)
+            taken = [*names]
+        taken += unit
+    yield view.select(taken)
 
 
-def _least_head(column: _TextColumn) -> int:
-    return min(_LEAST_NAME, max(width_of(word) for word, _ in [*_words(column.head), ("", "")]))
-
-
-def _least(column: _TextColumn) -> int:
-    """The least width at which the cells say what they say."""
-    head = _least_head(column)
-    if column.is_number:
-        return max(column.body, head)
-    if any(" " in cell.strip() for cell in column.cells):
-        return _with_text_wrapped(column)
-    distinct = set(column.cells)
-    least = min(column.body, _LEAST_NAME + column.marks)
-    while len({shortened(cell, least) for cell in distinct}) < len(distinct):
-        least += 1
-    return max(head, least)
-
-
-def _narrowed(columns: Sequence[_TextColumn], names: int, room: int | None) -> list[int]:
-    """Widths within the room, the widest first: heads give way, texts, names, those of the rows."""
+def _lines(view: View, room: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Return the headings, a rule, and the rows."""
+    columns = _text_columns(view)
     widths = [column.whole for column in columns]
-    if room is None:
-        return widths
-    headed, wrapped, least = (
-        list(map(of, columns)) for of in (_headed, _with_text_wrapped, _least)
-    )
-    for bounds in (headed, wrapped, wrapped[:names] + least[names:], least):
-        while _total(widths) > room:
-            wide = [at for at, width in enumerate(widths) if width > bounds[at]]
-            if not wide:
-                break
-            widths[max(wide, key=widths.__getitem__)] -= 1
-    return widths
+    least = [column.least for column in columns] if room is not None else widths
+    while room is not None and _total(widths) > room:
+        wide = [at for at, width in enumerate(widths) if width > least[at]]
+        if not wide:
+            break
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    if view.column_groups:
+        yield paint(_group_line(widths, view.column_groups, room), _BOLD)
 
-
-# ---- lines ---------------------------------------------------------------------------------------
-
-
-class _Page:
-    """A table whose columns fit beside each other, as lines."""
-
-    def __init__(
-        self, table: Cells, styled: bool, titles: dict[int, str], room: int | None
-    ) -> None:
-        self.table = table
-        self.titles = titles
-        self.room = room
-        self.paint = _painted if styled else _plain
-        self.columns = _columns_of(table)
-        self.groups = column_groups(table)
-        self.widths = _narrowed(self.columns, 1 + table.grouped, room)
-        _widen(self.widths, self.groups, room)
-
-    def lines(self) -> Iterator[str]:
-        """Headings, a rule, and the rows with their titles."""
-        if self.groups:
-            yield self.paint(_group_line(self.widths, self.groups), _HEAD)
-        heads = [self._parts(at, one.head, _words) for at, one in enumerate(self.columns)]
-        most = max(map(len, heads), default=0)
-        lowered = [[""] * (most - len(lines)) + lines for lines in heads]
-        yield from self._row(lowered, [_HEAD] * len(heads))
-        yield self.paint(_BETWEEN.join("-" * width for width in self.widths), _RULE)
-        for row in range(len(self.table.rows)):
-            if row in self.titles:
-                yield from _wrapped(self.titles[row], self.room)
-            cells = [self._parts(at, one.cells[row]) for at, one in enumerate(self.columns)]
-            marks = [self.table.marks.get((row, at), "") for at in range(len(self.columns))]
-            yield from self._row(cells, [_STYLES.get(mark, "") for mark in marks])
-
-    def _parts(self, at: int, cell: str, split: _Split = _of_spaces) -> list[str]:
-        """The lines of a cell in its column."""
-        room = self.widths[at]
-        if width_of(cell) <= room:
-            return [cell]
-        return [shortened(line, room) for line in _wrapped(cell, room, split)]
-
-    def _row(self, cells: Sequence[list[str]], codes: Sequence[str]) -> Iterator[str]:
-        for parts in zip_longest(*cells, fillvalue="") if cells else [()]:
+    def row(cells: Sequence[Sequence[str]], codes: Sequence[str]) -> Iterator[str]:
+        for parts in zip_longest(*cells, fillvalue=""):
             padded = []
-            for at, (part, code) in enumerate(zip(parts, codes, strict=True)):
-                space = " " * (self.widths[at] - width_of(part))
-                painted = self.paint(part, code)
-                padded.append(space + painted if self.columns[at].is_number else painted + space)
+            for part, code, width, column in zip(parts, codes, widths, columns, strict=True):
+                space = " " * (width - width_of(part))
+                painted = paint(part, code)
+                padded.append(space + painted if column.is_number else painted + space)
             yield _BETWEEN.join(padded).rstrip()
 
+    heads = [
+        [column.head] if width_of(column.head) <= width else _wrapped(_words(column.head), width)
+        for column, width in zip(columns, widths, strict=True)
+    ]
+    most = max(map(len, heads), default=0)
+    yield from row([[""] * (most - len(one)) + one for one in heads], [_BOLD] * len(heads))
+    yield paint(_BETWEEN.join("-" * width for width in widths), _FAINT)
+    for at, marks in enumerate(view.marks):
+        cells = [_cell(*pair) for pair in zip((c.cells[at] for c in columns), widths, strict=True)]
+        yield from row(cells, [_COLOURS.get(mark, "") for mark in marks])
 
-def _widen(widths: list[int], groups: Iterable[tuple[str, int]], room: int | None) -> None:
-    """Widen the last column of a group whose heading needs more room, as far as there is some."""
-    end = 0
-    for name, size in groups:
-        end += size
-        lacking = width_of(name) - _total(widths[end - size : end])
-        free = lacking if room is None else room - _total(widths)
-        widths[end - 1] += max(0, min(lacking, free))
+
+def _cell(text: str, room: int) -> list[str]:
+    """Return the lines of a cell."""
+    return [shortened(line, room) for line in _paragraph(text, room)] or [""]
 
 
-def _group_line(widths: Sequence[int], groups: Iterable[tuple[str, int]]) -> str:
+def _group_line(widths: list[int], groups: Iterable[tuple[str, int]], room: int | None) -> str:
+    """Return the headings of groups over their columns, the last of which may be widened."""
     parts, start = [], 0
     for name, size in groups:
-        room = _total(widths[start : start + size])
-        name = shortened(name, room)
-        space = room - width_of(name)
-        fill = "-" if name and space > 2 else " "
-        label = f" {name} " if name and space > 2 else name
-        left = (room - width_of(label)) // 2
-        parts.append(fill * left + label + fill * (room - width_of(label) - left))
-        start += size
+        end = start + size
+        short = width_of(name) - _total(widths[start:end])
+        widths[end - 1] += max(0, short if room is None else min(short, room - _total(widths)))
+        width = _total(widths[start:end])
+        ruled = name and width - width_of(name) > 2
+        label, fill = (f" {name} ", "-") if ruled else (shortened(name, width), " ")
+        space = width - width_of(label)
+        parts.append(fill * (space // 2) + label + fill * (space - space // 2))
+        start = end
     return _BETWEEN.join(parts).rstrip()

@@ -15,8 +15,8 @@ from exampp.errors import InputError
 from exampp.formats.lines import error_counter, raise_error
 from exampp.grading.regrade import reverify_answers
 from exampp.inputs.files import GivenFile
-from exampp.inputs.import_report import ImportReport
-from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
+from exampp.inputs.importing import UNKNOWN_PASSAGES, ImportReport, import_files
+from exampp.inputs.loading import Importer
 from exampp.measures.names import Measure
 from exampp.records import GraderIdentity
 from exampp.records.gradebook import Gradebook
@@ -192,7 +192,8 @@ def effects(
             if min_rating is not None:
                 threshold = min(min_rating, then.book.grader.highest)
             baseline = Baseline.of(then.book, measures, min_rating=threshold)
-            yield Effect(then.book.grader, baseline.impact_of(now.book), then.due, now.due)
+            impact = baseline.impact({one.query_id: one for one in now.book.queries})
+            yield Effect(then.book.grader, impact, then.due, now.due)
 
 
 def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:

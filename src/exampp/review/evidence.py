@@ -91,8 +91,8 @@ class ReturnCounts(NamedTuple):
     systems: int
 
 
-def returned(grades: QueryGrades, depth: int = DEPTH) -> ReturnCounts:
-    """What the systems returned for a query in their first `depth` passages.
+def returned(grades: QueryGrades, depth: int | None = DEPTH) -> ReturnCounts:
+    """Count what the systems returned for a query in their first `depth` passages, or in all.
 
     Ranks count from 1, whatever number a run starts at; a subtopic's ranking counts as well.
     """
@@ -106,6 +106,51 @@ def returned(grades: QueryGrades, depth: int = DEPTH) -> ReturnCounts:
         np.minimum.at(best, top, np.arange(1, len(top) + 1))
     counts = seen.sum(axis=0, dtype=np.int64)
     return ReturnCounts(counts, np.where(counts > 0, best, 0), len(names))
+
+
+def returned_by(grades: QueryGrades, passage: int) -> list[tuple[str, int]]:
+    """Return the systems that returned a passage with its best rank in each, best rank first."""
+    best: dict[str, int] = {}
+    for ranking in grades.rankings:
+        for at in (ranking.passages == passage).nonzero()[0][:1].tolist():
+            best[ranking.system] = min(at + 1, best.get(ranking.system, at + 1))
+    return sorted(best.items(), key=lambda one: one[1])
+
+
+def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]:
+    """Return the passages of a query by `order`, or by agreement if it is unknown.
+
+    `agreement` counts the systems that return a passage, `rating` the items that it covers,
+    `judgment` adds its judged relevance, `rank` is the best rank, `pool` the order of ids. Ties are
+    in the order of ids.
+    """
+    found, ratings = returned(grades, None), grades.ratings
+    rank = np.where(found.best == 0, np.iinfo(np.int64).max, found.best)
+    keys: dict[str, tuple[Counts, ...]] = {
+        "agreement": (rank, -found.counts),
+        "rating": (
+            rank,
+            -(ratings >= min_rating).sum(axis=1),
+            -ratings.max(axis=1, initial=MISSING).astype(np.int64),
+        ),
+        "judgment": (
+            rank,
+            -found.counts,
+            -grades.judgments.max(axis=0, initial=MISSING).astype(np.int64),
+        ),
+        "rank": (-found.counts, rank),
+        "pool": (),
+    }
+    index = np.arange(len(ratings))
+    ordered: list[int] = np.lexsort((index, *keys.get(order, keys["agreement"]))).tolist()
+    return ordered
+
+
+def item_coverage(grades: QueryGrades, min_rating: int) -> list[tuple[int, int]]:
+    """Return of each item how many passages cover it, and how many are graded."""
+    covered = (grades.ratings >= min_rating).sum(axis=0)
+    graded = (grades.ratings != MISSING).sum(axis=0)
+    return list(zip(covered.tolist(), graded.tolist(), strict=True))
 
 
 def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:

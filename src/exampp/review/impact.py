@@ -13,152 +13,102 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import starmap
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, number
-from exampp.items.edits import Operation, apply_edit
-from exampp.measures.board import MeasureColumn
+from exampp.items.edits import ItemKey, apply_change, item_key
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.qrels import Labelling, qrels
-from exampp.measures.values import Values
+from exampp.measures.values import MeasureColumn, Values
 from exampp.records import subtopic_of_item
-from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ratings
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 from exampp.records.items import weighed
 from exampp.sanitize import or_default
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
-from exampp.store.bank import ItemState, states
+from exampp.store.bank import ItemChange, ItemState, states
 from exampp.store.cells import DEPTH, cells_to_grade, known_ratings, scope_of
 from exampp.store.grades import StoredGrader
 from exampp.store.inputs import query_keys
 
-# What the exam of a query would be after some edits of its bank: pure, nothing is saved.
-#
-# A cell of a text that was never graded is missing until it is graded. Each edit takes the
-# columns as the one before left them.
+# ---- a query after edits of its bank -------------------------------------------------------------
+
+KnownRatings = Mapping[str, int]
+"""The ratings that a text of an item has already, by passage id; others are missing."""
 
 
-Known = Mapping[str, int]
-"""Passage id -> the rating that a text of an item has there already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retire:
-    """An item leaves the exam."""
-
-    item_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """An item joins: a new one, or a retired one with the ratings that its text has."""
-
-    item_id: str
-    weight: float = 1.0
-    subtopic_id: str | None = None
-    ratings: Known = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Weigh:
-    """An item gets another weight."""
-
-    item_id: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reword:
-    """An item gets another text, which has these ratings already."""
-
-    item_id: str
-    ratings: Known = field(default_factory=dict)
-
-
-ItemEdit = Retire | Add | Weigh | Reword
-
-
-def edited(query: QueryGrades, edits: Iterable[ItemEdit]) -> QueryGrades:
-    """The query after the edits, one after the other; systems and judgments stay.
-
-    Raises:
-        InputError: An item is not in the exam, or one that joins is; a weight is negative.
-    """
-    for edit in edits:
-        query = _EDITS[type(edit)](query, edit)
-    return query
-
-
-def column_of(query: QueryGrades, ratings: Known) -> Ratings:
-    """The ratings of one item on all passages of the query, MISSING where none is known."""
-    column = [ratings.get(passage, MISSING) for passage in query.passage_ids]
-    return np.array(column, np.int16)
-
-
-def missing_cells(query: QueryGrades) -> int:
-    """How many cells of the query's pool have no grade."""
-    return int((query.ratings[: query.pool_size] == MISSING).sum())
-
-
-def _retired(query: QueryGrades, edit: Retire) -> QueryGrades:
-    left = replace(query, decided=_on_others(query, edit))
-    return _with_items(left, np.delete(np.arange(len(query.item_ids)), _place(query, edit)))
-
-
-def _added(query: QueryGrades, edit: Add) -> QueryGrades:
-    if edit.item_id in query.item_ids:
-        raise InputError(f"item {edit.item_id!r} is in the exam already")
-    query, subtopic = _with_subtopic(query, edit.subtopic_id)
+def add_item(
+    query: QueryGrades,
+    item_id: str,
+    weight: float = 1.0,
+    subtopic_id: str | None = None,
+    ratings: KnownRatings = MappingProxyType({}),
+) -> QueryGrades:
+    """Return the query with another item. InputError if it is in the exam already."""
+    if item_id in query.item_ids:
+        raise InputError(f"item {item_id!r} is in the exam already")
+    query, subtopic = _with_subtopic(query, subtopic_id)
     last = len(query.item_ids)
-    order = np.insert(np.arange(last), bisect(query.item_ids, edit.item_id), last)
-    column = column_of(query, edit.ratings)
+    order = np.insert(np.arange(last), bisect(query.item_ids, item_id), last)
     wider = replace(
         query,
-        item_ids=(*query.item_ids, edit.item_id),
+        item_ids=(*query.item_ids, item_id),
         item_subtopics=np.append(query.item_subtopics, np.int32(subtopic)),
-        weights=np.append(query.weights, _checked_weight(edit.weight)),
+        weights=np.append(query.weights, check_weight(number(weight, "weight"))),
         importances=(*query.importances, None) if query.importances else (),
-        ratings=np.column_stack([query.ratings, column]),
+        ratings=np.column_stack([query.ratings, _column(query, ratings)]),
     )
     return _with_items(wider, order)
 
 
-def _weighed(query: QueryGrades, edit: Weigh) -> QueryGrades:
-    weights, place = query.weights.copy(), _place(query, edit)
-    weights[place] = _checked_weight(edit.weight)
+def retire_item(query: QueryGrades, item_id: str) -> QueryGrades:
+    """Return the query without an item."""
+    place = _place(query, item_id)
+    query = _without_decisions_on(query, item_id)
+    return _with_items(query, np.delete(np.arange(len(query.item_ids)), place))
+
+
+def weigh_item(query: QueryGrades, item_id: str, weight: float) -> QueryGrades:
+    """Return the query with another weight of an item."""
+    weights, place = query.weights.copy(), _place(query, item_id)
+    weights[place] = check_weight(number(weight, "weight"))
     words = tuple(
-        weighed(word, edit.weight) if index == place else word
+        weighed(word, weight) if index == place else word
         for index, word in enumerate(query.importances)
     )
     return replace(query, weights=weights, importances=words)
 
 
-def _reworded(query: QueryGrades, edit: Reword) -> QueryGrades:
-    ratings = query.ratings.copy()
-    ratings[:, _place(query, edit)] = column_of(query, edit.ratings)
-    return replace(query, ratings=ratings, decided=_on_others(query, edit))
+def reword_item(query: QueryGrades, item_id: str, ratings: KnownRatings) -> QueryGrades:
+    """Return the query with another text of an item, which has these ratings already."""
+    table = query.ratings.copy()
+    table[:, _place(query, item_id)] = _column(query, ratings)
+    return replace(_without_decisions_on(query, item_id), ratings=table)
 
 
-_EDITS: Mapping[type, Callable[[QueryGrades, Any], QueryGrades]] = {
-    Retire: _retired,
-    Add: _added,
-    Weigh: _weighed,
-    Reword: _reworded,
-}
+def missing_cells(query: QueryGrades) -> int:
+    """Count the cells of the query's pool without a grade."""
+    return int((query.ratings[: query.pool_size] == MISSING).sum())
 
 
-def _on_others(query: QueryGrades, edit: Retire | Reword) -> tuple[DecidedCell, ...]:
-    """What people decided about other items; these decisions belong to the text of this one."""
-    return tuple(cell for cell in query.decided if cell.item_id != edit.item_id)
+def _column(query: QueryGrades, ratings: KnownRatings) -> Ratings:
+    return np.array([ratings.get(passage, MISSING) for passage in query.passage_ids], np.int16)
+
+
+def _without_decisions_on(query: QueryGrades, item_id: str) -> QueryGrades:
+    """Leave out decisions about an item: they belong to the text that it had."""
+    kept = tuple(cell for cell in query.decided if cell.item_id != item_id)
+    return replace(query, decided=kept)
 
 
 def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:
@@ -173,52 +123,37 @@ def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:
 
 
 def _with_subtopic(query: QueryGrades, subtopic_id: str | None) -> tuple[QueryGrades, int]:
-    """The number of a subtopic, which the query gets where it has it not."""
+    """Return the query with a subtopic, and the number of that."""
     if subtopic_id is None:
         return query, 0
     if subtopic_id in query.subtopic_ids:
         return query, query.subtopic_ids.index(subtopic_id) + 1
-    number = bisect(query.subtopic_ids, subtopic_id) + 1
-    of_items = query.item_subtopics
-    known = replace(
+    place = bisect(query.subtopic_ids, subtopic_id)
+    known, of_items = query.subtopic_ids, query.item_subtopics
+    wider = replace(
         query,
-        subtopic_ids=(
-            *query.subtopic_ids[: number - 1],
-            subtopic_id,
-            *query.subtopic_ids[number - 1 :],
-        ),
-        item_subtopics=of_items + (of_items >= number).astype(np.int32),
-        judgments=np.insert(query.judgments, number, MISSING, axis=0),
+        subtopic_ids=(*known[:place], subtopic_id, *known[place:]),
+        item_subtopics=of_items + (of_items > place).astype(np.int32),
+        judgments=np.insert(query.judgments, place + 1, MISSING, axis=0),
         rankings=tuple(
-            replace(one, subtopic=one.subtopic + (one.subtopic >= number)) for one in query.rankings
+            replace(one, subtopic=one.subtopic + (one.subtopic > place)) for one in query.rankings
         ),
     )
-    return known, number
+    return wider, place + 1
 
 
-def _place(query: QueryGrades, edit: Retire | Weigh | Reword) -> int:
-    if edit.item_id not in query.item_ids:
-        raise InputError(f"the exam of query {query.query_id!r} has no item {edit.item_id!r}")
-    return query.item_ids.index(edit.item_id)
-
-
-def _checked_weight(weight: float) -> float:
-    return check_weight(number(weight, "weight"))
-
-
-# Edits as people make them, tried out on one query of a collection; nothing is saved.
-#
-# The edits are those that a bank takes, with the same refusals. A text that an item had before
-# comes with the grades and decisions that it has, so that the query is as it would be after
-# saving.
+def _place(query: QueryGrades, item_id: str) -> int:
+    if item_id not in query.item_ids:
+        raise InputError(f"the exam of query {query.query_id!r} has no item {item_id!r}")
+    return query.item_ids.index(item_id)
 
 
 @dataclass(frozen=True, slots=True)
 class EditPreview:
-    """A query as it would be after some edits, to be given to `Baseline.impact`.
+    """A query as it would be after some edits, for `Baseline.impact`.
 
-    `to_grade` counts the cells of new and changed texts that the grader must grade then; `states`
-    are the items of the query, retired ones too.
+    `to_grade` counts the cells of new and changed texts to be graded then; `states` are the items
+    of the query, retired ones too.
     """
 
     query: QueryGrades
@@ -231,55 +166,53 @@ def preview(
     grader: StoredGrader,
     bank: str,
     query: QueryGrades,
-    edits: Sequence[Operation | ItemState],
+    changes: Sequence[ItemChange],
     depth: int = DEPTH,
 ) -> EditPreview:
-    """Try out edits, one after the other; an ItemState is an item to be added.
+    """Try out changes of items, one after the other; nothing is saved.
 
-    `query` is the query as it is now (see `Dossier.grades`). Raises InputError for edits that the
-    bank would refuse.
+    `query` is the query as it is now (see `Dossier.grades`). A text that an item had before comes
+    with its grades.
+    Raises InputError for edits that the bank would refuse.
     """
     items = states(connection, bank, query_id=query.query_id)
-    due: dict[str, ItemState] = {}
-    for edit in edits:
-        before, after = apply_edit(items, query.query_id, edit)
-        if after.kind == grader.identity.kind:
-            query = edited(query, _edits(connection, grader, before, after))
+    due: set[ItemKey] = set()
+    for _, before, after in (one for change in changes for one in apply_change(items, change)):
+        if after and after.kind == grader.identity.kind:
+            known = partial(known_ratings, connection, grader, after.key, after.text)
+            query = _changed(query, before, after, known)
             if before is None or after.text != before.text or after.active > before.active:
-                due[after.item_id] = after
-        items = [after if state is before else state for state in items]
-        items += [after] if before is None else []
-    exam = scope_of(connection, grader, bank, depth)
+                due.add(item_key(after))
+    scope = scope_of(connection, grader, bank, depth)
     key = query_keys(connection).get(query.query_id, 0)
-    now = {state.item_id: state for state in items if state.kind == grader.identity.kind}
     to_grade = sum(
-        cells_to_grade(connection, grader.key, exam, key, one.key, one.text or "", one.answers)
-        for one in (now[item_id] for item_id in due)
-        if one.active
+        cells_to_grade(connection, grader.key, scope, key, one.key, one.text or "", one.answers)
+        for one in items
+        if item_key(one) in due and one.active
     )
     return EditPreview(query, to_grade, tuple(items))
 
 
-def _edits(
-    connection: sqlite3.Connection,
-    grader: StoredGrader,
+def _changed(
+    query: QueryGrades,
     before: ItemState | None,
     after: ItemState,
-) -> Iterator[ItemEdit]:
+    known: Callable[[], KnownRatings],
+) -> QueryGrades:
+    name = after.item_id
     if before is None or after.active > before.active:
-        yield Add(
-            after.item_id,
-            after.weight,
-            after.subtopic_id or subtopic_of_item(after.query_id, after.item_id),
-            known_ratings(connection, grader, after.key, after.text),
-        )
-    elif after.active < before.active:
-        yield Retire(after.item_id)
-    elif after.text != before.text:
-        yield Reword(after.item_id, known_ratings(connection, grader, after.key, after.text))
-    elif after.weight != before.weight:
-        yield Weigh(after.item_id, after.weight)
+        subtopic = after.subtopic_id or subtopic_of_item(after.query_id, name)
+        return add_item(query, name, after.weight, subtopic, known())
+    if after.active < before.active:
+        return retire_item(query, name)
+    if after.active and after.text != before.text:
+        return reword_item(query, name, known())
+    if after.active and after.weight != before.weight:
+        return weigh_item(query, name, after.weight)
+    return query
 
+
+# ---- the leaderboard after edits -----------------------------------------------------------------
 
 MEASURES = ("Cover@20", "nDCG@20")
 _DECIMALS = 10
@@ -293,6 +226,7 @@ class Relabelled:
     `exam_id` is the query, or `query/subtopic`.
     """
 
+    query_id: str
     exam_id: str
     passage_id: str
     before: int | None
@@ -350,12 +284,11 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What an edit of one query does: to labels, to every measure, to what remains to be graded.
+    """The effect of edits: on labels, on every measure, on what remains to be graded.
 
-    `missing_before` and `missing_after` count the cells of the query's pool without a grade.
+    `missing_before` and `missing_after` count the cells without a grade in the pools of queries.
     """
 
-    query_id: str
     labels: tuple[Relabelled, ...]
     shifts: tuple[Shift, ...]
     missing_before: int
@@ -417,12 +350,13 @@ class Baseline:
         )
 
     def query(self, query_id: str) -> QueryGrades:
-        """A query as it is. InputError where there is none of that id."""
+        """Return a query as it is. InputError if there is no query of that id."""
         return self.gradebook.queries[self._place(query_id)]
 
     def with_query(self, query: QueryGrades) -> Baseline:
-        """The baseline once the query of that id has become `query`, to compare what follows."""
-        book, columns = self._book_with(query), self.columns_with(query)
+        """Return the baseline once the query of that id has become `query`."""
+        after = {query.query_id: query}
+        book, columns = self._book_with(after), self.columns_with(after)
         return replace(
             self,
             gradebook=book,
@@ -432,57 +366,32 @@ class Baseline:
             _spans=tuple(_spans(book.queries, column.query_ids) for column in columns),
         )
 
-    def impact(self, query: QueryGrades) -> Impact:
-        """What it does if the query of that id becomes `query` (see `edits.edited`).
+    def impact(self, after: Mapping[str, QueryGrades]) -> Impact:
+        """Return the effect if the queries of these ids become others, all of them together.
 
         Raises:
             InputError: The gradebook has no such query.
         """
-        place = self._place(query.query_id)
-        before = self.gradebook.queries[place]
-        after = self.columns_with(query)
+        columns = self.columns_with(after)
+        mode = resolve_subtopics(self._book_with(after), self.subtopics)
+        pairs = [(self.query(query_id), query) for query_id, query in after.items()]
         return Impact(
-            query_id=query.query_id,
-            labels=tuple(
-                self._relabelled(
-                    before, query, resolve_subtopics(self._book_with(query), self.subtopics)
-                )
-            ),
-            shifts=tuple(starmap(self._shift, zip(self.columns, self.means, after, strict=True))),
-            missing_before=missing_cells(before),
-            missing_after=missing_cells(query),
-        )
-
-    def impact_together(self, after: Mapping[str, QueryGrades]) -> Impact:
-        """What it does if the queries of these ids become others, all of them together."""
-        queries = tuple(after.get(one.query_id, one) for one in self.gradebook.queries)
-        return self.impact_of(replace(self.gradebook, queries=queries))
-
-    def impact_of(self, after: Gradebook) -> Impact:
-        """What it does if all queries become those of another gradebook of the same systems.
-
-        Its `query_id` is blank: every label says of which query it is.
-        """
-        mode = resolve_subtopics(after, self.subtopics)
-        columns = _columns(after, self.measures, self.min_rating, self.labelling, mode)
-        pairs = list(zip(self.gradebook.queries, after.queries, strict=True))
-        return Impact(
-            query_id="",
             labels=tuple(one for old, new in pairs for one in self._relabelled(old, new, mode)),
             shifts=tuple(starmap(self._shift, zip(self.columns, self.means, columns, strict=True))),
             missing_before=sum(missing_cells(old) for old, _ in pairs),
             missing_after=sum(missing_cells(new) for _, new in pairs),
         )
 
-    def columns_with(self, query: QueryGrades) -> tuple[MeasureColumn, ...]:
-        """The values of all systems on all queries, if the query of that id becomes `query`."""
-        book = self._book_with(query)
+    def columns_with(self, after: Mapping[str, QueryGrades]) -> tuple[MeasureColumn, ...]:
+        """Return the values of all systems on all queries, if some queries become others."""
+        book = self._book_with(after)
         mode = resolve_subtopics(book, self.subtopics)
         graded = next((one for one in book.queries if one.is_graded), None)
-        if mode != self.mode or graded is None or not self.gradebook.is_graded:
+        if len(after) > 1 or mode != self.mode or not graded or not self.gradebook.is_graded:
             # the first item with a subtopic, or the last one, changes how all queries are read, and
-            # where nothing at all is graded no query has a value
+            # if nothing at all is graded no query has a value
             return _columns(book, self.measures, self.min_rating, self.labelling, mode)
+        (query,) = after.values()
         place = self._place(query.query_id)
         # beside a graded query one without grades counts, as it does among all of them
         few = (query,) if query.is_graded else (query, graded)
@@ -494,9 +403,11 @@ class Baseline:
             for column, spans, own in zip(self.columns, self._spans, found, strict=True)
         )
 
-    def _book_with(self, query: QueryGrades) -> Gradebook:
-        place, queries = self._place(query.query_id), self.gradebook.queries
-        return replace(self.gradebook, queries=(*queries[:place], query, *queries[place + 1 :]))
+    def _book_with(self, after: Mapping[str, QueryGrades]) -> Gradebook:
+        queries = list(self.gradebook.queries)
+        for query_id, query in after.items():
+            queries[self._place(query_id)] = query
+        return replace(self.gradebook, queries=tuple(queries))
 
     def _place(self, query_id: str) -> int:
         for place, query in enumerate(self.gradebook.queries):
@@ -513,7 +424,7 @@ class Baseline:
             was, now = old.get(key), new.get(key)
             if was != now:
                 relevant = (label is not None and label >= level for label in (was, now))
-                yield Relabelled(*key, was, now, *relevant)
+                yield Relabelled(before.query_id, *key, was, now, *relevant)
 
     def _labels(self, query: QueryGrades, mode: Subtopics) -> dict[tuple[str, str], int]:
         rows = qrels(

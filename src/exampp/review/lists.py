@@ -7,14 +7,15 @@ passages that no item covers. Spurious: items that passages cover which are not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State, choose_grader
@@ -30,6 +31,7 @@ from exampp.review.evidence import (
     Others,
     ReturnCounts,
     evidence,
+    no_others,
     returned,
 )
 from exampp.sanitize import check_integer
@@ -612,49 +614,29 @@ Seen = tuple[Dossier, Answers]
 """A query, and what another grader extracted as its answers."""
 
 
-Exam = tuple[GraderIdentity, str | None]
-"""A grader and the bank it graded."""
-
-
-class OtherGrades(Protocol):
+class ListedGrades(Protocol):
     """The grades of one grader on one bank, as far as the lists need them."""
-
-    @property
-    def gradebook(self) -> Gradebook:
-        """The grades."""
-
-    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
-        """The queries one by one."""
-
-
-class GradeHolder(Protocol):
-    """What holds the grades of several graders."""
-
-    @property
-    def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded."""
-
-    def bank_names(self, kind: str) -> Sequence[str | None]:
-        """The banks with items of a kind; None where there is but one."""
-
-    def grades(self, grader: str, *, bank: str | None = None) -> OtherGrades:
-        """The grades of a grader."""
-
-
-class ListedGrades(OtherGrades, Protocol):
-    """The grades that a list is about."""
-
-    @property
-    def source(self) -> GradeHolder:
-        """Where they are from."""
 
     @property
     def grader(self) -> GraderIdentity:
         """Who graded."""
 
     @property
-    def bank(self) -> str | None:
+    def gradebook(self) -> Gradebook:
+        """The grades."""
+
+    @property
+    def bank(self) -> str:
         """The bank that was graded."""
+
+    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
+        """The queries one by one."""
+
+    def others(self) -> Iterator[Self]:
+        """The grades of everyone else, and of this grader on other banks."""
+
+
+G = TypeVar("G", bound=ListedGrades)
 
 
 @dataclass(frozen=True, slots=True)
@@ -688,24 +670,24 @@ def seen_queries(
     `answers_of` names that grader; without it, it is the only one of the same kind whose grades
     are yes and no, if there is just one.
     """
-    extracting = _extracting(grades.source.graders, grades.grader, answers_of)
     dossiers = grades.dossiers(query_ids)
+    extracting = _extracting(grades, answers_of)
     if extracting is None:
         for dossier in dossiers:
             yield dossier, {}
         return
-    others = grades.source.grades(extracting.key, bank=grades.bank).dossiers(query_ids)
-    for dossier, other in zip(dossiers, others, strict=True):
+    for dossier, other in zip(dossiers, extracting.dossiers(query_ids), strict=True):
         yield dossier, _answers(dossier.grades, other)
 
 
-def _extracting(
-    graders: Sequence[GraderIdentity], chosen: GraderIdentity, answers_of: str | None
-) -> GraderIdentity | None:
+def _extracting(grades: G, answers_of: str | None) -> G | None:
+    same_bank = [one for one in (grades, *grades.others()) if one.bank == grades.bank]
+    of_kind = {one.grader.key: one for one in same_bank if one.grader.kind == grades.grader.kind}
     if answers_of is not None:
-        return choose_grader(graders, grader=answers_of, kind=chosen.kind)
-    fitting = [one for one in graders if one.kind == chosen.kind and one.highest <= 1]
-    return fitting[0] if len(fitting) == 1 and chosen not in fitting else None
+        known = [one.grader for one in of_kind.values()]
+        return of_kind[choose_grader(known, grader=answers_of, kind=grades.grader.kind).key]
+    fitting = [one for one in of_kind.values() if one.grader.highest <= 1]
+    return fitting[0] if len(fitting) == 1 and fitting[0] is not grades else None
 
 
 def _answers(grades: QueryGrades, other: Dossier) -> Answers:
@@ -743,23 +725,19 @@ def other_exams(grades: ListedGrades, min_relevant: int) -> Others:
 def _read_others(
     grades: ListedGrades,
 ) -> Iterator[tuple[GraderIdentity, dict[str, QueryGrades]]]:
-    source, chosen = grades.source, grades.grader
-    own = grades.bank if grades.bank is not None else source.bank_names(chosen.kind)[0]
-    exams = [(grader, name) for grader in source.graders for name in source.bank_names(grader.kind)]
-    for grader, name in _telling([exam for exam in exams if exam != (chosen, own)]):
-        book = source.grades(grader.key, bank=name).gradebook
-        yield grader, {query.query_id: query for query in book.queries}
+    for one in _telling(list(grades.others())):
+        yield one.grader, {query.query_id: query for query in one.gradebook.queries}
 
 
-def _telling(exams: Sequence[Exam]) -> list[Exam]:
+def _telling(exams: Sequence[G]) -> Sequence[G]:
     """The exams that say most of a passage's relevance.
 
     Those of the query itself; where there are none, ratings; then yes and no, of which a passage
     gets a yes for some item easily. Draft grades tell nothing.
     """
-    earnest = [exam for exam in exams if not exam[0].is_draft]
-    direct = [exam for exam in earnest if exam[0].kind == "query"]
-    rated = [exam for exam in earnest if exam[0].highest > 1]
+    earnest = [exam for exam in exams if not exam.grader.is_draft]
+    direct = [exam for exam in earnest if exam.grader.kind == "query"]
+    rated = [exam for exam in earnest if exam.grader.highest > 1]
     return direct or rated or earnest
 
 
@@ -915,3 +893,94 @@ def joined(parts: Iterable[Table]) -> Table:
         raise InputError("there are no queries to list")
     rows = [row for part in found for row in part.rows]
     return replace(found[0], rows=tuple(rows), notes=tuple(n for part in found for n in part.notes))
+
+
+# ---- all queries ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MissingAndSpurious:
+    """Missing and spurious entries of some queries under some criteria.
+
+    `bases` counts queries by the basis of relevance; `ungraded` relevant passages have no grade, so
+    that nobody knows what they cover.
+    """
+
+    criteria: Criteria
+    missing: tuple[MissingEntry, ...]
+    spurious: tuple[SpuriousEntry, ...]
+    bases: Mapping[str, int]
+    ungraded: int
+
+    @classmethod
+    def of(cls, dossiers: Iterable[Dossier], criteria: Criteria) -> MissingAndSpurious:
+        """Look through queries one at a time; spurious items are in order of frequency."""
+        lacking: list[MissingEntry] = []
+        vain: list[SpuriousEntry] = []
+        bases, ungraded = Counter[str](), 0
+        for dossier in dossiers:
+            view = QueryView(dossier, criteria)
+            lacking += missing(view)
+            vain += spurious(view)
+            bases[view.evidence.by] += 1
+            ungraded += ungraded_relevant(view)
+        vain.sort(key=lambda entry: (-entry.count, -entry.overturned))
+        # what other exams say is no longer needed
+        criteria = replace(criteria, others=no_others)
+        return cls(criteria, tuple(lacking), tuple(vain), bases, ungraded)
+
+
+class QuerySummary(NamedTuple):
+    """Counts and scores of one query.
+
+    `missing` counts its cells without a grade, `covered` the items that any passage answers,
+    `decided` the cells with a decision. `mean` and `spread` are the mean and the standard deviation
+    of the systems' scores, None where undefined. `findings` are those of lint, None if unknown.
+    """
+
+    query_id: str
+    text: str
+    items: int
+    passages: int
+    cells: int
+    missing: int
+    covered: int
+    decided: int
+    mean: float | None
+    spread: float | None
+    findings: int | None = None
+
+
+def summarize_queries(
+    gradebook: Gradebook,
+    column: MeasureColumn,
+    min_rating: int,
+    texts: Mapping[str, str],
+    decided: Collection[tuple[str, str, str]],
+) -> list[QuerySummary]:
+    """Summarize every query of a gradebook, with its scores in a column of the leaderboard.
+
+    `decided` are the cells (query, item, passage) with a decision in force.
+    """
+    decisions = Counter(query_id for query_id, _, _ in decided)
+    values, counts = column.values.values, column.values.counts
+    scores = {name: values[counts[:, n], n] for n, name in enumerate(column.query_ids)}
+    found = []
+    for query in gradebook.queries:
+        ratings, name = query.ratings[: query.pool_size], query.query_id
+        of_systems = scores.get(name, np.empty(0))
+        found.append(
+            QuerySummary(
+                name,
+                texts.get(name, ""),
+                len(query.item_ids),
+                query.pool_size,
+                ratings.size,
+                int((ratings == MISSING).sum()),
+                int((ratings >= min_rating).any(axis=0).sum()),
+                decisions[name],
+                float(of_systems.mean()) if of_systems.size else None,
+                float(of_systems.std(ddof=1)) if of_systems.size > 1 else None,
+            )
+        )
+    return found

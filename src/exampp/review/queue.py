@@ -70,7 +70,7 @@ def cover_means(
     """The mean Cover@k of all systems."""
     mode = resolve_subtopics(gradebook, subtopics)
     result = cover(gradebook, [min_rating], k=k, subtopics=mode)
-    means = np.array([mean.mean or 0.0 for mean in result.cover[0].values.means()])
+    means = np.array([mean.mean or 0.0 for mean in result.of("Cover")[0].values.means()])
     return CoverMeans(means, len(result.query_ids), mode)
 
 

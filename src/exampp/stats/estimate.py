@@ -77,6 +77,11 @@ class Estimate:
     reason: str = ""
     no_interval: str = ""
 
+    @property
+    def why(self) -> str:
+        """Why it is undefined, or else has no interval; empty where it has both."""
+        return self.reason or self.no_interval
+
 
 def undefined(reason: str) -> Estimate:
     """A statistic that is undefined, because ..."""

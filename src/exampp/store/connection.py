@@ -16,7 +16,7 @@ from exampp.sanitize import check_path
 from exampp.store.checksums import Checksums, write_all
 from exampp.store.error_mapping import GuardedConnection, busy, check_sound, storage_fault
 from exampp.store.file_system import opens_alone, refuse_second_name, shares_memory
-from exampp.store.schema import APPLICATION_ID, MIGRATIONS, check_schema, newest, statements
+from exampp.store.schema import APPLICATION_ID, SCHEMA_VERSION, check_schema, statements
 
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 """What a disk answers that fails; other errors say what a file system does not offer."""
@@ -113,11 +113,11 @@ def is_collection(path: str | Path) -> bool:
 
 def connect(
     path: str | Path, *, create: bool = False, called: Path | None = None
-) -> sqlite3.Connection:
-    """Open a collection, migrating it to the newest schema.
+) -> GuardedConnection:
+    """Open a collection.
 
     `create` makes the file where there is none; errors are about `called`, if that is given.
-    Raises InputError where the file is missing, no collection, or from a newer exampp, or SQLite is
+    Raises InputError where the file is missing, no collection, or of another schema, or SQLite is
     too old; CollectionBusy where another process keeps it locked.
     """
     path = check_path(path)
@@ -150,6 +150,27 @@ def connect(
         # checksums come last: without them the collection was refused
         if connection is not None and connection.checksums is None:
             connection.close()
+    return connection
+
+
+def connect_unchanging(path: Path, *, called: Path) -> GuardedConnection:
+    """Open a collection that nobody writes to; errors are about `called`."""
+    connection = _connected(f"{path.resolve().as_uri()}?mode=ro&immutable=1", path, uri=True)
+    return _prepared(connection, called)
+
+
+def connect_memory(called: Path) -> GuardedConnection:
+    """Make an empty collection in memory; errors are about `called`."""
+    return _prepared(_connected(":memory:", called), called)
+
+
+def _prepared(connection: GuardedConnection, called: Path) -> GuardedConnection:
+    connection.file = str(called)
+    try:
+        _prepare(connection, called)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -242,16 +263,16 @@ def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedCon
 
 
 def _prepare(connection: GuardedConnection, path: Path) -> None:
-    """Set the connection up, and bring the file to the newest schema if it is exampp's.
+    """Set the connection up; make the schema in an empty file.
 
     Raises:
-        InputError: It is no collection, from a newer exampp, or its schema was changed.
+        InputError: It is no collection, or of another schema.
     """
     connection.execute("PRAGMA foreign_keys = ON")
     # REPLACE removes rows by the triggers for that, which count them
     connection.execute("PRAGMA recursive_triggers = ON")
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-    # at one moment: another process may bring it up to date meanwhile
+    # at one moment: another process may be making it
     connection.execute("BEGIN")
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -259,24 +280,35 @@ def _prepare(connection: GuardedConnection, path: Path) -> None:
     empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if not empty:
         _check_version(application, version, path)
-        check_schema(connection, MIGRATIONS[:version], str(path))
+        check_schema(connection, str(path))
     connection.execute("ROLLBACK")
     if empty:
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    if version < len(MIGRATIONS):
-        migrate(connection) if empty else _bring_up(connection, path)
+        _make_schema(connection)
     connection.checksums = Checksums()
 
 
 def _check_version(application: int, version: int, path: Path) -> None:
     if application != APPLICATION_ID:
         raise InputError("is an SQLite file, but not an exampp collection", file=path)
-    if version > len(MIGRATIONS):
+    if version != SCHEMA_VERSION:
         raise InputError(
-            f"was made by a newer exampp (schema {version}, this one knows {len(MIGRATIONS)})",
+            f"was made by another version of exampp (schema {version}; this version reads schema "
+            f"{SCHEMA_VERSION})",
             file=path,
-            mend="Upgrade exampp",
+            mend="Open it with the version that made it, or import the original files again",
         )
+
+
+def _make_schema(connection: sqlite3.Connection) -> None:
+    """Make all tables, unless another process has made them meanwhile."""
+    with connection, transaction(connection):
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return
+        for statement in statements():
+            connection.execute(statement)
+        write_all(connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def data_version(connection: sqlite3.Connection) -> int:
@@ -287,51 +319,6 @@ def data_version(connection: sqlite3.Connection) -> int:
 def written(connection: sqlite3.Connection) -> int:
     """How many transactions that write have begun on this connection."""
     return connection.written if isinstance(connection, GuardedConnection) else 0
-
-
-def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    try:
-        migrate(connection)
-    except StorageFault as error:
-        raise InputError(
-            f"was made by an older exampp and cannot be written, to upgrade it: {error.why}",
-            file=path,
-            mend="Copy it to where it can be written",
-        ) from None
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Run the steps that have not run yet, each in one transaction with its record."""
-    # a step may make a table anew, to which others refer meanwhile
-    connection.execute("PRAGMA foreign_keys = OFF")
-    if not _make(connection):
-        _run_steps(connection)
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _make(connection: sqlite3.Connection) -> bool:
-    """Make all tables as all steps leave them, if there are none yet."""
-    with connection, transaction(connection):
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return False
-        for statement in newest(MIGRATIONS):
-            connection.execute(statement)
-        write_all(connection)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    return True
-
-
-def _run_steps(connection: sqlite3.Connection) -> None:
-    for number in range(len(MIGRATIONS)):
-        with connection, transaction(connection):
-            # read inside the transaction: another process may have migrated meanwhile
-            if connection.execute("PRAGMA user_version").fetchone()[0] > number:
-                continue
-            for statement in statements(MIGRATIONS[number]):
-                connection.execute(statement)
-            if number == len(MIGRATIONS) - 1:
-                write_all(connection)
-            connection.execute(f"PRAGMA user_version = {number + 1}")
 
 
 def transaction(
@@ -345,6 +332,7 @@ def transaction(
     Raises CollectionBusy where another process holds the write lock for longer than `patience`,
     in seconds.
     """
+    refuse_graded_file(connection)
     if isinstance(connection, GuardedConnection) and connection.checksums is not None:
         connection.checksums.begin(connection)
     try:
@@ -354,6 +342,21 @@ def transaction(
     if isinstance(connection, GuardedConnection):
         connection.written += 1
     return connection
+
+
+def is_graded_file(connection: sqlite3.Connection) -> bool:
+    """Tell whether a connection reads what was made from a graded file."""
+    return isinstance(connection, GuardedConnection) and connection.graded_notes is not None
+
+
+def refuse_graded_file(connection: sqlite3.Connection) -> None:
+    """Raise InputError where a connection reads what was made from a graded file."""
+    if is_graded_file(connection):
+        raise InputError(
+            "a graded file is only read",
+            file=file_of(connection),
+            mend="Import it into a collection: exampp import",
+        )
 
 
 def _begin(connection: sqlite3.Connection, patience: float) -> None:
@@ -387,5 +390,7 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 
 
 def file_of(connection: sqlite3.Connection) -> Path:
-    """The file that a connection has open."""
+    """The file that a connection has open, or the graded file that it was made from."""
+    if isinstance(connection, GuardedConnection) and connection.graded_notes is not None:
+        return Path(connection.file)
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])

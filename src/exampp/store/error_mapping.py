@@ -7,7 +7,7 @@ limit) never reach the file. Closing reports what SQLite's own close ignores.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -41,7 +41,8 @@ class GuardedConnection(sqlite3.Connection):
 
     `file` is what errors call the file at `path`; `written` counts transactions that write.
     `checksums` is None until the schema is known to be exampp's; `verified` tells that all rows
-    agreed with their checksums.
+    agreed with their checksums. `graded_notes` are what is said of a graded file that it was made
+    from, and to which nothing can be written, by grader ("": of all); None for a collection.
     """
 
     file = ""
@@ -49,6 +50,7 @@ class GuardedConnection(sqlite3.Connection):
     written = 0
     checksums: Checksums | None = None
     verified = False
+    graded_notes: Mapping[str, Sequence[str]] | None = None
 
     def __enter__(self) -> Self:
         """As that of sqlite3, with the errors of `execute`."""

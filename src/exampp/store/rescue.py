@@ -14,7 +14,7 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.store.checksums import TABLE as CHECKSUMS
 from exampp.store.connection import connect, transaction
-from exampp.store.schema import MIGRATIONS
+from exampp.store.schema import SCHEMA_VERSION
 from exampp.store.tallies import TALLIES
 
 
@@ -55,7 +55,7 @@ def _check(source: sqlite3.Connection, path: Path) -> None:
     with suppress(sqlite3.DatabaseError):
         version = source.execute("PRAGMA user_version").fetchone()[0]
         source.execute("SELECT count(*) FROM grade WHERE 0")
-    if version != len(MIGRATIONS):
+    if version != SCHEMA_VERSION:
         what = "nothing can be read of it" if version < 0 else "was made by another exampp"
         raise InputError(what, file=path, mend="Take a copy that is whole")
 

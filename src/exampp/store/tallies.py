@@ -1,7 +1,7 @@
 """What a collection holds, counted once and kept: the pool of a query, the cells of an item.
 
 A count that the file keeps is right: a trigger of the schema drops it as soon as anything that it
-counts is written (see `store.migrations`), by whatever function of whatever process. `tallied`
+counts is written (see `schema.sql`), by whatever function of whatever process. `tallied`
 counts anew what is not there, and keeps it where the file can be written.
 
 Two kinds of rows are kept. `pool_tally`, of a query: its ranked passages to a depth and those that
@@ -24,7 +24,7 @@ from math import inf
 from exampp.errors import Unfinished
 from exampp.records.readings import PromptDeviations, RuleCount
 from exampp.store.cells import DEPTH, MEMBERS, GradingScope, count_pending
-from exampp.store.connection import transaction
+from exampp.store.connection import is_graded_file, transaction
 from exampp.store.grades import (
     IN_FORCE,
     WITHOUT_KEY,
@@ -122,7 +122,7 @@ def with_tallies(
         connection.execute("BEGIN")
         if _uncounted(connection, depth):
             connection.execute("ROLLBACK")
-            if keep:
+            if keep and not is_graded_file(connection):
                 _keep(connection, depth)
             connection.execute("BEGIN")
             _complete(connection, depth)

@@ -1,42 +1,55 @@
-"""One cell as people see it: the passage, what the grader said, who returned it, who decided."""
+"""Cells as people see them: the passage, the grade, who returned it, who decided."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.grades.grades import Grades
 from exampp.prompts.words import best_span
 from exampp.records.decisions import Decision, disputed, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Cell, Dossier, PassageText
-from exampp.records.graders import Grade, GraderIdentity
+from exampp.records.graders import Grade, State
 from exampp.records.items import Item
+from exampp.review.evidence import returned_by
+from exampp.store.read_model import CellTexts, read_texts
 from exampp.web.page_request import PageRequest
 from exampp.web.rendering import shade
 
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 SHOWN = 6_000
 """Characters of a passage that a page shows at first."""
 SEARCHED = 60_000
 """Characters of a passage that are searched for the closest sentence."""
 _BEFORE = 800
-"""Characters that are shown before a marked span that begins late."""
+"""Characters shown before a marked span that begins late."""
+_VERSIONS = re.compile("([0-9]{1,18}),([0-9]{1,18})")
+_MEANINGS = (
+    *("not at all", "minimally", "to a limited extent", "partially", "mostly", "completely"),
+)
+"""The meaning of ratings 0 to 5. Source: the self-rating prompts (Workbench, Table 2)."""
+
+
+# ---- passages ------------------------------------------------------------------------------------
 
 
 def brief(text: str, length: int = 120) -> str:
-    """The start of a text in one line, at most `length` characters."""
+    """Return the start of a text in one line, at most `length` characters."""
     line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    return line if len(line) <= length else line[: length - 1].rstrip() + ELLIPSIS
 
 
 @dataclass(frozen=True, slots=True)
 class PassageExcerpt:
-    """A passage in pieces: what comes before the marked span, the span, what comes after it.
+    """A passage in pieces: before the marked span, the span, after it.
 
-    `hidden` is how many characters are left out; `why` says what the span is ("" where none is). A
-    `guess` is the sentence that only looks closest, not what the grader took.
+    `hidden` characters are left out; `why` says what the span is ("" if there is none). A `guess`
+    is the sentence that only looks closest, not the one that the grader took.
     """
 
     title: str
@@ -48,7 +61,7 @@ class PassageExcerpt:
     guess: bool = False
 
 
-def show(
+def excerpt(
     passage: PassageText | None,
     grade: Grade | None = None,
     item_text: str = "",
@@ -57,22 +70,23 @@ def show(
     guesses: bool = True,
     whole: bool = False,
 ) -> PassageExcerpt | None:
-    """A passage with the part that matters marked; None for a passage without a text.
+    """Return a passage with the relevant part marked; None for a passage without a text.
 
-    Marked is the answer that the grader took from it or, without one, the sentence closest to the
-    item, if `guesses` are wanted. With `extracts` the grader's reply is such an answer where
-    nothing else is known. Long passages are cut around it, unless the `whole` is asked for.
+    Marked is the answer that the grader extracted or, without one, the sentence closest to the
+    item, if `guesses` are wanted. With `extracts` the reply counts as the answer if nothing else is
+    known. Long passages are cut around the mark, unless the `whole` is asked for.
     """
     if passage is None:
         return None
-    found = _span(passage, grade, item_text, extracts)
-    (start, end), why, guess = found if guesses or not found.guess else _NONE
+    (start, end), why, guess = _span(passage, grade, item_text, extracts)
+    if guess and not guesses:
+        (start, end), why, guess = (0, 0), "", False
     text = passage.text
     first = 0 if whole or end <= SHOWN else max(0, start - _BEFORE)
     last = len(text) if whole else first + SHOWN
     return PassageExcerpt(
         passage.title,
-        ("\N{HORIZONTAL ELLIPSIS} " if first else "") + text[first:start],
+        (f"{ELLIPSIS} " if first else "") + text[first:start],
         text[start : min(end, max(last, start))],
         text[max(end, first) : last],
         hidden=first + max(0, len(text) - last),
@@ -81,55 +95,49 @@ def show(
     )
 
 
-def around(shown: PassageExcerpt, length: int) -> PassageExcerpt:
-    """So many characters around what is marked, or from the start where nothing is."""
-    rest = max(0, length - len(shown.marked))
+def shorten(shown: PassageExcerpt, length: int) -> PassageExcerpt:
+    """Return `length` characters around the mark, or from the start if nothing is marked."""
     marked = shown.marked[:length]
-    before = shown.before if len(shown.before) <= rest // 2 else _ended(shown.before, rest // 2)
-    after = shown.after[: rest - min(len(before), rest // 2)]
+    rest = max(0, length - len(shown.marked))
+    before, half = shown.before, rest // 2
+    if len(before) > half:
+        before = f"{ELLIPSIS} " + before[len(before) - half :]
+    after = shown.after[: rest - min(len(before), half)]
     cut = len(after) < len(shown.after) or len(marked) < len(shown.marked)
-    return replace(
-        shown, before=before, marked=marked, after=after + "\N{HORIZONTAL ELLIPSIS}" * cut, hidden=0
-    )
+    after += ELLIPSIS * cut
+    return replace(shown, before=before, marked=marked, after=after, hidden=0)
 
 
-def _ended(text: str, length: int) -> str:
-    return "\N{HORIZONTAL ELLIPSIS} " + (text[-length:] if length else "")
-
-
-class _Span(NamedTuple):
-    at: tuple[int, int]
-    why: str
-    guess: bool
-
-
-_NONE = _Span((0, 0), "", False)
-
-
-def _span(passage: PassageText, grade: Grade | None, item_text: str, extracts: bool) -> _Span:
+def _span(
+    passage: PassageText, grade: Grade | None, item_text: str, extracts: bool
+) -> tuple[tuple[int, int], str, bool]:
+    """Return the span to mark, what it is, and whether it is a guess."""
     text = passage.text
     detail = (grade.detail or {}) if grade else {}
-    graded = f"{passage.title}\n{text}" if passage.title else text
-    shift = len(graded) - len(text)
+    # graders read the title, a line break and the text
+    shift = len(passage.title) + 1 if passage.title else 0
     found = detail.get("span")
     if isinstance(found, list | tuple) and len(found) == 2:
         start, end = (int(offset) - shift for offset in found)
         if 0 <= start < end <= len(text):
-            return _Span((start, end), "the extracted answer", False)
+            return (start, end), "the extracted answer", False
     answer = detail.get("answer") or (grade.reply if grade and extracts else None)
     head = text[:SEARCHED]
     if isinstance(answer, str) and answer.strip():
         start, end = best_span(head, answer[:SHOWN])
         if end:
-            if _bare(head[start:end]) == _bare(answer):
-                return _Span((start, end), "the extracted answer", False)
-            return _Span((start, end), "closest to the extracted answer", True)
+            same = _normal(head[start:end]) == _normal(answer)
+            why = "the extracted answer" if same else "closest to the extracted answer"
+            return (start, end), why, not same
     span = best_span(head, item_text[:SHOWN]) if item_text else (0, 0)
-    return _NONE if span == (0, 0) else _Span(span, "closest to the item", True)
+    return (span, "closest to the item", True) if span != (0, 0) else (span, "", False)
 
 
-def _bare(text: str) -> str:
+def _normal(text: str) -> str:
     return " ".join(text.casefold().split()).removesuffix(".")
+
+
+# ---- cells ---------------------------------------------------------------------------------------
 
 
 class CellIds(NamedTuple):
@@ -146,7 +154,7 @@ class CellIds(NamedTuple):
 
     @classmethod
     def unpacked(cls, text: str) -> CellIds:
-        """The cell that `packed` stands for; InputError where it is none."""
+        """Return the cell that `packed` stands for. InputError for anything else."""
         try:
             ids = json.loads(text)
             json.dumps(ids, ensure_ascii=False).encode()  # half a character is no text
@@ -157,8 +165,16 @@ class CellIds(NamedTuple):
         return cls(*ids)
 
 
+def parse_versions(text: str) -> tuple[int, int]:
+    """Return the texts (item, passage) that a person decided about. InputError if missing."""
+    found = _VERSIONS.fullmatch(text)
+    if found is None:
+        raise InputError("those are no versions of texts", field="versions")
+    return int(found[1]), int(found[2])
+
+
 class RatingMark(NamedTuple):
-    """A rating that a person may give: its key and shade, how it is shown, what it means."""
+    """A rating that a person may give: its key and shade, how it is shown, its meaning."""
 
     rating: int
     key: str
@@ -167,54 +183,38 @@ class RatingMark(NamedTuple):
     meaning: str
 
 
-_MEANINGS = (
-    "not at all",
-    "minimally",
-    "to a limited extent",
-    "partially",
-    "mostly",
-    "completely",
-)
-"""What the ratings 0 to 5 mean. Source: the self-rating prompts (Workbench, Table 2)."""
-
-
-def marks(grader: GraderIdentity) -> tuple[RatingMark, ...]:
-    """The ratings of a grader's scale: `y` and `n` for verdicts, digits for grades."""
-    if grader.highest <= 1:
-        return (RatingMark(0, "n", 0, "no", ""), RatingMark(1, "y", 5, "yes", ""))
-    meanings = _MEANINGS if (grader.lowest, grader.highest) == (0, 5) else ()
+def marks(lowest: int, highest: int, meanings: Sequence[str] = _MEANINGS) -> tuple[RatingMark, ...]:
+    """Return the ratings of a scale, with their meanings if there are as many."""
+    known = meanings if (lowest, highest) == (0, len(meanings) - 1) else ()
     return tuple(
         RatingMark(
             rating,
             str(rating) if 0 <= rating <= 9 else "",
-            shade(rating, grader.lowest, grader.highest),
+            shade(rating, lowest, highest),
             str(rating),
-            meanings[rating] if meanings else "",
+            known[rating] if known else "",
         )
-        for rating in range(grader.lowest, grader.highest + 1)
+        for rating in range(lowest, highest + 1)
     )
 
 
-class SystemRank(NamedTuple):
-    """A system that returned the passage, and at which rank."""
-
-    system: str
-    rank: int
+YES_OR_NO = (RatingMark(0, "n", 0, "no", ""), RatingMark(1, "y", 5, "yes", ""))
 
 
-class Opinion(NamedTuple):
-    """What one assessor thinks of a cell at present, or what an adjudicator settled."""
-
-    decision: Decision
-    level: int
+def marks_of(dossier: Dossier) -> tuple[RatingMark, ...]:
+    """Return the ratings of a grader's scale: `y` and `n` for verdicts, digits for grades."""
+    grader = dossier.grader
+    return YES_OR_NO if grader.highest <= 1 else marks(grader.lowest, grader.highest)
 
 
 @dataclass(frozen=True, slots=True)
 class CellPanel:
-    """Everything a person looks at to decide about one cell.
+    """Everything that a person looks at to decide about one cell.
 
     `hidden` says that the grade is withheld because the person decides blind; `grade`, `returned`,
-    `relevance` and what others think are then absent, whatever is known of them.
+    `relevance` and what others decided are then absent. `returned` has systems with their ranks,
+    `opinions` the decisions in force with their shades, `versions` the keys of the two texts (None:
+    the passage has no text).
     """
 
     place: CellIds
@@ -225,20 +225,60 @@ class CellPanel:
     hidden: bool
     grade: Grade | None
     level: int | None
-    rating: int | None
     relevance: int | None
-    returned: tuple[SystemRank, ...]
-    decisions: tuple[Decision, ...]
-    opinions: tuple[Opinion, ...]
+    returned: Sequence[tuple[str, int]]
+    decisions: Sequence[Decision]
+    opinions: Sequence[tuple[Decision, int]]
     standing: Decision | None
     own: Decision | None
-    disputed: bool
     versions: tuple[int, int] | None
-    marks: tuple[RatingMark, ...]
+    marks: Sequence[RatingMark]
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether assessors differ and nobody has adjudicated."""
+        return disputed(self.decisions)
+
+
+def read_query(
+    request: PageRequest, collection: Collection, query_id: str, passage_id: str | None = None
+) -> Dossier:
+    """Read one query as it is now. InputError if there is no query of that id.
+
+    For a page of one passage, the replies about undecided others are not read.
+    """
+    grades, ids = request.choice.of(collection), [query_id]
+    for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):
+        return found
+    raise InputError("there is no query of that id", field="query")
+
+
+def read_cells(
+    grades: Grades, cells: Iterable[tuple[str, str, str]], length: int
+) -> dict[tuple[str, str, str], CellTexts]:
+    """Read the texts of cells (query, item, passage), `length` characters of each passage."""
+    kind = grades.grader.kind
+    return dict(read_texts(grades.connection, grades.bank, kind, cells, length))
+
+
+def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | None:
+    """Return the cells whose grades this person may see; None means all."""
+    if not request.is_blind:
+        return None
+    decisions = dossier.decisions.items()
+    return frozenset(cell for cell, made in decisions if has_decided(made, request.assessor))
+
+
+def has_decided(decisions: Sequence[Decision], author: str) -> bool:
+    """Whether a person ever decided about a cell, and so has seen its grade."""
+    return any(one.author == author for one in decisions)
 
 
 def cell_of(dossier: Dossier, item_id: str | None, passage_id: str) -> Cell:
-    """The indices of a cell; without an item, of the passage's first. InputError where unknown."""
+    """Return the indices of a cell; without an item, of the passage's first one.
+
+    InputError for an unknown item or passage.
+    """
     passages, items = dossier.grades.passage_ids, dossier.grades.item_ids
     if passage_id not in passages:
         raise InputError("no such passage", field="passage")
@@ -249,55 +289,8 @@ def cell_of(dossier: Dossier, item_id: str | None, passage_id: str) -> Cell:
     return passages.index(passage_id), items.index(item_id)
 
 
-def has_decided(decisions: Sequence[Decision], author: str) -> bool:
-    """Whether a person ever decided about a cell, and so has seen its grade."""
-    return any(one.author == author for one in decisions)
-
-
-def panel(
-    dossier: Dossier, cell: Cell, author: str, *, blind: bool = False, whole: bool = False
-) -> CellPanel:
-    """The cell as `author` may see it: with `blind`, nothing of the grade before a decision."""
-    grades, (passage, item) = dossier.grades, cell
-    decisions = tuple(dossier.decisions.get(cell, ()))
-    hidden = blind and not has_decided(decisions, author)
-    grade = None if hidden else dossier.automatic.get(cell)
-    grader, asked = dossier.grader, dossier.items[item]
-    rating = None if hidden or grades.ratings[cell] == MISSING else int(grades.ratings[cell])
-    judged = int(grades.judgments[:, passage].max(initial=MISSING))
-    automatic = grade.rating if grade else None
-    return CellPanel(
-        place=CellIds(dossier.query_id, asked.item_id, grades.passage_ids[passage]),
-        query_text=dossier.query_text,
-        item=asked,
-        number=dossier.bank_order.index(item) + 1,
-        shown=show(
-            dossier.texts[passage],
-            grade,
-            asked.text,
-            extracts=grader.highest <= 1,
-            # where the grader found nothing, or a person is to find it, a guess would mislead
-            guesses=not hidden and automatic != grader.lowest,
-            whole=whole,
-        ),
-        hidden=hidden,
-        grade=grade,
-        level=None if automatic is None else shade(automatic, grader.lowest, grader.highest),
-        rating=rating,
-        relevance=None if hidden or judged == MISSING else judged,
-        returned=() if hidden else returned(dossier, passage),
-        decisions=() if hidden else decisions,
-        opinions=() if hidden else _opinions(decisions, grader),
-        standing=None if hidden else effective_decision(decisions),
-        own=standing_decisions(decisions).get(author),
-        disputed=not hidden and disputed(decisions),
-        versions=versions(dossier, cell),
-        marks=marks(grader),
-    )
-
-
-def versions(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
-    """The texts that a person decides about; None where the grades have none in a store."""
+def versions_of(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
+    """Return the keys of the texts of a cell; None if it has none in a store."""
     passage, item = cell
     if not dossier.item_versions or not dossier.passage_versions:
         return None
@@ -305,54 +298,91 @@ def versions(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
     return None if version is None else (dossier.item_versions[item], version)
 
 
-def returned(dossier: Dossier, passage: int) -> tuple[SystemRank, ...]:
-    """The systems that returned a passage for the query or a subtopic, best rank first."""
-    best: dict[str, int] = {}
-    for ranking in dossier.grades.rankings:
-        found = (ranking.passages == passage).nonzero()[0]
-        if len(found):
-            rank = int(found[0]) + 1
-            best[ranking.system] = min(rank, best.get(ranking.system, rank))
-    return tuple(sorted((SystemRank(*one) for one in best.items()), key=lambda one: one.rank))
+def panel(
+    dossier: Dossier, cell: Cell, author: str, *, blind: bool = False, whole: bool = False
+) -> CellPanel:
+    """Return a cell as `author` may see it: with `blind`, no grade before a decision."""
+    (passage, item), grader = cell, dossier.grader
+    made = tuple(dossier.decisions.get(cell, ()))
+    hidden = blind and not has_decided(made, author)
+    # nothing that the grader or others said
+    grade, decisions = (None, ()) if hidden else (dossier.automatic.get(cell), made)
+    rating = grade.rating if grade else None
+    judged = int(dossier.grades.judgments[:, passage].max(initial=MISSING))
 
+    def level(of: int | None) -> int:
+        return shade(of or 0, grader.lowest, grader.highest)
 
-def _opinions(decisions: Sequence[Decision], grader: GraderIdentity) -> tuple[Opinion, ...]:
-    return tuple(
-        Opinion(one, shade(one.rating, grader.lowest, grader.highest))
-        for one in standing_decisions(decisions).values()
-        if one.rating is not None
+    return CellPanel(
+        place=CellIds(
+            dossier.query_id, dossier.items[item].item_id, dossier.grades.passage_ids[passage]
+        ),
+        query_text=dossier.query_text,
+        item=dossier.items[item],
+        number=dossier.bank_order.index(item) + 1,
+        shown=excerpt(
+            dossier.texts[passage],
+            grade,
+            dossier.items[item].text,
+            extracts=grader.highest <= 1,
+            # if the grader found nothing, or a person is to find it, a guess would mislead
+            guesses=not hidden and rating != grader.lowest,
+            whole=whole,
+        ),
+        hidden=hidden,
+        grade=grade,
+        level=None if rating is None else level(rating),
+        relevance=None if hidden or judged == MISSING else judged,
+        returned=() if hidden else returned_by(dossier.grades, passage),
+        decisions=decisions,
+        opinions=[(one, level(one.rating)) for one in standing_decisions(decisions).values()],
+        standing=effective_decision(decisions),
+        own=standing_decisions(made).get(author),
+        versions=versions_of(dossier, cell),
+        marks=marks_of(dossier),
     )
 
 
-BLIND = "blind"
-"""What a browser keeps: whether a person decides blind, where they have said so."""
+class HeatCell(NamedTuple):
+    """A cell of a heat map: its text, its shade (None: no grade), and what it means.
 
-
-def is_blind(visit: PageRequest) -> bool:
-    """Whether grades are hidden from this person until they have decided."""
-    said = visit.kept(BLIND)
-    return visit.room.blind if said not in ("0", "1") else said == "1"
-
-
-def dossier(
-    visit: PageRequest, collection: Collection, query_id: str, passage_id: str | None = None
-) -> Dossier:
-    """One query as it is now. InputError where there is none of that id.
-
-    For a page of one passage, what the grader said of undecided others is not read.
+    `mark` is "decided" or "disputed" if people decided.
     """
-    grades = visit.choice.of(collection)
-    asked = [query_id]
-    for found in (
-        grades.dossiers(asked) if passage_id is None else grades.brief_dossiers(asked, [passage_id])
-    ):
-        return found
-    raise InputError("there is no query of that id", field="query")
+
+    text: str
+    level: int | None
+    mark: str = ""
+    meaning: str = ""
 
 
-def seen(found: Dossier, visit: PageRequest, *, blind: bool) -> frozenset[Cell] | None:
-    """The cells whose grades this person may see; None: all of them."""
-    if not blind:
-        return None
-    decisions = found.decisions.items()
-    return frozenset(cell for cell, made in decisions if has_decided(made, visit.assessor))
+_UNGRADED = {
+    State.UNPARSED: ("?", "the reply could not be read"),
+    State.REFUSED: ("\N{HEAVY BALLOT X}", "the grader refused"),
+    State.TRUNCATED: (ELLIPSIS, "the reply was cut off"),
+    State.FAILED: ("!", "grading failed"),
+}
+
+
+def heat_cell(dossier: Dossier, cell: Cell, visible: frozenset[Cell] | None = None) -> HeatCell:
+    """Return a cell of the heat map; its grade is hidden if it is not `visible`."""
+    if visible is not None and cell not in visible:
+        return HeatCell("", None, "", "hidden until you have decided")
+    mark, meaning = _decided(dossier.decisions.get(cell, ()))
+    rating, grader = int(dossier.grades.ratings[cell]), dossier.grader
+    if rating != MISSING:
+        level = shade(rating, grader.lowest, grader.highest)
+        return HeatCell(str(rating), level, mark, meaning)
+    if dossier.texts[cell[0]] is None:
+        return HeatCell("", None, mark, meaning or "no text")
+    grade = dossier.automatic.get(cell)
+    text, why = ("\N{MIDDLE DOT}", "not graded")
+    if grade is not None:
+        text, why = _UNGRADED.get(grade.state, (text, why))
+    return HeatCell(text, None, mark, meaning or why)
+
+
+def _decided(decisions: Sequence[Decision]) -> tuple[str, str]:
+    if disputed(decisions):
+        return "disputed", "disputed"
+    stands = effective_decision(decisions)
+    return ("", "") if stands is None else ("decided", f"decided by {stands.author}")

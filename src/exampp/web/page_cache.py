@@ -1,62 +1,105 @@
-"""What was computed for a page, kept for the next: each thing once, whoever asks for it."""
+"""Values that pages need, computed once in threads of their own and cached."""
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 T = TypeVar("T")
-MOST = 24
+_LOG = logging.getLogger("exampp.web")
+
+
+@dataclass
+class _Entry:
+    """A value that is being made or was made, and the one before it until then."""
+
+    state: Hashable
+    future: Future[object]
+    earlier: Future[object] | None = None
+    rest_until: float = 0.0
 
 
 class PageCache:
-    """The last few things that pages asked for; made in threads of their own."""
+    """The `most` values that pages asked for last.
 
-    def __init__(self, most: int = MOST) -> None:
+    A value made of another `state` is made again, one at a time; the earlier one is served until
+    then. After computing for a second, `rest` seconds pass before a value is made again.
+    """
+
+    def __init__(self, most: int = 24) -> None:
         self._most = most
-        self._found: OrderedDict[Hashable, tuple[Hashable, Future[object]]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __contains__(self, key: Hashable) -> bool:
-        """Whether something was made, or is being made."""
-        return key in self._found
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returns, made once. What it raises is raised, and is not kept."""
-        return cast(T, self._future(key, make).result())
+    def get(self, key: Hashable, make: Callable[[], T], state: Hashable = None) -> T:
+        """Return what `make` returns, made once; what it raises is raised and not cached."""
+        return cast(T, self._start(key, make, state, 0.0).future.result())
 
     def soon(
-        self, key: Hashable, make: Callable[[], T], patience: float, state: Hashable = None
+        self,
+        key: Hashable,
+        make: Callable[[], T],
+        patience: float | None,
+        state: Hashable = None,
+        rest: float = 0.0,
     ) -> T | None:
-        """The same within so many seconds; None while it is still being made.
+        """Return the value, the earlier one if it takes longer than `patience` seconds, or None."""
+        entry = self._start(key, make, state, rest)
+        earlier = entry.earlier
+        wait([entry.future], patience)
+        if entry.future.done() and (earlier is None or entry.future.exception() is None):
+            return cast(T, entry.future.result())
+        return None if earlier is None else cast(T, earlier.result())
 
-        What was made of another `state` is made anew, once it is made at all.
-        """
-        made = self._future(key, make, state)
-        wait([made], patience)
-        return cast(T, made.result()) if made.done() else None
+    def newest(self, key: Hashable) -> object:
+        """Return the value that was made last; None if there is none yet."""
+        entry = self._entries.get(key)
+        done = entry and (entry.future if entry.future.done() else entry.earlier)
+        return done.result() if done else None
 
-    def _future(
-        self, key: Hashable, make: Callable[[], object], state: Hashable = None
-    ) -> Future[object]:
+    def drop(self, key: Hashable) -> None:
+        """Forget a value."""
         with self._lock:
-            of, made = self._found.get(key, (None, None))
-            if made is None or (of != state and made.done()):
-                made = Future()
-                self._found[key] = (state, made)
-                threading.Thread(target=self._make, args=(key, made, make), daemon=True).start()
-            self._found.move_to_end(key)
-            while len(self._found) > self._most:
-                self._found.popitem(last=False)
-            return made
+            self._entries.pop(key, None)
 
-    def _make(self, key: Hashable, made: Future[object], make: Callable[[], object]) -> None:
+    def _start(
+        self, key: Hashable, make: Callable[[], object], state: Hashable, rest: float
+    ) -> _Entry:
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or (
+                entry.state != state
+                and entry.future.done()
+                and time.monotonic() >= entry.rest_until
+            ):
+                entry = _Entry(state, Future(), entry.future if entry else None)
+                self._entries[key] = entry
+                arguments = (key, entry, make, rest)
+                threading.Thread(target=self._make, args=arguments, daemon=True).start()
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._most:
+                self._entries.popitem(last=False)
+            return entry
+
+    def _make(self, key: Hashable, entry: _Entry, make: Callable[[], object], rest: float) -> None:
+        start = time.monotonic()
         try:
-            made.set_result(make())
+            value = make()
         except BaseException as error:
             with self._lock:
-                self._found.pop(key, None)
-            made.set_exception(error)
+                if self._entries.pop(key, None) is entry and entry.earlier is not None:
+                    # keep the earlier value, and try again at the next request
+                    until = time.monotonic() + rest * (time.monotonic() - start)
+                    self._entries[key] = _Entry(object(), entry.earlier, rest_until=until)
+                    _LOG.warning("a page could not be computed again: %s", error)
+            entry.future.set_exception(error)
+        else:
+            entry.rest_until = time.monotonic() + rest * (time.monotonic() - start)
+            entry.future.set_result(value)
+            entry.earlier = None

@@ -1,4 +1,8 @@
-"""One request: who makes it, what they look at, and the page that answers."""
+"""One request: who makes it, what they look at, and the page that answers.
+
+Pages are computed a few at a time, beside them decisions, and exports one at a time: Python
+computes one page at any moment, and more threads would only take time from each other.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, ParamSpec, TypeVar
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request, Response
@@ -17,79 +22,29 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
-from exampp.store.bank import MAIN_BANK
+from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.live_collection import LiveCollection
 from exampp.web.rendering import link, render
-from exampp.web.snapshot import Choice, Snapshot
-
-if TYPE_CHECKING:
-    from exampp.web.counts import CollectionCounts
-
-
-# Whose turn it is: pages are computed a few at a time, and a decision waits for none of them.
-#
-# Python computes one page at any moment: more threads would only take the turn from each other,
-# tens of times while a decision is kept.
-
+from exampp.web.snapshot import Choice, CollectionCounts, Snapshot
 
 P = ParamSpec("P")
 R = TypeVar("R")
-PAGES = 4
-"""So many pages are computed at once."""
-DECISIONS = CapacityLimiter(8)
-"""Decisions beside them."""
-EXPORTS = CapacityLimiter(1)
-"""Files, which take seconds and must not take the turns of pages."""
-
-
-@asynccontextmanager
-async def turns(_app: object) -> AsyncIterator[None]:
-    """The life of an application whose pages take turns."""
-    to_thread.current_default_thread_limiter().total_tokens = PAGES
-    yield
-
-
-def among(lane: CapacityLimiter) -> Callable[[Callable[P, R]], Callable[P, Awaitable[R]]]:
-    """A page that takes turns with those of its lane alone."""
-
-    def beside(page: Callable[P, R]) -> Callable[P, Awaitable[R]]:
-        @wraps(page)
-        async def called(*arguments: P.args, **named: P.kwargs) -> R:
-            return await to_thread.run_sync(lambda: page(*arguments, **named), limiter=lane)
-
-        return called
-
-    return beside
-
-
 T = TypeVar("T")
-
-
-class PageOfEntries(NamedTuple, Generic[T]):
-    """One page of something long; `first` is the place of its first entry, from 0."""
-
-    entries: Sequence[T]
-    total: int
-    page: int
-    pages: int
-    first: int
-
-
-def sheet(entries: Sequence[T], page: int, size: int) -> PageOfEntries[T]:
-    """The page, from 1, of `size` entries; the nearest one where there is none such."""
-    pages = max(1, -(-len(entries) // size))
-    page = min(max(1, page), pages)
-    first = (page - 1) * size
-    return PageOfEntries(entries[first : first + size], len(entries), page, pages, first)
-
-
 LARGEST = (1 << 63) - 1
 """The largest key of a store."""
+PATIENCE = 2.0
+"""Seconds that a page waits for results before it says that they are being computed."""
 CHOICE = "choice"
-"""What a browser keeps: which grader's grades, on which bank, a person looks at. In an address, or
-as a header, it says which a page shows whose forms and parts these are."""
+"""The cookie with the choice of a person; in an address, or as a header, the choice of the page
+that sends a form or fetches a part."""
 CHOICE_HEADER = "x-choice"
-
+BLIND = "blind"
+"""The cookie that says whether a person decides blind, once they have chosen."""
+PAGES = 4
+"""Pages computed at once."""
+DECISIONS = CapacityLimiter(8)
+EXPORTS = CapacityLimiter(1)
+"""Writing a file takes seconds and must not hold up pages."""
 PLACES = (
     ("o", "/", "Overview"),
     ("q", "/queries", "Queries"),
@@ -112,32 +67,54 @@ PLACE_OF = {
     "/basket": "/items",
     "/compare": "/",
 }
-"""To which place the pages belong that the navigation does not name."""
+"""The place in the navigation of pages that it does not name."""
+
+
+class StillComputing(Exception):
+    """The results of a page are not ready yet: the page reloads by itself."""
+
+
+class PageOfEntries(NamedTuple, Generic[T]):
+    """One page of a long list; `first` is the index of its first entry."""
+
+    entries: Sequence[T]
+    total: int
+    page: int
+    pages: int
+    first: int
+
+
+def page_of(entries: Sequence[T], page: int, size: int) -> PageOfEntries[T]:
+    """Return page `page` (from 1) of `size` entries, or the nearest page that exists."""
+    pages = max(1, -(-len(entries) // size))
+    page = min(max(1, page), pages)
+    first = (page - 1) * size
+    return PageOfEntries(entries[first : first + size], len(entries), page, pages, first)
 
 
 @dataclass(frozen=True)
 class PageRequest:
-    """One request of one assessor."""
+    """One request of one assessor; `http` is the request itself."""
 
-    request: Request
-    room: LiveCollection
+    http: Request
+    live: LiveCollection
     assessor: str
     began: float = field(default_factory=time.time)
 
     def open(self) -> Collection:
-        """The collection; to be closed, and to be used in the thread that opened it."""
-        return self.room.open()
+        """Open the collection, to be used in this thread."""
+        return self.live.open()
 
     @cached_property
     def choice(self) -> Choice:
-        """The grader and the bank that the page shows which asks, or else that the browser keeps.
+        """The grader and the bank of the page that asks, or else the browser's choice.
 
-        Another tab may have chosen others meanwhile. Raises InputError where nothing has been
-        graded yet, and where the grades of the page are gone.
+        Another tab may have chosen others meanwhile. Raises InputError if nothing has been graded
+        yet, and if the grades of the page are gone.
         """
-        shown = self.request.headers.get(CHOICE_HEADER) or self._addressed
+        shown = self.http.headers.get(CHOICE_HEADER) or self._addressed
         if not shown:
-            return self.room.choice(self.kept(CHOICE), self.choices)
+            return self.live.choice(self.cookie(CHOICE), self.choices)
         for one in self.choices:
             if one.code == shown:
                 return one
@@ -148,20 +125,30 @@ class PageRequest:
 
     @property
     def _addressed(self) -> str:
-        return self.request.query_params.get(CHOICE, "")
+        return self.http.query_params.get(CHOICE, "")
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """Everything this person could look at."""
+        return self.live.choices()
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """What all queries come to, as of a few seconds ago at most.
+        """The results over all queries, a few seconds old at most.
 
-        Raises InputError where nothing has been graded yet.
+        Raises InputError if nothing has been graded yet, StillComputing if a page can say so.
         """
-        return self.room.snapshot(self.choice)
+        url = self.http.url.path
+        waits = self.wants_part or self.http.method == "POST" or PurePosixPath(url).suffix
+        found = self.live.snapshot(self.choice, None if waits else PATIENCE)
+        if found is None:
+            raise StillComputing
+        return found
 
     @cached_property
-    def facts(self) -> CollectionCounts | None:
+    def counts(self) -> CollectionCounts | None:
         """Counts over the collection; None until they have been made."""
-        return self.room.facts(self.choice)
+        return self.live.counts(self.choice)
 
     @cached_property
     def bank(self) -> str:
@@ -169,96 +156,113 @@ class PageRequest:
         if self.choices and self.choice.bank:
             return self.choice.bank
         with self.open() as collection:
-            known = [name for kind in ITEM_KINDS[:-1] for name in collection.bank_names(kind)]
+            known = [
+                name for kind in ITEM_KINDS[:-1] for name in bank_names(collection.connection, kind)
+            ]
         return next(filter(None, known), MAIN_BANK)
-
-    @property
-    def read_at(self) -> datetime:
-        """As of when this page is: what it shows was read then, or later."""
-        kept = (
-            self.snapshot.read_at if "snapshot" in vars(self) else self.began,
-            self.facts.made_at if "facts" in vars(self) and self.facts else self.began,
-        )
-        return datetime.fromtimestamp(min(kept), UTC)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether the page brings itself up to date, and says itself as of when it is."""
-        return self.request.url.path == "/"
-
-    @property
-    def is_older(self) -> bool:
-        """Whether the collection has changed since what this page shows was read."""
-        return self.room.is_older(self.read_at.timestamp())
 
     @property
     def min_rating(self) -> int:
         """The lowest rating that counts as an answer."""
-        return self.room.min_rating(self.choice)
-
-    @cached_property
-    def choices(self) -> list[Choice]:
-        """Everything this person could look at."""
-        return self.room.choices()
+        return self.live.min_rating(self.choice)
 
     @property
-    def places(self) -> tuple[tuple[str, str, str], ...]:
-        """What the navigation leads to."""
-        return PLACES
+    def scale(self) -> tuple[int, int]:
+        """The lowest and the highest rating; 0 to 5 if nothing is graded."""
+        return (self.choice.grader.lowest, self.choice.grader.highest) if self.choices else (0, 5)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether grades are hidden from this person until they have decided."""
+        said = self.cookie(BLIND)
+        return self.live.blind if said not in ("0", "1") else said == "1"
 
     @property
     def people(self) -> tuple[str, ...]:
         """Everybody who may come in."""
-        found: tuple[str, ...] = self.request.app.state.people
+        found: tuple[str, ...] = self.http.app.state.people
         return found
 
+    @property
+    def read_at(self) -> datetime:
+        """When the collection was read for this page, or earlier."""
+        found = (self.began, *(one.read_at for one in self._read()))
+        return datetime.fromtimestamp(min(found), UTC)
+
+    def _read(self) -> list[Snapshot | CollectionCounts]:
+        known = vars(self)
+        return [known[name] for name in ("snapshot", "counts") if known.get(name)]
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the page updates itself, and shows its own time."""
+        return self.http.url.path == "/"
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the collection has changed since it was read for this page."""
+        return self.live.is_older(self.read_at.timestamp())
+
+    @property
+    def places(self) -> tuple[tuple[str, str, str], ...]:
+        """The entries of the navigation."""
+        return PLACES
+
     def is_at(self, path: str) -> bool:
-        """Whether this page belongs to that place of the navigation."""
-        here = self.request.url.path
+        """Whether this page belongs to a place of the navigation."""
+        here = self.http.url.path
         return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
 
-    def kept(self, what: str) -> str:
-        """What this browser was told to keep; "" where it was not."""
-        return self.request.cookies.get(self._cookie(what), "")
+    def cookie(self, name: str) -> str:
+        """Return a cookie of this server; "" if the browser has none."""
+        return self.http.cookies.get(self._cookie_name(name), "")
 
-    def keep(self, answer: Response, what: str, value: str) -> None:
-        """Tell this browser to keep something, until it is closed."""
-        answer.set_cookie(self._cookie(what), value, path="/", httponly=True, samesite="strict")
+    def set_cookie(self, answer: Response, name: str, value: str) -> None:
+        """Set a cookie until the browser is closed."""
+        key = self._cookie_name(name)
+        answer.set_cookie(key, value, path="/", httponly=True, samesite="strict")
 
-    def _cookie(self, what: str) -> str:
+    def _cookie_name(self, name: str) -> str:
         # named after the session's: browsers share cookies between the ports of a host
-        return f"{self.request.scope['cookie']}-{what}"
+        return f"{self.http.scope['cookie']}-{name}"
 
     @property
     def wants_part(self) -> bool:
-        """Whether the page asks for a part to put into itself, not for a page."""
-        return "hx-request" in self.request.headers
+        """Whether a script fetches a part of a page."""
+        return "hx-request" in self.http.headers
+
+    def here(self, path: str = "", **changed: object) -> str:
+        """Return the address of this page, or of `path`, with some parameters changed."""
+        return link(path or self.http.url.path, **{**self.http.query_params, **changed})
 
     def pinned(self, path: str, **parameters: object) -> str:
-        """An address that stays with the grades of this page, whatever other tabs choose."""
+        """Return an address that stays with the grades of this page, whatever other tabs choose."""
         code = self.choice.code if self.choices else None
         return link(path, **parameters, **{CHOICE: code})
 
-    def page(self, template: str, **context: object) -> HTMLResponse:
-        """A template as the answer; it finds this visit as `visit`."""
-        answer = HTMLResponse(render(template, visit=self, **context))
+    def render(
+        self, template: str, context: NamedTuple | None = None, status: int = 200, **more: Any
+    ) -> HTMLResponse:
+        """Render a template with the fields of its context, and this request as `request`."""
+        fields = context._asdict() if context is not None else {}
+        answer = HTMLResponse(render(template, request=self, **fields, **more), status)
         self._stay(answer)
         return answer
 
-    def go(self, path: str, **parameters: object) -> RedirectResponse:
-        """Lead to another page, after something was done."""
+    def redirect(self, path: str, **parameters: object) -> RedirectResponse:
+        """Lead to another page."""
         answer = RedirectResponse(link(path, **parameters), 303)
         self._stay(answer)
         return answer
 
-    def back(self, address: str, usual: str) -> RedirectResponse:
-        """Lead back to where a form says it was; `usual` where that is no page of this server."""
-        return self.go(address if is_own(address) else usual)
+    def redirect_back(self, address: str, default: str) -> RedirectResponse:
+        """Lead back to the address in a form; to `default` if it is no page of this server."""
+        return self.redirect(address if is_own(address) else default)
 
     def _stay(self, answer: Response) -> None:
-        """After a form of a page, the next page shows the same grades."""
-        if self.request.method == "POST" and self._addressed not in ("", self.kept(CHOICE)):
-            self.keep(answer, CHOICE, self.choice.code)
+        """Make the page that follows a form show the same grades."""
+        if self.http.method == "POST" and self._addressed not in ("", self.cookie(CHOICE)):
+            self.set_cookie(answer, CHOICE, self.choice.code)
 
 
 def is_own(address: str) -> bool:
@@ -266,15 +270,35 @@ def is_own(address: str) -> bool:
     return address.startswith("/") and not address.startswith(("//", "/\\"))
 
 
-def visit_of(request: Request) -> PageRequest:
-    """The visit that a request is; the gate has seen who makes it."""
-    return PageRequest(request, request.app.state.room, request.scope["assessor"])
+def page_request(http: Request) -> PageRequest:
+    """Return the request of an assessor, whom the gate has identified."""
+    return PageRequest(http, http.app.state.live, http.scope["assessor"])
 
 
-async def _visit(request: Request) -> PageRequest:
-    # what does not wait needs no thread of its own
-    return visit_of(request)
+async def _page_request(request: Request) -> PageRequest:
+    # it does not wait, so it needs no thread
+    return page_request(request)
 
 
-CurrentRequest = Annotated[PageRequest, Depends(_visit)]
-"""What every page takes: `def page(visit: Visiting) -> Response`."""
+CurrentRequest = Annotated[PageRequest, Depends(_page_request)]
+"""The first parameter of every page."""
+
+
+@asynccontextmanager
+async def limit_pages(_app: object) -> AsyncIterator[None]:
+    """Limit the pages that an application computes at once."""
+    to_thread.current_default_thread_limiter().total_tokens = PAGES
+    yield
+
+
+def limited_by(limiter: CapacityLimiter) -> Callable[[Callable[P, R]], Callable[P, Awaitable[R]]]:
+    """Compute a page under a limiter of its own, not under that of pages."""
+
+    def decorate(page: Callable[P, R]) -> Callable[P, Awaitable[R]]:
+        @wraps(page)
+        async def limited(*arguments: P.args, **named: P.kwargs) -> R:
+            return await to_thread.run_sync(lambda: page(*arguments, **named), limiter=limiter)
+
+        return limited
+
+    return decorate

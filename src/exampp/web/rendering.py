@@ -1,6 +1,6 @@
-"""Templates: everything that stands in them is text, and is shown as text.
+"""Templates, guidelines and figures: every text of the collection is shown as text.
 
-Markup is escaped; control characters and those that turn the direction of writing are shown by
+Markup is escaped; control characters and those that change the direction of writing are shown by
 their names, so that no passage can hide or reorder anything.
 """
 
@@ -12,21 +12,22 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
+from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from exampp.errors import InputError
+from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
+from exampp.results.result import Table
 from exampp.results.view import UNDEFINED
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-
 
 HERE = Path(__file__).parent
 SHADES = 6
@@ -143,26 +144,40 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{count(number)} {one if number == 1 else several or one + 's'}"
 
 
+def sentence(text: object) -> str:
+    """Return a text with a capital first letter."""
+    return f"{str(text)[:1].upper()}{str(text)[1:]}"
+
+
+def table(of: Table) -> Markup:
+    """Return a table of a result as HTML."""
+    return Markup(view_html(of.view()))
+
+
 def shade(rating: int, lowest: int, highest: int) -> int:
     """The shade of a rating: 0 for the lowest of the scale to 5 for the highest."""
     span = max(1, highest - lowest)
     return min(SHADES - 1, max(0, round((SHADES - 1) * (rating - lowest) / span)))
 
 
-class StaticFile:
-    """One file that pages load: its bytes, its type, and a digest that names its content."""
+class StaticFile(NamedTuple):
+    """A file that pages load: its bytes, its type, and a digest of its content."""
 
-    def __init__(self, path: Path) -> None:
-        self.content = path.read_bytes()
-        self.kind = _TYPES[path.suffix]
-        self.digest = hashlib.sha256(self.content).hexdigest()[:12]
+    content: bytes
+    kind: str
+    digest: str
 
 
 @cache
 def static_files() -> Mapping[str, StaticFile]:
-    """The files that pages load, by name; nothing else can be asked for."""
-    folder = HERE / "static"
-    return {path.name: StaticFile(path) for path in folder.iterdir() if path.suffix in _TYPES}
+    """Return the files that pages load, by name."""
+    found = {}
+    for path in (HERE / "static").iterdir():
+        if path.suffix in _TYPES:
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()[:12]
+            found[path.name] = StaticFile(content, _TYPES[path.suffix], digest)
+    return found
 
 
 def static(name: str) -> str:
@@ -183,7 +198,9 @@ def templates() -> Environment:
         auto_reload=False,
     )
     environment.globals.update(link=link, static=static, plural=plural, shade=shade)
-    environment.filters.update(fixed=fixed, count=count, percent=percent, visible=visible)
+    environment.filters.update(
+        fixed=fixed, count=count, percent=percent, visible=visible, sentence=sentence, table=table
+    )
     return environment
 
 
@@ -192,42 +209,20 @@ def render(template: str, **context: object) -> str:
     return templates().get_template(template).render(context)
 
 
-def failure(status: int) -> str:
-    """The name of an HTTP status."""
-    return HTTPStatus(status).phrase
-
-
-Theme = Literal["light", "dark"]
-TYPES = {
-    "svg": "image/svg+xml",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "json": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "tsv": "text/tab-separated-values; charset=utf-8",
-}
-"""The types of files that a figure can be had as, by ending."""
-_one_at_a_time = threading.Lock()
-
-
-def draw(figure: Figure, kind: str, theme: Theme) -> bytes:
-    """The figure as a file of one of the `TYPES`."""
-    with _one_at_a_time:
-        return FORMATS[f".{kind}"](figure, theme)
-
+# ---- guidelines ----------------------------------------------------------------------------------
 
 LONGEST = 1 << 18
-"""Bytes of guidelines that are taken at most."""
+"""Bytes of guidelines at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guidelines:
-    """A file of guidelines; it is read anew whenever it is shown."""
+    """Instructions for assessors in a Markdown file, read whenever they are shown."""
 
     path: Path
 
     def html(self, below: int = 1) -> Markup:
-        """The text as it is now, with headings `below` those of that level.
+        """Return the text as it is now, with headings `below` those of that level.
 
         Markup in it is text, and nothing is loaded from elsewhere.
         """
@@ -235,42 +230,63 @@ class Guidelines:
             text = self.path.read_bytes()[:LONGEST].decode("utf-8", "replace")
         except OSError as error:
             text = f"The guidelines cannot be read: {error.strerror}."
-        return Markup(_rendered(visible(text), below))
+        reader = _markdown()
+        tokens = reader.parse(visible(text))
+        for token in tokens:
+            if token.type.startswith("heading_"):
+                token.tag = f"h{min(6, int(token.tag[1:]) + below)}"
+        return Markup(reader.renderer.render(tokens, reader.options, {}))
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
 def read_guidelines(path: str | Path) -> Guidelines:
-    """The guidelines of a file. InputError where it cannot be read, is no text, or is too long."""
-    where = Path(path)
+    """Return the guidelines in a file. InputError if it is unreadable, not UTF-8, or too long."""
+    where, field = Path(path), "--guidelines"
     try:
         text = where.read_bytes()
     except OSError as error:
-        raise InputError(
-            f"{where} cannot be read: {error.strerror}", field="--guidelines"
-        ) from None
+        raise InputError(f"{where} cannot be read: {error.strerror}", field=field) from None
     if len(text) > LONGEST:
         raise InputError(
-            f"{where} is longer than {LONGEST:,} bytes", field="--guidelines", mend="Shorten it"
+            f"{where} is longer than {LONGEST:,} bytes", field=field, mend="Shorten it"
         )
     try:
         text.decode()
     except UnicodeDecodeError:
         raise InputError(
-            f"{where} is no text in UTF-8", field="--guidelines", mend="Give a Markdown file"
+            f"{where} is no text in UTF-8", field=field, mend="Give a Markdown file"
         ) from None
     return Guidelines(where)
 
 
-def _rendered(text: str, below: int) -> str:
-    reader = _reader()
-    tokens = reader.parse(text)
-    for token in tokens:
-        if token.type.startswith("heading_"):
-            token.tag = f"h{min(6, int(token.tag[1:]) + below)}"
-    return str(reader.renderer.render(tokens, reader.options, {}))
+# ---- figures and files ---------------------------------------------------------------------------
+
+Theme = Literal["light", "dark"]
+FIGURE_TYPES = {
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+}
+"""The types of files of a figure, by ending."""
+_drawing = threading.Lock()
 
 
-@cache
-def _reader() -> MarkdownIt:
-    from markdown_it import MarkdownIt
+def draw(figure: Figure, kind: str, theme: Theme) -> bytes:
+    """Return a figure as a file of one of the `FIGURE_TYPES`; one is drawn at a time."""
+    with _drawing:
+        return FORMATS[f".{kind}"](figure, theme)
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+def figure_file(content: bytes, name: str, kind: str) -> Response:
+    """Answer with the file of a figure."""
+    headers = {"content-disposition": f'inline; filename="{name}.{kind}"'}
+    return Response(content, media_type=FIGURE_TYPES[kind], headers=headers)

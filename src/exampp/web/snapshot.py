@@ -1,7 +1,9 @@
-"""What one choice of a grader and a bank comes to, at one time: what the pages show."""
+"""The results that the pages show: of one grader's grades on one bank, as read at one time."""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exampp.collection import Collection
-from exampp.decisions import CollectionGrades
+from exampp.grades.grades import Grades
+from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
@@ -17,7 +20,10 @@ from exampp.records.decisions import Dispute, effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.graders import grader_label
 from exampp.records.inputs import relevance_threshold
-from exampp.web.oversight import MissingAndSpurious
+from exampp.review.evidence import Criteria
+from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
+from exampp.store.bank import known_queries
+from exampp.store.inputs import highest_judgment
 from exampp.web.page_cache import PageCache
 
 if TYPE_CHECKING:
@@ -26,55 +32,47 @@ if TYPE_CHECKING:
     from exampp.analysis.items import ItemAnalysis, ItemList
     from exampp.analysis.significance import Significance
     from exampp.records.items import BankTexts
-    from exampp.review.evidence import Criteria
     from exampp.review.impact import Baseline
     from exampp.review.queue import Candidate, CellName, CoverMeans, WeighedDispute
 
-CLOSING_SECONDS = 5.0
-"""How long closing waits for what is being computed."""
-
-
 K = 20
-"""How deep the pages look into a ranking."""
+"""Passages of each ranking that the pages look at."""
 
 
 class Choice(NamedTuple):
-    """What people look at: one grader's grades on one bank."""
+    """One grader's grades on one bank."""
 
     grader: GraderIdentity
     bank: str
 
     @property
     def code(self) -> str:
-        """A short name for it, for addresses and cookies."""
+        """A short name for addresses and cookies."""
         return f"{self.grader.key[:16]}.{self.bank.encode().hex()}"
 
     @property
     def label(self) -> str:
-        """It as a list of several shows it."""
-        return (
-            f"{grader_label(self.grader)}, bank {self.bank}"
-            if self.bank
-            else grader_label(self.grader)
-        )
+        """The name in a list of several choices."""
+        named = grader_label(self.grader)
+        return f"{named}, bank {self.bank}" if self.bank else named
 
     @property
     def grades_items(self) -> bool:
         """Whether items of a bank are graded, not passages against their query."""
         return self.grader.kind != "query"
 
-    def of(self, collection: Collection) -> CollectionGrades:
-        """The grades, as they are now."""
+    def of(self, collection: Collection) -> Grades:
+        """Return the grades as they are now."""
         return collection.grades(self.grader.key, bank=self.bank)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What one choice comes to, over all queries, at one time.
+    """The results of one choice over all queries.
 
-    `min_rating` is the lowest rating that counts as an answer; `texts` are those of the queries, by
-    id. `decided` are the cells, as (query_id, item_id, passage_id), on which a decision stood.
-    It was read at `read_at`, in seconds since the epoch. `kept` is what pages made of it.
+    `min_rating` is the lowest rating that counts as an answer, `texts` are those of the queries by
+    id. `decided` are the cells (query_id, item_id, passage_id) with a decision in force. The
+    collection was read at `read_at`, in seconds since the epoch. `cache` has further results.
     """
 
     path: Path
@@ -83,25 +81,54 @@ class Snapshot:
     gradebook: Gradebook
     board: Leaderboard
     texts: Mapping[str, str]
-    decided: frozenset[tuple[str, str, str]]
-    made_at: float
-    read_at: float = 0.0
-    kept: PageCache = field(default_factory=PageCache, compare=False)
+    decided: frozenset[CellName]
+    read_at: float
+    cache: PageCache = field(default_factory=PageCache, compare=False)
     _effects: dict[CellName, Candidate | None] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def read(cls, path: Path, choice: Choice, min_rating: int) -> Snapshot:
+        """Read the grades, and evaluate them."""
+        read_at = time.time()
+        with Collection(path) as collection:
+            grades = choice.of(collection)
+            book, texts = grades.gradebook, known_queries(collection.connection)
+            decided = frozenset(
+                (one.query_id, one.item_id, one.passage_id)
+                for one in grades.judged()
+                if effective_decision(one.decisions) is not None
+            )
+        board = evaluate_gradebook(book, DEFAULT_MEASURES, min_rating)
+        return cls(path, choice, min_rating, book, board, texts, decided, read_at)
+
+    def warm(self, before: Snapshot | None) -> None:
+        """Compute what most pages need, and the results that were asked of the one before."""
+        _ = self.query_index, self.baseline, self.queue
+        if before is not None:
+            self._weigh(list(before._effects))
+            if before.cache.newest(("items", self.choice.bank)):
+                self.items(self.choice.bank, None)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
         """The place of each query in the gradebook, by id."""
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
 
+    @cached_property
+    def query_summaries(self) -> list[QuerySummary]:
+        """Counts and scores of every query."""
+        return summarize_queries(
+            self.gradebook, self.board.columns[0], self.min_rating, self.texts, self.decided
+        )
+
     def book(self, decisions: DecisionChoice = "with") -> Gradebook:
-        """The grades, with what people decided or without."""
+        """Return the grades with human decisions or without."""
         if decisions == "with":
             return self.gradebook
-        return self.kept.get(("book", decisions), lambda: without_decisions(self.gradebook))
+        return self.cache.get(("book", decisions), lambda: without_decisions(self.gradebook))
 
     def threshold(self, min_rating: int | None) -> int:
-        """The lowest rating that covers an item: the usual one, or the nearest on the scale."""
+        """Return the lowest rating that covers an item, or the nearest one on the scale."""
         grader = self.choice.grader
         least = self.min_rating if min_rating is None else min_rating
         return min(max(least, grader.lowest + 1), grader.highest)
@@ -109,27 +136,27 @@ class Snapshot:
     def leaderboard(
         self, min_rating: int | None = None, decisions: DecisionChoice = "with"
     ) -> Leaderboard:
-        """The leaderboard at another threshold, or without decisions."""
+        """Return the leaderboard at another threshold, or without decisions."""
         least = self.threshold(min_rating)
         if (least, decisions) == (self.min_rating, "with"):
             return self.board
-        return self.kept.get(
+        return self.cache.get(
             ("board", least, decisions),
             lambda: evaluate_gradebook(self.book(decisions), DEFAULT_MEASURES, least),
         )
 
     def ties(
-        self, chosen: int, min_rating: int | None, decisions: DecisionChoice, patience: float
+        self, column: int, min_rating: int | None, decisions: DecisionChoice, patience: float
     ) -> Significance | None:
-        """Which systems differ in a column of a leaderboard; None while that is being tested."""
+        """Return which systems differ in a column of a leaderboard; None while it is tested."""
         from exampp.analysis.significance import SignificanceSettings, significance
 
         board = self.leaderboard(min_rating, decisions)
-        return self.kept.soon(
-            ("ties", chosen, self.threshold(min_rating), decisions),
+        return self.cache.soon(
+            ("ties", column, self.threshold(min_rating), decisions),
             lambda: significance(
                 self.book(decisions),
-                board.columns[chosen],
+                board.columns[column],
                 board.column_systems,
                 SignificanceSettings(),
             ),
@@ -144,18 +171,18 @@ class Snapshot:
         min_rating: int | None,
         decisions: DecisionChoice,
     ) -> SystemComparison:
-        """Two systems compared; it reads no texts. InputError for a system that is not known."""
+        """Compare two systems, without texts. InputError for an unknown system."""
         from exampp.analysis.compare import compare
 
         least = self.threshold(min_rating)
-        return self.kept.get(
+        return self.cache.get(
             ("comparison", first, second, measure, least, decisions),
             lambda: compare(self.book(decisions), first, second, measure, min_rating=least),
         )
 
-    def items(self, bank: str, patience: float) -> ItemList | None:
-        """All items of a bank with what their grades say; None while that is being computed."""
-        return self.kept.soon(("items", bank), lambda: self._items(bank), patience)
+    def items(self, bank: str, patience: float | None) -> ItemList | None:
+        """Return all items of a bank with their statistics; None while they are computed."""
+        return self.cache.soon(("items", bank), lambda: self._items(bank), patience)
 
     def _items(self, bank: str) -> ItemList:
         from exampp.analysis.items import item_list
@@ -167,30 +194,30 @@ class Snapshot:
         return item_list(texts, self.gradebook, self.item_analysis())
 
     def item_analysis(self) -> ItemAnalysis:
-        """What the grades say of the items that were graded."""
-        return self.kept.get("item analysis", self._item_analysis)
-
-    def bank_texts(self) -> BankTexts | None:
-        """Return the texts of the bank; None where it is not known."""
-        with Collection(self.path) as collection:
-            return collection.bank(self.choice.bank).texts() if self.choice.bank else None
+        """Return the statistics of the graded items."""
+        return self.cache.get("item analysis", self._item_analysis)
 
     def _item_analysis(self) -> ItemAnalysis:
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.measures.item_scores import item_scores
 
         with Collection(self.path) as collection:
-            least = relevance_threshold(None, collection.highest_judgment)
+            least = relevance_threshold(None, highest_judgment(collection.connection))
         scores = item_scores(self.gradebook, self.min_rating, K)
         return analyze(self.gradebook, scores, "", ItemSettings(least), texts=self.bank_texts())
 
+    def bank_texts(self) -> BankTexts | None:
+        """Return the texts of the bank; None where passages are graded for their query."""
+        with Collection(self.path) as collection:
+            return collection.bank(self.choice.bank).texts() if self.choice.bank else None
+
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
-        """What is missing and spurious in all queries; None while they are looked through."""
-        return self.kept.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
+        """Return missing and spurious items of all queries; None while they are looked for."""
+        return self.cache.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
 
     def whole_oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        """The same, waited for."""
-        return self.kept.get(("oversight", criteria), lambda: self._oversight(criteria))
+        """Return the same, and wait for it."""
+        return self.cache.get(("oversight", criteria), lambda: self._oversight(criteria))
 
     def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
         with Collection(self.path) as collection:
@@ -198,7 +225,7 @@ class Snapshot:
             asked = grades.criteria(
                 min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
             )
-            return MissingAndSpurious.of(grades, asked)
+            return MissingAndSpurious.of(grades.dossiers(None, ()), asked)
 
     @cached_property
     def bias(self) -> GraderBias:
@@ -209,7 +236,7 @@ class Snapshot:
 
     @cached_property
     def baseline(self) -> Baseline:
-        """What edits are compared with."""
+        """The leaderboard that edits are compared with."""
         from exampp.review.impact import Baseline
 
         return Baseline.of(self.gradebook, min_rating=self.min_rating)
@@ -220,7 +247,7 @@ class Snapshot:
         with Collection(self.path) as collection:
             # of the grades that everything else of this snapshot is made from
             grades = self.choice.of(collection)
-            return grades.queue(self.gradebook, min_rating=self.min_rating, k=K)
+            return grades.decisions.queue(self.gradebook, min_rating=self.min_rating, k=K)
 
     @cached_property
     def candidates(self) -> Mapping[CellName, Candidate]:
@@ -228,7 +255,7 @@ class Snapshot:
         return {one.cell: one for one in self.queue}
 
     def disputes(self, found: Sequence[Dispute]) -> list[WeighedDispute]:
-        """Disputes, what weighs most first."""
+        """Return disputes by their effect on the leaderboard, the largest first."""
         from exampp.review.queue import weighed
 
         self._weigh(one.cell for one in found)
@@ -251,25 +278,36 @@ class Snapshot:
             )
             self._effects.update({cell: made.get(cell) for cell in unknown})
 
-    @property
-    def is_warm(self) -> bool:
-        """Whether nothing of it would have to be computed."""
-        return {"query_index", "baseline", "queue"} <= vars(self).keys()
 
-    def warm(self, before: Snapshot | None = None) -> None:
-        """Compute all of it, and what people looked at of the one before: items, disputes."""
-        _ = self.query_index, self.baseline, self.queue
-        if before is None:
-            return
-        self._weigh(list(before._effects))
-        if ("items", self.choice.bank) in before.kept:
-            self.items(self.choice.bank, CLOSING_SECONDS)
+@dataclass(frozen=True, slots=True)
+class CollectionCounts:
+    """Counts over a whole collection, for one choice.
 
+    `grading` has the progress of each grader; `findings` counts the findings of lint by query;
+    `disputes` are cells on which assessors differ, `sampled` drawn units that are open. The
+    collection was read at `read_at`, in seconds since the epoch.
+    """
 
-def decided_cells(collection: Collection, choice: Choice) -> frozenset[tuple[str, str, str]]:
-    """The cells of a choice on which a decision stands, as (query_id, item_id, passage_id)."""
-    return frozenset(
-        (one.query_id, one.item_id, one.passage_id)
-        for one in choice.of(collection).judged()
-        if effective_decision(one.decisions) is not None
-    )
+    grading: Sequence[GraderStatus]
+    findings: Mapping[str, int]
+    disputes: int
+    sampled: int
+    oversight: MissingAndSpurious
+    read_at: float
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> CollectionCounts:
+        """Count."""
+        read_at, choice = time.time(), snapshot.choice
+        with Collection(snapshot.path) as collection:
+            grades = choice.of(collection)
+            relevant = relevance_threshold(None, grades.highest_judgment)
+            lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
+            return cls(
+                grading_status(collection.connection, keep=False),
+                Counter(str(row[1]) for row in lint),
+                len(collection.decisions.disputes(**choice._asdict())),
+                len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
+                snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
+                read_at,
+            )

@@ -30,7 +30,7 @@ from exampp.records.graders import GraderIdentity
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import same_model
 from exampp.records.wording import counted
-from exampp.results.plots.dots import AttackLift, attack_lifts
+from exampp.results.plots.dots import attack_lifts
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
 from exampp.results.view import GRADER_KEY, Column, Value
@@ -729,7 +729,7 @@ class AttackReport(Result):
         """What every attack lifts, beside its control; without a battery there is nothing."""
         results = self.battery.results.attacks if self.battery else ()
         lifts = [
-            AttackLift(
+            (
                 f"{one.attack.name} {one.attack.about}",
                 one.cells.lift.value,
                 one.cells.lift.low,

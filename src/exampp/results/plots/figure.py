@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.results.result import Table, render
-from exampp.results.view import Column, readable
+from exampp.results.view import Column, printable
 
 Theme = Literal["light", "dark", "page"]
 Spec = Mapping[str, Any]
@@ -303,12 +303,118 @@ _NOTHING: Spec = {
 
 
 def rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Rows of values as inline data of a specification."""
+    """Return rows of values as inline data of a specification."""
     return {"values": [dict(zip(names, row, strict=True)) for row in values]}
 
 
+def layer(
+    kind: str, encoding: Mapping[str, Any], data: Mapping[str, Any] | None = None, **style: Any
+) -> dict[str, Any]:
+    """Return marks of one kind and style; `data` are their own, by default those of the figure."""
+    drawn = {"mark": {"type": kind, **style}, "encoding": encoding}
+    return drawn if data is None else {"data": data, **drawn}
+
+
+def quantitative(field: str, title: str, scale: Mapping[str, Any], **axis: Any) -> dict[str, Any]:
+    """Return an encoding of numbers by a place on an axis."""
+    return {"field": field, "type": "quantitative", "scale": scale, "title": title, "axis": axis}
+
+
+def nominal(
+    field: str,
+    names: Sequence[Any],
+    values: Sequence[str],
+    legend: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return an encoding of names by colours or shapes, one each."""
+    scale = {"domain": list(names), "range": list(values)}
+    return {"field": field, "type": "nominal", "sort": None, "scale": scale, "legend": legend}
+
+
+def named_places(
+    field: str, names: Sequence[str], title: str | None, scale: Mapping[str, Any], **axis: Any
+) -> dict[str, Any]:
+    """Return an encoding of names by a place on an axis, in the order given."""
+    domain = {"domain": list(names), **scale}
+    return {
+        "field": field,
+        "type": "nominal",
+        "sort": None,
+        "scale": domain,
+        "title": title,
+        "axis": axis,
+    }
+
+
+def rows_of_names(
+    names: Sequence[str],
+    width: float,
+    layers: Sequence[Mapping[str, Any]],
+    data: Mapping[str, Any],
+    *,
+    apart: float = 0,
+    limit: float = NAME_WIDTH,
+) -> Spec:
+    """Return a row a name, in the order given, with `apart` pixels more between them."""
+    if not names:
+        return {}
+    height, size = row_height(len(names))
+    order = by_name(names, limit=limit, labelFontSize=size, labelPadding=10, grid=True)
+    return {
+        "width": width,
+        "height": (height + apart) * len(names),
+        "data": data,
+        "encoding": {"y": order},
+        "layer": layers,
+    }
+
+
+class Spread(NamedTuple):
+    """A value of a system and its range, such as one standard error; None is undefined."""
+
+    system: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_TICKS = 6
+_FAR = 3.0
+"""A mean further from the middle half than this many times its width is left off the axis."""
+
+
+def round_axis(found: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
+    """Return start, end and ticks of an axis with round numbers that hold nearly all ranges.
+
+    A system far from all others must not press them together; it is left beyond the edge.
+    """
+    means = sorted(one.value for one in found if one.value is not None)
+    if not means:
+        return 0.0, 1.0, (0.0, 1.0)
+    lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
+    reach = _FAR * (upper - lower)
+    near = (one for one in found if one.value is not None)
+    ends = [
+        end
+        for one in near
+        if lower - reach <= (one.value or 0.0) <= upper + reach
+        for end in one[1:]
+        if end is not None
+    ]
+    low, high = min(ends), max(ends)
+    step = next((s for s in _STEPS if (high - low) / s <= _TICKS - 1), (high - low) / _TICKS)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = tuple(round(i * step, 6) for i in range(first, max(last, first + 1) + 1))
+    return ticks[0], ticks[-1], ticks
+
+
 def by_name(
-    names: Sequence[str], *, title: str | None = None, limit: float = NAME_WIDTH, **axis: Any
+    names: Sequence[str],
+    *,
+    limit: float = NAME_WIDTH,
+    scale: Mapping[str, Any] | None = None,
+    **axis: Any,
 ) -> dict[str, Any]:
     """An encoding of names on the field `name`, in the order given, one band each.
 
@@ -318,21 +424,18 @@ def by_name(
     longest = max(map(len, names), default=0)
     room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
     room += axis.get("labelPadding", 0)
-    return {
-        "field": "name",
-        "type": "nominal",
-        "sort": None,
-        "scale": {"domain": list(names)},
-        "title": title,
-        "axis": {
-            "ticks": False,
-            "domain": False,
-            "labelLimit": limit,
-            "labelExpr": _without_middle(limit, axis.get("labelFontSize", 11)),
-            "minExtent": room,
-            **axis,
-        },
-    }
+    return named_places(
+        "name",
+        names,
+        None,
+        scale or {},
+        ticks=False,
+        domain=False,
+        labelLimit=limit,
+        labelExpr=_without_middle(limit, axis.get("labelFontSize", 11)),
+        minExtent=room,
+        **axis,
+    )
 
 
 _LETTER = 0.62
@@ -391,7 +494,7 @@ def _draws_here() -> bool:
 def _cleaned(value: Any) -> Any:
     """The value with no control characters in its texts: they are no XML, and end the drawing."""
     if isinstance(value, str):
-        return readable(value)
+        return printable(value)
     if isinstance(value, Mapping):
         return {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -458,94 +561,3 @@ def _slim(svg: str) -> str:
 def _labelled(svg: str, alt: str) -> str:
     label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-
-
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-_TICKS = 6
-_FAR = 3.0
-"""A mean further from the middle half than this many times its width is left off the axis."""
-
-
-class Spread(NamedTuple):
-    """A score and its spread, such as one standard error or an interval; None is undefined."""
-
-    system: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-class Axis(NamedTuple):
-    """Where an axis starts and ends, and its ticks."""
-
-    start: float
-    end: float
-    ticks: tuple[float, ...]
-
-
-def axis_of(found: Sequence[Spread]) -> Axis:
-    """An axis with round numbers that hold nearly all bars.
-
-    A system far from all others must not press them together; it is left beyond the edge.
-    """
-    means = sorted(one.value for one in found if one.value is not None)
-    if not means:
-        return Axis(0.0, 1.0, (0.0, 1.0))
-    lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
-    reach = _FAR * (upper - lower)
-    ends = [
-        end
-        for one in found
-        if one.value is not None and lower - reach <= one.value <= upper + reach
-        for end in (one.value, one.low, one.high)
-        if end is not None
-    ]
-    low, high = min(ends), max(ends)
-    step = next((s for s in _STEPS if (high - low) / s <= _TICKS - 1), (high - low) / _TICKS)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    last = max(last, first + 1)
-    ticks = tuple(round(i * step, 6) for i in range(first, last + 1))
-    return Axis(ticks[0], ticks[-1], ticks)
-
-
-def layer(
-    kind: str, encoding: Mapping[str, Any], data: Mapping[str, Any] | None = None, **style: Any
-) -> dict[str, Any]:
-    """Marks of one kind in one style; `data` are their own, by default those of the figure."""
-    drawn = {"mark": {"type": kind, **style}, "encoding": encoding}
-    return drawn if data is None else {"data": data, **drawn}
-
-
-def nominal(
-    field: str, names: Sequence[Any], values: Sequence[str], legend: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """An encoding of names by colours or shapes, one each."""
-    return {
-        "field": field,
-        "type": "nominal",
-        "scale": {"domain": list(names), "range": list(values)},
-        "legend": legend,
-    }
-
-
-def in_rows(
-    names: Sequence[str],
-    width: float,
-    layers: Sequence[Mapping[str, Any]],
-    data: Mapping[str, Any] | None = None,
-    *,
-    apart: float = 0,
-    limit: float = NAME_WIDTH,
-) -> Spec:
-    """A row a name, in the order given, with `apart` pixels more between them than rows have."""
-    if not names:
-        return {}
-    height, size = row_height(len(names))
-    order = by_name(names, limit=limit, labelFontSize=size, labelPadding=10, grid=True)
-    return {
-        "width": width,
-        "height": (height + apart) * len(names),
-        **({"data": data} if data else {}),
-        "encoding": {"y": order},
-        "layer": layers,
-    }

@@ -1,46 +1,45 @@
-"""`/bank`: the bank of one query is edited in place, and what that does is seen before it is saved.
+"""`/bank`: the bank of a query is edited in place, and the effect is shown before it is saved.
 
-The whole bank of a query is one form. `/impact` says what saving it would do; `/bank/edit` saves
-it, all of it or, where someone else edited one of the same items meanwhile, nothing: then the page
-comes back with both texts, and what was typed is still there.
+The whole bank of a query is one form. `/impact` shows what saving it would do; `/bank/edit` saves
+all of it or, if someone else edited one of the same items meanwhile, nothing: then the page comes
+back with both texts, and what was typed is still there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated
+from itertools import zip_longest
+from typing import Annotated, NamedTuple
 
-import numpy as np
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
-from exampp.items.edits import QueryEdits
+from exampp.formats.fields import check_weight, real
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
-from exampp.records.gradebook import Dossier, QueryGrades
-from exampp.review.impact import EditPreview, Impact
-from exampp.store.bank import ItemState
-from exampp.web.cells import dossier
+from exampp.records.gradebook import QueryGrades
+from exampp.review.evidence import item_coverage
+from exampp.review.impact import Impact
+from exampp.store.bank import ItemChange, ItemState
+from exampp.web.cells import read_query
 from exampp.web.page_request import CurrentRequest, PageRequest
-from exampp.web.pages.bank_form import (
-    Fields,
-    FormLine,
-    conflicts,
-    edits,
-    subtopics_of,
-    typed,
-    untyped,
-)
-from exampp.web.pages.heat import columns
 
 router = APIRouter()
 MOVES = 8
-"""Systems whose moves are shown at once; the others are a click away."""
+"""Systems whose moves are shown at first."""
 LABELS = 200
-"""Passages that change label which are listed at most."""
+"""Passages that change label, listed at most."""
+_NUMBER = re.compile("[0-9]{1,18}")
+
+Fields = Mapping[str, Sequence[str]]
+"""A form as it arrives: all values of each field."""
+SeenAs = Callable[[ItemState, int], ItemState]
+"""An item as it was after the edit of a number."""
 
 
 async def _form(request: Request) -> Fields:
@@ -52,181 +51,234 @@ BankForm = Annotated[Fields, Depends(_form)]
 """The form of a bank, or of some of its items, as it was sent."""
 
 
-@router.get("/bank")
-def bank(visit: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
-    """The bank of a query, to be edited; of none, the queries to choose from."""
-    if query is None:
-        return visit.go("/queries")
-    with visit.open() as collection:
-        found = dossier(visit, collection, query)
-        lines = untyped(states_of(visit, collection, query))
-    return _page(visit, found, lines, saved=saved)
+# ---- the form ------------------------------------------------------------------------------------
 
 
-@router.post("/impact")
-def impact(visit: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
-    """What saving the form would do, as a part of the page."""
-    baseline, refused = visit.snapshot.baseline, ""
-    result: Impact | None = None
-    tried: EditPreview | None = None
-    with visit.open() as collection:
-        found = dossier(visit, collection, query)
-        lines = typed_lines(visit, collection, query, form)
-        try:
-            tried = try_out(visit, collection, found, lines)
-        except InputError as error:
-            refused = str(error)
-    if tried is not None:
-        if not is_same(baseline.query(query), found.grades):
-            # a decision or an edit that the snapshot does not know of yet
-            baseline = baseline.with_query(found.grades)
-        result = baseline.impact(tried.query)
-    return visit.page(
-        "_impact.html",
-        impact=result,
-        to_grade=tried.to_grade if tried else 0,
-        refused=refused,
-        lines=lines,
-        findings=_findings(found, lines),
-        why=RULES,
-        changes=count(lines),
-        moves=MOVES,
-        labels=LABELS,
-    )
+@dataclass(frozen=True, slots=True)
+class FormLine:
+    """One item as it is in the form.
 
-
-def is_same(one: QueryGrades, other: QueryGrades) -> bool:
-    """Whether nobody decided or edited anything between two readings of a query."""
-    return (
-        one.item_ids == other.item_ids
-        and np.array_equal(one.weights, other.weights)
-        and np.array_equal(one.ratings, other.ratings)
-    )
-
-
-def try_out(
-    visit: PageRequest, collection: Collection, found: Dossier, lines: Sequence[FormLine]
-) -> EditPreview | None:
-    """The query as it would be; None where nothing is changed. InputError for what is refused."""
-    wanted = [one for _, one in edits(lines, found.query_id, found.grader.kind)]
-    if not wanted:
-        return None
-    return visit.choice.of(collection).preview(found.grades, wanted)
-
-
-@router.post("/bank/edit")
-def edit(visit: CurrentRequest, query: str, form: BankForm) -> Response:
-    """Save the form: all of it, or nothing where an edit is refused or clashes with another."""
-    with visit.open() as collection:
-        found = dossier(visit, collection, query)
-        lines = typed_lines(visit, collection, query, form)
-        why = "".join(form.get("reason", ())).strip()
-        trouble = next((line.fault for line in lines if line.fault), "")
-        saved = 0
-        if not trouble and not conflicts(lines):
-            try:
-                try_out(visit, collection, found, lines)
-                saved = _save(visit, collection, query, lines, why)
-            except EditConflict:
-                # someone was faster by a moment: the lines say where
-                pass
-            except InputError as error:
-                trouble = str(error)
-        lines = typed_lines(visit, collection, query, form)
-        if not saved and (clash := conflicts(lines)):
-            return _page(visit, found, lines, HTTPStatus.CONFLICT, clash=clash, reason=why)
-        if trouble:
-            return _page(visit, found, lines, HTTPStatus.BAD_REQUEST, trouble=trouble, reason=why)
-    visit.room.changed()
-    return visit.go("/bank", query=query, saved=saved)
-
-
-def _save(
-    visit: PageRequest,
-    collection: Collection,
-    query_id: str,
-    lines: Sequence[FormLine],
-    reason: str,
-) -> int:
-    """Make the edits of the form; returns how many. EditConflict where someone was faster."""
-    wanted = query_edits(lines, query_id, visit.choice.grader.kind)
-    collection.bank(visit.choice.bank).save_all([wanted], author=visit.assessor, reason=reason)
-    return len(wanted.edits)
-
-
-def query_edits(lines: Sequence[FormLine], query_id: str, kind: str) -> QueryEdits:
-    """The edits of a form, with what was known of the items when it was made."""
-    wanted = list(edits(lines, query_id, kind))
-    seen = {line.state.item_id: line.seen for line, _ in wanted if line.state}
-    return QueryEdits(query_id, [one for _, one in wanted], seen)
-
-
-def states_of(visit: PageRequest, collection: Collection, query_id: str) -> list[ItemState]:
-    """The items of the query, retired ones too, as they are now.
-
-    InputError where the grader has no items but the query itself.
+    `state` is the item as it is now in the bank, None for a new one; `seen` is the number of its
+    last edit when the form was made. `fault` says what is wrong with what was typed.
     """
-    kind = visit.choice.grader.kind
+
+    state: ItemState | None
+    text: str
+    weight: str
+    retired: bool = False
+    subtopic_id: str | None = None
+    seen: int = 0
+    fault: str = ""
+
+    @property
+    def key(self) -> int:
+        """The number in the names of its fields."""
+        return (self.state.key or 0) if self.state else 0
+
+    @property
+    def after(self) -> ItemState | None:
+        """The item as it becomes; None if the line is new, makes no change, or is wrong."""
+        if self.state is None or self.fault:
+            return None
+        after = replace(
+            self.state,
+            text=self.state.text if same_text(self.text, self.state.text) else self.text,
+            weight=float(self.weight),
+            active=not self.retired,
+        )
+        return None if after == self.state else after
+
+    @property
+    def changes(self) -> bool:
+        """Whether the line adds or changes an item, or is wrong."""
+        return self.state is None or bool(self.fault) or self.after is not None
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether someone else edited the item that the line changes, since the form was made."""
+        after = self.after
+        return after is not None and after.edit > self.seen
+
+
+def untyped(states: Iterable[ItemState]) -> list[FormLine]:
+    """Return the form before anybody typed anything."""
+    return [
+        FormLine(one, one.text or "", shown_weight(one), not one.active, one.subtopic_id, one.edit)
+        for one in states
+    ]
+
+
+def typed_lines(
+    request: PageRequest, collection: Collection, query_id: str, fields: Fields
+) -> list[FormLine]:
+    """Return the form as it was typed, on the bank as it is now; new items come last.
+
+    What was not touched is as it is now, and so are items that the form does not know of.
+    """
+    bank, kind = collection.bank(request.choice.bank), request.choice.grader.kind
     if kind == ITEM_KINDS[-1]:
         raise InputError(
             "this grader rates passages for the query itself, which has no bank",
             mend="Choose a grader of questions or nuggets above",
         )
-    found = collection.bank(visit.choice.bank).items(query_id)
-    return [one for one in found if one.kind == kind]
+    states = [one for one in bank.items(query_id) if one.kind == kind]
+
+    def seen_as(state: ItemState, number: int) -> ItemState:
+        history = bank.history(state)
+        return next((one.after for one in reversed(history) if one.number <= number), state)
+
+    return merge_form(states, fields, seen_as)
 
 
-def typed_lines(
-    visit: PageRequest, collection: Collection, query_id: str, form: Fields
-) -> list[FormLine]:
-    """The form as it was typed, on the bank as it is now."""
-
-    def seen_as(state: ItemState, number: int) -> ItemState | None:
-        history = collection.bank(visit.choice.bank).states_of(state)
-        return next((one.after for one in reversed(history) if one.number <= number), None)
-
-    return typed(states_of(visit, collection, query_id), form, seen_as)
+def merge_form(states: Iterable[ItemState], fields: Fields, seen_as: SeenAs) -> list[FormLine]:
+    """Return the lines of a form; `seen_as` is an item as it was after one of its edits."""
+    return [*(_typed(line, fields, seen_as) for line in untyped(states)), *_new(fields)]
 
 
-def _page(
-    visit: PageRequest,
-    found: Dossier,
-    lines: Sequence[FormLine],
-    status: int = HTTPStatus.OK,
-    *,
-    saved: int = 0,
-    trouble: str = "",
-    clash: Sequence[FormLine] = (),
-    reason: str = "",
-) -> HTMLResponse:
-    covered = {one.item_id: one for one in columns(found, visit.min_rating)}
-    page = visit.page(
-        "bank.html",
-        dossier=found,
-        lines=[line for line in lines if line.state is not None],
-        added=[line for line in lines if line.state is None],
-        subtopics=subtopics_of([line.state for line in lines if line.state]),
-        covered=covered,
-        findings=_findings(found, lines),
-        why=RULES,
-        saved=saved,
-        trouble=trouble,
-        reason=reason,
-        clash={line.key for line in clash},
-        changes=count(lines),
+def _typed(line: FormLine, fields: Fields, seen_as: SeenAs) -> FormLine:
+    state, key = line.state, line.key
+    said = _first(fields, f"seen-{key}", "")
+    if state is None or not _NUMBER.fullmatch(said):
+        return line
+    seen = int(said)
+    base = state if seen >= state.edit else seen_as(state, seen)
+    text = _first(fields, f"text-{key}", line.text)
+    weight = _first(fields, f"weight-{key}", line.weight).strip()
+    retired = _first(fields, f"retired-{key}", "") == "1"
+    merged = replace(
+        line,
+        text=line.text if same_text(text, base.text) else text,
+        weight=line.weight if weight == shown_weight(base) else weight,
+        retired=line.retired if retired is not base.active else retired,
+        seen=seen,
     )
-    page.status_code = status
-    return page
+    return merged if merged == replace(line, seen=seen) else replace(merged, fault=_fault(merged))
 
 
-def count(lines: Sequence[FormLine]) -> int:
-    """How many lines change something."""
-    return sum(line.state is None or line.after is not None for line in lines if not line.fault)
+def _new(fields: Fields) -> Iterator[FormLine]:
+    columns = (fields.get(f"new-{name}", ()) for name in ("text", "weight", "subtopic"))
+    for text, weight, subtopic in zip_longest(*columns, fillvalue=""):
+        if text.strip():
+            line = FormLine(None, text, weight.strip() or "1", subtopic_id=subtopic or None)
+            yield replace(line, fault=_fault(line))
 
 
-def _findings(found: Dossier, lines: Sequence[FormLine]) -> Mapping[int, list[Finding]]:
-    """What is likely wrong with the bank of the query as it was typed, by line."""
-    kept = {
+def _fault(line: FormLine) -> str:
+    if not line.text.strip():
+        return "the text is empty; retire the item instead"
+    try:
+        check_weight(real(line.weight, "weight"))
+    except InputError as error:
+        return error.what
+    return ""
+
+
+def _first(fields: Fields, name: str, default: str) -> str:
+    return next(iter(fields.get(name, ())), default)
+
+
+def shown_weight(state: ItemState) -> str:
+    """Return the weight of an item as its field shows it, with as many digits as it has."""
+    brief = f"{state.weight:g}"
+    return brief if float(brief) == state.weight else repr(state.weight)
+
+
+def same_text(typed: str, text: str | None) -> bool:
+    """Whether a text came back from a form unchanged: browsers rewrite line breaks."""
+    return _as_shown(typed) == _as_shown(text or "")
+
+
+def _as_shown(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def changes_in(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[ItemChange]:
+    """Yield what a form changes; `before` is the item with the edit that the form was made after.
+
+    Lines that are wrong change nothing.
+    """
+    for line in lines:
+        if line.state is None and not line.fault:
+            weight = float(line.weight)
+            new = ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight)
+            yield ItemChange("add", None, new)
+        elif line.state is not None and line.after is not None:
+            yield ItemChange("edit", replace(line.state, edit=line.seen), line.after)
+
+
+# ---- the effect of edits -------------------------------------------------------------------------
+
+
+def impact_of(
+    request: PageRequest, collection: Collection, by_query: Mapping[str, Sequence[FormLine]]
+) -> tuple[Impact | None, int]:
+    """Return what saving forms would do, and how many cells would have to be graded.
+
+    None if nothing is changed. InputError for edits that the bank would refuse.
+    """
+    baseline, grades = request.snapshot.baseline, request.choice.of(collection)
+    after, to_grade = {}, 0
+    for query_id, lines in by_query.items():
+        changes = list(changes_in(lines, query_id, grades.grader.kind))
+        if changes:
+            now = current_query(request, collection, query_id)
+            if now is not baseline.query(query_id):
+                # a decision or an edit that the snapshot does not know of yet
+                baseline = baseline.with_query(now)
+            found = grades.decisions.preview(now, changes)
+            after[query_id] = found.query
+            to_grade += found.to_grade
+    return (baseline.impact(after) if after else None), to_grade
+
+
+def current_query(request: PageRequest, collection: Collection, query_id: str) -> QueryGrades:
+    """Return the grades of a query as they are now: of the snapshot if nothing changed since."""
+    snapshot = request.snapshot
+    if request.live.is_older(snapshot.read_at):
+        return read_query(request, collection, query_id).grades
+    return snapshot.baseline.query(query_id)
+
+
+class ImpactPart(NamedTuple):
+    """What saving a form would do; `refused` says why it cannot be saved."""
+
+    lines: Sequence[FormLine]
+    changes: int
+    impact: Impact | None
+    to_grade: int
+    refused: str
+    findings: Mapping[int, Sequence[Finding]]
+    why: Mapping[str, str] = RULES
+    moves: int = MOVES
+    labels: int = LABELS
+
+
+@router.post("/impact")
+def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
+    """Show what saving the form would do."""
+    refused, found, to_grade = "", None, 0
+    with request.open() as collection:
+        lines = typed_lines(request, collection, query, form)
+        try:
+            found, to_grade = impact_of(request, collection, {query: lines})
+        except InputError as error:
+            refused = str(error)
+    findings = find_faults(request, query, lines)
+    context = ImpactPart(lines, count_changes(lines), found, to_grade, refused, findings)
+    return request.render("_impact.html", context)
+
+
+def count_changes(lines: Iterable[FormLine]) -> int:
+    """Count the lines that change something."""
+    return sum(line.changes and not line.fault for line in lines)
+
+
+def find_faults(
+    request: PageRequest, query_id: str, lines: Sequence[FormLine]
+) -> Mapping[int, Sequence[Finding]]:
+    """Return the findings of lint in a form, by the key of the line."""
+    kind, text = request.choice.grader.kind, request.snapshot.texts.get(query_id, "")
+    named = {
         f"item {number}": line
         for number, line in enumerate(lines, 1)
         if not line.retired and line.text.strip()
@@ -234,17 +286,114 @@ def _findings(found: Dossier, lines: Sequence[FormLine]) -> Mapping[int, list[Fi
     items = tuple(
         Item(
             name,
-            found.query_id,
+            query_id,
             line.text,
-            line.state.kind if line.state else found.grader.kind,
+            kind,
             line.subtopic_id,
             line.state.answers if line.state else (),
         )
-        for name, line in kept.items()
+        for name, line in named.items()
     )
-    entry = BankEntry(found.query_id, items, found.query_text)
     by_line: dict[int, list[Finding]] = {}
-    for one in lint([entry], {found.query_id: found.query_text}):
+    for one in lint([BankEntry(query_id, items, text)], {query_id: text}):
         if one.item_id:
-            by_line.setdefault(kept[one.item_id].key, []).append(one)
+            by_line.setdefault(named[one.item_id].key, []).append(one)
     return by_line
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+class BankPage(NamedTuple):
+    """The bank of a query as a form, with how often each item is covered, of how many graded."""
+
+    query_id: str
+    query_text: str
+    lines: Sequence[FormLine]
+    subtopics: Sequence[str]
+    coverage: Mapping[str, tuple[int, int]]
+    findings: Mapping[int, Sequence[Finding]]
+    saved: int
+    trouble: str
+    reason: str
+    why: Mapping[str, str] = RULES
+
+
+@router.get("/bank")
+def bank(request: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
+    """Show the bank of a query as a form; without a query, the queries to choose from."""
+    if query is None:
+        return request.redirect("/queries")
+    with request.open() as collection:
+        lines = typed_lines(request, collection, query, {})
+        return _page(request, collection, query, lines, saved=saved)
+
+
+@router.post("/bank/edit")
+def edit(request: CurrentRequest, query: str, form: BankForm) -> Response:
+    """Save the form: all of it, or nothing if an edit is refused or conflicts with another."""
+    reason = "".join(form.get("reason", ())).strip()
+    with request.open() as collection:
+        lines = typed_lines(request, collection, query, form)
+        trouble = next((line.fault for line in lines if line.fault), "")
+        if not trouble and not any(line.is_conflict for line in lines):
+            try:
+                saved = save(request, collection, {query: lines}, reason)
+                return request.redirect("/bank", query=query, saved=saved)
+            except EditConflict:
+                # someone was faster by a moment: the lines show where
+                lines = typed_lines(request, collection, query, form)
+            except InputError as error:
+                trouble = str(error)
+        return _page(request, collection, query, lines, trouble=trouble, reason=reason)
+
+
+def save(
+    request: PageRequest,
+    collection: Collection,
+    by_query: Mapping[str, Sequence[FormLine]],
+    reason: str,
+) -> int:
+    """Save the forms of some queries; return how many items were changed.
+
+    InputError for edits that the bank refuses, EditConflict if someone else was faster.
+    """
+    kind = request.choice.grader.kind
+    changes = [
+        change
+        for query_id, lines in by_query.items()
+        for change in changes_in(lines, query_id, kind)
+    ]
+    bank = collection.bank(request.choice.bank)
+    saved = len(bank.save(changes, author=request.assessor, reason=reason).rows)
+    request.live.changed()
+    return saved
+
+
+def _page(
+    request: PageRequest,
+    collection: Collection,
+    query_id: str,
+    lines: Sequence[FormLine],
+    *,
+    saved: int = 0,
+    trouble: str = "",
+    reason: str = "",
+) -> HTMLResponse:
+    grades = current_query(request, collection, query_id)
+    coverage = item_coverage(grades, request.min_rating)
+    context = BankPage(
+        query_id,
+        request.snapshot.texts.get(query_id, ""),
+        lines,
+        list(dict.fromkeys(line.subtopic_id for line in lines if line.state and line.subtopic_id)),
+        dict(zip(grades.item_ids, coverage, strict=True)),
+        find_faults(request, query_id, lines),
+        saved,
+        trouble,
+        reason,
+    )
+    status = HTTPStatus.BAD_REQUEST if trouble else HTTPStatus.OK
+    if any(line.is_conflict for line in lines):
+        status = HTTPStatus.CONFLICT
+    return request.render("bank.html", context, status)

@@ -1,4 +1,4 @@
-"""`/export`: the bank, the decisions, the qrels and whatever else others may want, as files."""
+"""`/export` and `/plots`: the bank, decisions, qrels, leaderboards and plots as files."""
 
 from __future__ import annotations
 
@@ -9,59 +9,60 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fastapi import APIRouter, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, HTMLResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
-from exampp.measures.board import per_query, tidy, wide
+from exampp.analysis import figures
+from exampp.measures.board import Leaderboard, per_query, tidy, wide
+from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
-from exampp.results.result import render
-from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, among
+from exampp.records.gradebook import MISSING
+from exampp.results.plots.figure import Figure
+from exampp.results.result import Table, render
+from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, limited_by
+from exampp.web.rendering import FIGURE_TYPES, Theme, draw, figure_file
+from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
-Write = Callable[[PageRequest, Path], None]
+Write = Callable[[PageRequest, Path], object]
 
 
 class ExportFile(NamedTuple):
-    """A file that can be taken away: its name, what it is for, and how it is written."""
+    """A file to download: its name, its purpose, how it is written, whether it needs grades."""
 
     name: str
-    what: str
+    purpose: str
     write: Write
+    of_grades: bool = False
 
 
 def _kind(kind: str) -> Write:
-    def write(visit: PageRequest, to: Path) -> None:
-        with visit.open() as collection:
-            collection.export(to, kind, bank=visit.bank)
+    def write(request: PageRequest, to: Path) -> None:
+        with request.open() as collection:
+            collection.export(to, kind, bank=request.bank)
 
     return write
 
 
-def _bank(visit: PageRequest, to: Path) -> None:
-    with visit.open() as collection:
-        collection.bank(visit.bank).export(to)
+def _bank(request: PageRequest, to: Path) -> None:
+    with request.open() as collection:
+        collection.bank(request.bank).export(to)
 
 
 def _qrels(labelling: Labelling) -> Write:
-    def write(visit: PageRequest, to: Path) -> None:
-        with visit.open() as collection:
-            visit.choice.of(collection).write_qrels(to, labelling, visit.min_rating)
+    def write(request: PageRequest, to: Path) -> None:
+        with request.open() as collection:
+            request.choice.of(collection).write_qrels(to, labelling, request.min_rating)
 
     return write
 
 
-def _leaderboard(style: str) -> Write:
-    table = tidy if style in ("tsv", "csv", "json") else wide
-
-    def write(visit: PageRequest, to: Path) -> None:
-        to.write_text(render(table(visit.snapshot.board), style), encoding="utf-8")
+def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
+    def write(request: PageRequest, to: Path) -> None:
+        to.write_text(render(table(request.snapshot.board), style), encoding="utf-8")
 
     return write
-
-
-def _per_query(visit: PageRequest, to: Path) -> None:
-    to.write_text(render(per_query(visit.snapshot.board), "tsv"), encoding="utf-8")
 
 
 GROUPS: Mapping[str, Sequence[ExportFile]] = {
@@ -74,17 +75,15 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile("decisions.tsv", "who decided what, when and why", _kind("decisions")),
     ),
     "EXAM-Qrels": (
-        ExportFile("best.qrels", "a passage's label is its best grade", _qrels(Labelling())),
-        ExportFile(
-            "count.qrels", "its label is how many items it answers", _qrels(Labelling("count"))
-        ),
+        ExportFile("best.qrels", "the label is the best grade", _qrels(Labelling()), True),
+        ExportFile("count.qrels", "the number of items answered", _qrels(Labelling("count")), True),
     ),
     "Leaderboard": (
-        ExportFile("leaderboard.tsv", "a row for each value", _leaderboard("tsv")),
-        ExportFile("leaderboard.json", "the same as JSON", _leaderboard("json")),
-        ExportFile("leaderboard.tex", "a table for a paper", _leaderboard("latex")),
-        ExportFile("leaderboard.md", "a table for a page", _leaderboard("markdown")),
-        ExportFile("per-query.tsv", "a row for each system and query", _per_query),
+        ExportFile("leaderboard.tsv", "a row for each value", _board(tidy, "tsv"), True),
+        ExportFile("leaderboard.json", "the same as JSON", _board(tidy, "json"), True),
+        ExportFile("leaderboard.tex", "a table for a paper", _board(wide, "latex"), True),
+        ExportFile("leaderboard.md", "a table for a page", _board(wide, "markdown"), True),
+        ExportFile("per-query.tsv", "a row for each query", _board(per_query, "tsv"), True),
     ),
     "Everything else": (
         ExportFile(
@@ -97,38 +96,95 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
     ),
 }
 """The files, by what they hold."""
-OF_GRADES = ("EXAM-Qrels", "Leaderboard")
-"""Those that there are only once something is graded."""
 FILES = {file.name: file for group in GROUPS.values() for file in group}
 
 
 @router.get("/export")
-def exports(visit: CurrentRequest) -> Response:
-    """What can be taken away."""
+def exports(request: CurrentRequest) -> HTMLResponse:
+    """List the files."""
+    known = bool(request.choices)
     groups = {
-        name: files for name, files in GROUPS.items() if visit.choices or name not in OF_GRADES
+        name: found
+        for name, files in GROUPS.items()
+        if (found := [file for file in files if known or not file.of_grades])
     }
-    return visit.page("exports.html", groups=groups)
+    return request.render("exports.html", groups=groups)
 
 
 @router.get("/export/{name}")
-@among(EXPORTS)
-def export(visit: CurrentRequest, name: str) -> Response:
-    """One file, written now."""
+@limited_by(EXPORTS)
+def export(request: CurrentRequest, name: str) -> Response:
+    """Write one file now."""
     if name not in FILES:
         raise HTTPException(404)
     # the name is one of our own: nothing of the request becomes part of a path
     folder = Path(tempfile.mkdtemp(prefix="exampp-"))
     to = folder / FILES[name].name
     try:
-        FILES[name].write(visit, to)
+        FILES[name].write(request, to)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    clean = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return FileResponse(
         to,
         media_type="application/octet-stream",
-        filename=f"{visit.room.name}-{to.name}",
-        background=clean,
+        filename=f"{request.live.name}-{to.name}",
+        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
     )
+
+
+# ---- plots ---------------------------------------------------------------------------------------
+
+PLOTS: Mapping[str, Callable[[Snapshot, int], Figure]] = {
+    "leaderboard": lambda of, by: figures.leaderboard_figure(of.board, of.board.columns[by]),
+    "heatmap": lambda of, by: figures.heatmap_figure(of.board, of.board.columns[by], of.texts),
+    "grades": lambda of, _: figures.grades_figure([of.gradebook]),
+    # the best rating of each judged passage, by its judgment
+    "labels": lambda of, _: figures.labels_figure(of.gradebook, Labelling(), of.min_rating),
+}
+BY_MEASURE = ("leaderboard", "heatmap")
+
+
+class PlotsPage(NamedTuple):
+    """The plots by one measure: name, figure, and the measure if the plot shows one."""
+
+    plots: Sequence[tuple[str, Figure, int | None]]
+    headings: Sequence[str]
+    by: int
+
+
+def _figure(snapshot: Snapshot, name: str, by: int) -> Figure:
+    return snapshot.cache.get(("plot", name, by), lambda: PLOTS[name](snapshot, by))
+
+
+@router.get("/plots")
+def plots(request: CurrentRequest, by: int = 0) -> HTMLResponse:
+    """Show all plots by one measure."""
+    snapshot = request.snapshot
+    columns = snapshot.board.columns
+    by = by if 0 <= by < len(columns) else 0
+    judged = any((query.judgments != MISSING).any() for query in snapshot.gradebook.queries)
+    context = PlotsPage(
+        [
+            (name, _figure(snapshot, name, by), by if name in BY_MEASURE else None)
+            for name in PLOTS
+            if judged or name != "labels"
+        ],
+        [heading(str(one.measure), one.min_rating) for one in columns],
+        by,
+    )
+    return request.render("plots.html", context)
+
+
+@router.get("/plots/{name}.{kind}")
+def plot(
+    request: CurrentRequest, name: str, kind: str, by: int = 0, theme: Theme = "light"
+) -> Response:
+    """Return one plot as a file."""
+    snapshot = request.snapshot
+    if name not in PLOTS or kind not in FIGURE_TYPES or not 0 <= by < len(snapshot.board.columns):
+        raise HTTPException(404)
+    content = snapshot.cache.get(
+        ("drawn", name, by, kind, theme), lambda: draw(_figure(snapshot, name, by), kind, theme)
+    )
+    return figure_file(content, f"{name}-{by}" if name in BY_MEASURE else name, kind)

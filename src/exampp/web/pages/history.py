@@ -2,161 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.decisions import Decision, replaces
+from exampp.records.decisions import CellDecision, Decision, replaces
 from exampp.results.result import Table
-from exampp.web.cells import is_blind
-from exampp.web.page_request import LARGEST, CurrentRequest, PageRequest, sheet
-from exampp.web.rendering import link
+from exampp.web.page_request import LARGEST, CurrentRequest, PageOfEntries, PageRequest, page_of
 
 router = APIRouter()
 PAGE = 100
 """Entries on one page."""
-_SHOWN = 4
-"""More edits than this that were made at once are shown as one."""
 What = Literal["decisions", "edits"]
 
 
-class Edited(NamedTuple):
-    """One edit of the bank."""
-
-    number: int
-    query_id: str
-    item_id: str
-    what: str
-
-
 class Edits(NamedTuple):
-    """Edits of one kind that one person made at once, newest first."""
+    """Edits of one kind that one person made at once, newest first.
+
+    Each edit has its number, query, item and text.
+    """
 
     at: str
     author: str
     operation: str
     reason: str
-    edits: Sequence[Edited]
-
-    @property
-    def is_one(self) -> bool:
-        """Whether they are few enough to be shown one by one."""
-        return len(self.edits) <= _SHOWN
+    edits: Sequence[tuple[int, str, str, str]]
 
 
-class HistoryEntry(NamedTuple):
-    """One decision with what it is about; `can_undo` tells that this person can take it back."""
+class HistoryPage(NamedTuple):
+    """One page of decisions or of edits, of one query, author or item if these are given.
 
-    decision: Decision
-    query_id: str
-    item_id: str
-    passage_id: str
-    item: str
-    verdict: bool
-    can_undo: bool
+    `undoable` has the numbers of decisions that this person can take back.
+    """
+
+    what: What
+    query: str | None
+    author: str | None
+    item: str | None
+    sheet: PageOfEntries[CellDecision] | PageOfEntries[Edits]
+    undoable: frozenset[int]
 
 
 @router.get("/history")
 def history(
-    visit: CurrentRequest,
+    request: CurrentRequest,
     what: What = "decisions",
     query: str | None = None,
     author: str | None = None,
     item: str | None = None,
     page: int = 1,
-) -> Response:
-    """Decisions or edits, newest first: all, of one query, of one item, of one person."""
+) -> HTMLResponse:
+    """List decisions or edits, newest first."""
     query, author, item = query or None, author or None, item or None
-    with visit.open() as collection:
+    sheet: PageOfEntries[CellDecision] | PageOfEntries[Edits]
+    undoable: frozenset[int] = frozenset()
+    with request.open() as collection:
         if what == "decisions":
-            found = _decisions(visit, collection, query, author)
-            entries: Sequence[object] = [one for one in found if item in (None, one.item_id)]
+            made = collection.decisions.list(query_id=query, author=author)
+            found = [one for one in reversed(made) if item in (None, one.item_id)]
+            sheet = page_of(found, page, PAGE)
+            undoable = _undoable(request, collection, query)
         else:
-            entries = edits(collection.bank(visit.bank).log(query), author, item)
-    shown = sheet(entries, page, PAGE)
-    return visit.page(
-        "history.html",
-        what=what,
-        query=query,
-        author=author,
-        item=item,
-        entries=shown.entries,
-        total=shown.total,
-        page=shown.page,
-        pages=shown.pages,
-        blind=is_blind(visit),
-        here=lambda **changed: link(
-            "/history", **{"what": what, "query": query, "author": author, "item": item, **changed}
-        ),
+            log = collection.bank(request.bank).log(query)
+            sheet = page_of(grouped_edits(log, author, item), page, PAGE)
+    context = HistoryPage(what, query, author, item, sheet, undoable)
+    return request.render("history.html", context)
+
+
+def _undoable(request: PageRequest, collection: Collection, query: str | None) -> frozenset[int]:
+    """Return the numbers of decisions in force that are this person's, or settle a dispute."""
+    on_cell: dict[object, list[Decision]] = {}
+    for one in collection.decisions.list(query_id=query):
+        on_cell.setdefault((one.versions, one.verdict), []).append(one.decision)
+    return frozenset(
+        one.number
+        for made in on_cell.values()
+        for at, one in enumerate(made)
+        if (one.adjudicates or one.author == request.assessor)
+        and one.rating is not None
+        and not any(replaces(later, one) for later in made[at + 1 :])
     )
+
+
+def grouped_edits(log: Table, author: str | None = None, item: str | None = None) -> list[Edits]:
+    """Return the rows of a log of a bank, newest first, edits made at once together."""
+    rows: list[Mapping[str, object]] = [
+        dict(zip(log.headings(), row, strict=True)) for row in reversed(log.rows)
+    ]
+    rows = [row for row in rows if author in (None, row["author"]) and item in (None, row["item"])]
+    return [
+        Edits(
+            at,
+            who,
+            operation,
+            reason,
+            [
+                (int(str(row["edit"])), str(row["query"]), str(row["item"]), str(row["what"]))
+                for row in group
+            ],
+        )
+        for (at, who, operation, reason), group in groupby(rows, key=_together)
+    ]
+
+
+def _together(row: Mapping[str, object]) -> tuple[str, str, str, str]:
+    return str(row["at"]), str(row["author"]), str(row["operation"]), str(row["reason"])
 
 
 @router.post("/history/undo")
 def undo(
-    visit: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
+    request: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
 ) -> Response:
     """Take a decision or an edit back, by appending what was before it."""
-    with visit.open() as collection:
+    author = request.assessor
+    with request.open() as collection:
         try:
             if what == "decisions":
-                collection.decisions.undo(number, author=visit.assessor)
+                collection.decisions.undo(number, author=author)
             else:
-                collection.bank(visit.bank).undo(
-                    number, author=visit.assessor, reason=f"undo of edit {number}"
-                )
+                bank = collection.bank(request.bank)
+                bank.undo(number, author=author, reason=f"undo of edit {number}")
         except InputError as error:
-            answer = visit.page("undo_failed.html", what=what, text=str(error))
-            answer.status_code = 409
-            return answer
-    visit.room.changed()
-    return visit.go("/history", what=what)
-
-
-def _decisions(
-    visit: PageRequest, collection: Collection, query: str | None, author: str | None
-) -> list[HistoryEntry]:
-    made = collection.decisions.list(query_id=query, author=author)
-    on_cell: dict[object, list[Decision]] = {}
-    for one in collection.decisions.list(query_id=query):
-        on_cell.setdefault((one.versions, one.verdict), []).append(one.decision)
-    return [
-        HistoryEntry(
-            one.decision,
-            one.query_id,
-            one.item_id,
-            one.passage_id,
-            one.item,
-            one.verdict,
-            (one.decision.adjudicates or one.decision.author == visit.assessor)
-            and one.decision.rating is not None
-            and not _is_replaced(one.decision, on_cell[one.versions, one.verdict]),
-        )
-        for one in reversed(made)
-    ]
-
-
-def _is_replaced(decision: Decision, on_cell: Sequence[Decision]) -> bool:
-    later = on_cell[on_cell.index(decision) + 1 :]
-    return any(replaces(one, decision) for one in later)
-
-
-def edits(log: Table, author: str | None = None, item: str | None = None) -> list[Edits]:
-    """The table of `Collection.bank_log`, newest first, what was done at once together."""
-    rows = [
-        row for row in reversed(log.rows) if author in (None, row[2]) and item in (None, row[5])
-    ]
-    together = groupby(rows, key=lambda row: (row[1], row[2], row[3], row[7]))
-    return [
-        Edits(
-            str(at),
-            str(who),
-            str(operation),
-            str(reason),
-            [Edited(int(row[0] or 0), str(row[4]), str(row[5]), str(row[6])) for row in group],
-        )
-        for (at, who, operation, reason), group in together
-    ]
+            return request.render("undo_failed.html", status=409, what=what, text=str(error))
+    request.live.changed()
+    return request.redirect("/history", what=what)

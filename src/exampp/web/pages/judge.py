@@ -1,125 +1,211 @@
-"""`/judge`: people decide, one cell at a time.
+"""`/judge`, `/queue` and `/disputes`: people decide cells, one at a time.
 
 The page holds the addresses of the cells that come next; its script fetches them ahead, and sends
 each decision as it is made. Without the script every decision is a form that leads to the next
-cell. In blind mode nothing that a person gets before deciding says what the grader said, and how
-far people and grader agree is told when the sitting is over, so that it sways no decision.
+cell. In blind mode nothing that a person gets before a decision reveals the grade, and the
+agreement with the grader is shown at the end of the session, so that it sways no decision.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.gradebook import Dossier
+from exampp.records.decisions import CellDecision, Dispute
+from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.queue import Candidate, WeighedDispute
+from exampp.store.decisions import decisions_on
+from exampp.store.read_model import CellTexts
 from exampp.web.cells import (
-    BLIND,
     CellIds,
     CellPanel,
+    brief,
     cell_of,
-    dossier,
     has_decided,
-    is_blind,
     panel,
+    parse_versions,
+    read_cells,
+    read_query,
 )
 from exampp.web.live_collection import NothingYet
-from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, among
-from exampp.web.pages.agreement import of_sitting
+from exampp.web.page_request import (
+    BLIND,
+    DECISIONS,
+    LARGEST,
+    CurrentRequest,
+    PageOfEntries,
+    PageRequest,
+    limited_by,
+    page_of,
+)
 from exampp.web.pages.judging_sessions import (
+    GOAL,
     ORDERS,
+    JudgingSession,
     Step,
     assignment,
     case_address,
-    made,
-    sitting,
+    current_session,
+    next_cells,
+    open_candidates,
+    session_decisions,
     start_session,
-    walk,
+    steps,
 )
-from exampp.web.rendering import link
+from exampp.web.rendering import link, shade
 
 router = APIRouter()
-MOST = 10_000
-"""The largest goal of a sitting."""
-_VERSION = re.compile("[0-9]{1,18}")
+LARGEST_GOAL = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One cell to decide, and why it is asked about.
+class Case(NamedTuple):
+    """A cell to decide, and why it is asked about.
 
-    `shared` says that everybody decides it, blind; `candidate` is what a decision could change
-    (None: not known, or hidden), `dispute` what hangs on settling it, `mine` whether this person is
-    one of those who differ.
+    Everybody decides a `shared` cell, blind; `candidate` is what a decision could change (None:
+    unknown or hidden), `dispute` what settling it changes; `mine` tells whether this person is one
+    of those who differ.
     """
 
     cell: CellPanel
-    shared: bool
-    candidate: Candidate | None
-    dispute: WeighedDispute | None
-    mine: bool
+    order: str
+    shared: bool = False
+    candidate: Candidate | None = None
+    dispute: WeighedDispute | None = None
+    mine: bool = False
+
+    @property
+    def adjudicates(self) -> bool:
+        """Whether a decision settles a dispute."""
+        return self.order == "disputes"
+
+
+class JudgePage(NamedTuple):
+    """The next cells in an order, the first of them to be decided now.
+
+    `more` is the address of the cells after these, `again` that of this page.
+    """
+
+    case: Case | None
+    walk: Sequence[tuple[str, int]]
+    order: str
+    order_name: str
+    query: str | None
+    session: JudgingSession
+    more: str
+    again: str
 
 
 @router.get("/judge")
 def judge(
-    visit: CurrentRequest,
+    request: CurrentRequest,
     order: str = "queue",
     query: str | None = None,
     item: str | None = None,
     passage: str | None = None,
 ) -> HTMLResponse:
-    """The page of a walk, with its first cell."""
+    """Show the next cells in an order."""
     order = order if order in ORDERS else "queue"
-    with visit.open() as collection:
-        steps = walk(visit, collection, order, query, item, passage)
-        first = None
-        if steps:
-            place = steps[0].place
-            read = dossier(visit, collection, place.query_id, place.passage_id)
-            first = _case(visit, collection, read, place, order)
-        return _page(visit, collection, first, steps, order, query, item, passage)
+    with request.open() as collection:
+        found = steps(next_cells(request, collection, order, query, item, passage))
+        first = _case(request, collection, found[0].place, order) if found else None
+        return _page(request, collection, first, found, order)
 
 
 @router.get("/judge/case")
-def case(
-    visit: CurrentRequest,
+def judge_case(
+    request: CurrentRequest,
     query: str,
     item: str,
     passage: str,
     order: str = "queue",
     whole: bool = False,
 ) -> HTMLResponse:
-    """One cell to decide, to be put on the stage."""
-    order = order if order in ORDERS else "queue"
-    place = CellIds(query, item, passage)
-    with visit.open() as collection:
-        read = dossier(visit, collection, query, passage)
-        shown = _case(visit, collection, read, place, order, whole=whole)
-        if not visit.wants_part:
-            return _page(visit, collection, shown, [Step(place, 1)], order, query, item, passage)
-    return visit.page("_case.html", case=shown, order=order, adjudicates=order == "disputes")
+    """Show one cell to decide."""
+    order, place = order if order in ORDERS else "queue", CellIds(query, item, passage)
+    with request.open() as collection:
+        case = _case(request, collection, place, order, whole=whole)
+        if not request.wants_part:
+            return _page(request, collection, case, [Step(place, 1)], order)
+    return request.render("_case.html", case=case)
+
+
+def _page(
+    request: PageRequest,
+    collection: Collection,
+    case: Case | None,
+    found: Sequence[Step],
+    order: str,
+) -> HTMLResponse:
+    asked = request.http.query_params
+    query, item, passage = asked.get("query"), asked.get("item"), asked.get("passage")
+    context = JudgePage(
+        case,
+        [(case_address(one.place, order), one.left) for one in found],
+        order,
+        ORDERS[order],
+        query,
+        current_session(request, collection, order),
+        link(
+            "/judge",
+            order=order if order != "cell" else "query",
+            query=query,
+            item=item if order == "item" else None,
+        ),
+        link("/judge", order=order, query=query, item=item, passage=passage),
+    )
+    return request.render("judge.html", context)
+
+
+def _case(
+    request: PageRequest,
+    collection: Collection,
+    place: CellIds,
+    order: str,
+    *,
+    whole: bool = False,
+) -> Case:
+    dossier = read_query(request, collection, place.query_id, place.passage_id)
+    cell, me = cell_of(dossier, place.item_id, place.passage_id), request.assessor
+    if order == "disputes":
+        asked = {"query_id": place.query_id, **request.choice._asdict()}
+        same = [one for one in collection.decisions.disputes(**asked) if one.cell == tuple(place)]
+        dispute = next(iter(request.snapshot.disputes(same)), None)
+        shown = panel(dossier, cell, me, whole=whole)
+        return Case(shown, order, dispute=dispute, mine=bool(dispute and is_mine(dispute, me)))
+    shared = order == "queue" and assignment(request).is_shared(place)
+    shown = panel(dossier, cell, me, blind=shared or request.is_blind, whole=whole)
+    # what a decision could change tells on which side of the threshold the grade is
+    candidate = None if shown.hidden else request.snapshot.candidates.get((*place,))
+    return Case(shown, order, shared, candidate)
+
+
+def is_mine(one: WeighedDispute, assessor: str) -> bool:
+    """Whether an assessor is one of those who differ."""
+    return assessor in {made.author for made in one.dispute.decisions}
+
+
+# ---- decisions -----------------------------------------------------------------------------------
 
 
 @router.post("/judge/blind")
 def set_blind(
-    visit: CurrentRequest, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
+    request: CurrentRequest, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
 ) -> RedirectResponse:
     """Hide the grades until one has decided, or show them."""
-    answer = visit.back(back, "/judge")
-    visit.keep(answer, BLIND, "1" if blind == "1" else "0")
+    answer = request.redirect_back(back, "/judge")
+    request.set_cookie(answer, BLIND, "1" if blind == "1" else "0")
     return answer
 
 
 @router.post("/judge/decide")
-@among(DECISIONS)
+@limited_by(DECISIONS)
 def decide(
-    visit: CurrentRequest,
+    request: CurrentRequest,
     cell: Annotated[str, Form()],
     rating: Annotated[str, Form()] = "",
     reason: Annotated[str, Form()] = "",
@@ -129,146 +215,55 @@ def decide(
     order: Annotated[str, Form()] = "queue",
     next: Annotated[str, Form()] = "/judge",  # noqa: A002
 ) -> Response:
-    """Keep one decision; answers how far the sitting is.
+    """Store a decision, and show the progress of the session.
 
     A decision is blind if the grade was hidden and the person had never decided about the cell, so
     that it was not shown.
     """
-    place, texts = CellIds.unpacked(cell), _versions(versions)
-    with visit.open() as collection:
-        if visit.assessor not in visit.room.sittings:
-            start_session(visit, collection)
-        grades = visit.choice.of(collection)
-        earlier = grades.cell(place.item_id, texts)[1]
-        grades.decide(
+    place, texts = CellIds.unpacked(cell), parse_versions(versions)
+    with request.open() as collection:
+        if request.assessor not in request.live.sessions:
+            start_session(request, collection)
+        grades = request.choice.of(collection)
+        earlier = decisions_on(grades.connection, [texts[0]], grades.grader).get(texts, [])
+        grades.decisions.decide(
             *place,
             _rating(rating),
-            author=visit.assessor,
+            author=request.assessor,
             reason=reason.strip(),
-            blind=hidden == "1" and not has_decided(earlier, visit.assessor),
+            blind=hidden == "1" and not has_decided(earlier, request.assessor),
             adjudicates=adjudicates == "1",
             versions=texts,
         )
-        now = sitting(visit, collection, order)
-    visit.room.changed()
-    if visit.wants_part:
-        return visit.page("_sitting.html", sitting=now)
-    if now.is_over and next.startswith("/judge"):
-        return visit.go("/judge/end")
-    return visit.back(next, "/judge")
+        return _decided(request, collection, order, next)
 
 
 @router.post("/judge/undo")
-@among(DECISIONS)
+@limited_by(DECISIONS)
 def undo(
-    visit: CurrentRequest,
+    request: CurrentRequest,
     number: Annotated[int, Form(ge=1, le=LARGEST)],
     back: Annotated[str, Form()] = "/judge",
     order: Annotated[str, Form()] = "queue",
 ) -> Response:
     """Take a decision back, and go back to its cell."""
-    with visit.open() as collection:
-        collection.decisions.undo(number, author=visit.assessor)
-        now = sitting(visit, collection, order)
-    visit.room.changed()
-    if visit.wants_part:
-        return visit.page("_sitting.html", sitting=now)
-    return visit.back(back, "/judge")
+    with request.open() as collection:
+        collection.decisions.undo(number, author=request.assessor)
+        return _decided(request, collection, order, back)
 
 
-@router.get("/judge/end")
-def end(visit: CurrentRequest) -> HTMLResponse:
-    """The end of a sitting: what was decided, and how far it agrees with the grader."""
-    with visit.open() as collection:
-        decided = made(visit, collection)
-        agreement = of_sitting(visit, collection, decided)
-    return visit.page("judge_end.html", decided=decided, agreement=agreement, most=MOST)
-
-
-@router.get("/judge/guidelines")
-def guidelines(visit: CurrentRequest) -> HTMLResponse:
-    """How to decide, as the exam's owner says."""
-    if visit.room.guidelines is None:
-        raise NothingYet(
-            "nobody has written guidelines for this exam yet",
-            mend="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
-        )
-    return visit.page("guidelines.html", html=visit.room.guidelines.html())
-
-
-@router.post("/judge/sitting")
-def sit(
-    visit: CurrentRequest,
-    goal: Annotated[int, Form(ge=1, le=MOST)],
-    back: Annotated[str, Form()] = "/judge",
-) -> RedirectResponse:
-    """Begin another sitting."""
-    with visit.open() as collection:
-        start_session(visit, collection, goal)
-    return visit.back(back, "/judge")
-
-
-def _page(
-    visit: PageRequest,
-    collection: Collection,
-    first: Case | None,
-    steps: list[Step],
-    order: str,
-    query: str | None,
-    item: str | None,
-    passage: str | None,
-) -> HTMLResponse:
-    more = {"order": order if order != "cell" else "query", "query": query}
-    return visit.page(
-        "judge.html",
-        case=first,
-        walk=[(case_address(one.place, order), one.left) for one in steps],
-        order=order,
-        said=ORDERS[order],
-        query=query,
-        blind=is_blind(visit),
-        sitting=sitting(visit, collection, order),
-        more=link("/judge", **more, item=item if order == "item" else None),
-        again=link("/judge", order=order, query=query, item=item, passage=passage),
-        adjudicates=order == "disputes",
-        most=MOST,
-    )
-
-
-def _case(
-    visit: PageRequest,
-    collection: Collection,
-    found: Dossier,
-    place: CellIds,
-    order: str,
-    *,
-    whole: bool = False,
-) -> Case:
-    adjudicates = order == "disputes"
-    shared = order == "queue" and assignment(visit).is_shared(place)
-    blind = not adjudicates and (shared or is_blind(visit))
-    cell = cell_of(found, place.item_id, place.passage_id)
-    shown = panel(found, cell, visit.assessor, blind=blind, whole=whole)
-    cell_name = place.query_id, place.item_id, place.passage_id
-    dispute = _dispute(visit, collection, place) if adjudicates else None
-    return Case(
-        shown,
-        shared,
-        # what could change tells which side of the threshold the grade is on
-        None if shown.hidden or adjudicates else visit.snapshot.candidates.get(cell_name),
-        dispute,
-        dispute is not None and visit.assessor in {one.author for one in dispute.dispute.decisions},
-    )
-
-
-def _dispute(visit: PageRequest, collection: Collection, place: CellIds) -> WeighedDispute | None:
-    found = collection.decisions.disputes(query_id=place.query_id, **visit.choice._asdict())
-    mine = [one for one in found if one.cell == tuple(place)]
-    return next(iter(visit.snapshot.disputes(mine)), None)
+def _decided(request: PageRequest, collection: Collection, order: str, to: str) -> Response:
+    request.live.changed()
+    session = current_session(request, collection, order)
+    if request.wants_part:
+        return request.render("_session.html", session=session)
+    if session.is_over and to.startswith("/judge") and request.http.url.path == "/judge/decide":
+        return request.redirect("/judge/end")
+    return request.redirect_back(to, "/judge")
 
 
 def _rating(text: str) -> int | None:
-    """A rating as a form says it; nothing withdraws. InputError where it is no number."""
+    """Return the rating of a form; an empty one withdraws. InputError if it is no number."""
     if not text.strip():
         return None
     try:
@@ -277,9 +272,151 @@ def _rating(text: str) -> int | None:
         raise InputError(f"{text!r} is no rating", field="rating") from None
 
 
-def _versions(text: str) -> tuple[int, int]:
-    """The texts that a person decided about. InputError where a form does not say it."""
-    item, _, passage = text.partition(",")
-    if not (_VERSION.fullmatch(item) and _VERSION.fullmatch(passage)):
-        raise InputError("those are no versions of texts", field="versions")
-    return int(item), int(passage)
+# ---- sessions ------------------------------------------------------------------------------------
+
+
+class EndPage(NamedTuple):
+    """The decisions of a session, and the agreement of all and of blind ones with the grader."""
+
+    decided: Sequence[CellDecision]
+    agreement: PersonComparison | None
+    blind: PersonComparison | None
+    scale: Sequence[int]
+    goal: int
+
+
+@router.get("/judge/end")
+def end(request: CurrentRequest) -> HTMLResponse:
+    """Show the end of a session."""
+    with request.open() as collection:
+        decided = session_decisions(request, collection)
+        cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in decided)
+        people = request.choice.of(collection).decisions
+        found = people.judging(min_rating=request.min_rating, cells=cells)
+    context = EndPage(
+        decided,
+        comparison_of(found.with_grader, request.assessor),
+        comparison_of(found.blind, request.assessor),
+        found.scale,
+        GOAL,
+    )
+    return request.render("judge_end.html", context)
+
+
+def comparison_of(found: Sequence[PersonComparison], person: str) -> PersonComparison | None:
+    """Return the comparison of one person, if there is any cell to compare."""
+    return next((one for one in found if one.person == person and one.cells), None)
+
+
+@router.get("/judge/guidelines")
+def guidelines(request: CurrentRequest) -> HTMLResponse:
+    """Show the instructions for assessors."""
+    if request.live.guidelines is None:
+        raise NothingYet(
+            "nobody has written guidelines for this exam yet",
+            mend="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
+        )
+    return request.render("guidelines.html", html=request.live.guidelines.html())
+
+
+@router.post("/judge/sitting")
+def another_session(
+    request: CurrentRequest,
+    goal: Annotated[int, Form(ge=1, le=LARGEST_GOAL)],
+    back: Annotated[str, Form()] = "/judge",
+) -> RedirectResponse:
+    """Start another session."""
+    with request.open() as collection:
+        start_session(request, collection, goal)
+    return request.redirect_back(back, "/judge")
+
+
+# ---- queue and disputes --------------------------------------------------------------------------
+
+WAITING = 50
+"""Candidates on one page."""
+DISPUTES = 10
+"""Disputes on one page."""
+START = 600
+"""Characters of a passage of which the queue shows the first words."""
+
+
+class QueueRow(NamedTuple):
+    """A candidate with its texts; a `hidden` grade is not shown, as it is decided blind."""
+
+    candidate: Candidate
+    place: int
+    texts: CellTexts
+    start: str
+    level: int | None
+    hidden: bool
+
+
+class QueuePage(NamedTuple):
+    """One page of the queue, of all queries or of one; everybody decides a `share` of it."""
+
+    rows: Sequence[QueueRow]
+    sheet: PageOfEntries[Candidate]
+    query: str | None
+    share: float
+
+
+@router.get("/queue")
+def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
+    """List the cells that are most worth a decision."""
+    with request.open() as collection:
+        grades = request.choice.of(collection)
+        sheet = page_of(open_candidates(request, grades.judged(), query), page, WAITING)
+        texts = read_cells(grades, [one.cell for one in sheet.entries], START)
+    rows = _queue_rows(request, sheet, texts)
+    return request.render("queue.html", QueuePage(rows, sheet, query, request.live.shared))
+
+
+def _queue_rows(
+    request: PageRequest,
+    sheet: PageOfEntries[Candidate],
+    texts: Mapping[tuple[str, str, str], CellTexts],
+) -> list[QueueRow]:
+    scale, shares = request.scale, assignment(request)
+    return [
+        QueueRow(
+            one,
+            place,
+            texts[one.cell],
+            brief(texts[one.cell].start, 160),
+            None if one.rating is None else shade(one.rating, *scale),
+            request.is_blind or shares.is_shared(one.cell),
+        )
+        for place, one in enumerate(sheet.entries, sheet.first + 1)
+        if one.cell in texts
+    ]
+
+
+class DisputesPage(NamedTuple):
+    """One page of disputes."""
+
+    cases: Sequence[Case]
+    sheet: PageOfEntries[WeighedDispute]
+    query: str | None
+
+
+@router.get("/disputes")
+def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
+    """List disputes: the passage, what each assessor decided, and why."""
+    with request.open() as collection:
+        found: Sequence[Dispute] = collection.decisions.disputes(
+            query_id=query, **request.choice._asdict()
+        )
+        sheet = page_of(request.snapshot.disputes(found), page, DISPUTES)
+        ids = list(dict.fromkeys(one.dispute.query_id for one in sheet.entries))
+        read = request.choice.of(collection).dossiers(ids, ())
+        dossiers = {one.query_id: one for one in read}
+    cases = []
+    for one in sheet.entries:
+        query_id, item_id, passage_id = one.dispute.cell
+        dossier = dossiers[query_id]
+        if item_id in dossier.grades.item_ids and passage_id in dossier.grades.passage_ids:
+            shown = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
+            mine = is_mine(one, request.assessor)
+            cases.append(Case(shown, "disputes", dispute=one, mine=mine))
+    return request.render("disputes.html", DisputesPage(cases, sheet, query))

@@ -1,26 +1,29 @@
-"""A sitting: what a person decides in a row towards a goal, and how to take the last one back."""
+"""Judging sessions: which cells a person decides next, the progress, and the last decisions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.collection import Collection
 from exampp.records.decisions import CellDecision, effective_decision, standing_decisions
 from exampp.records.gradebook import Dossier
 from exampp.records.graders import GraderIdentity
+from exampp.review.evidence import passage_order
 from exampp.review.queue import Assignment, Candidate, by_passage
 from exampp.store.decisions import JudgedCell
-from exampp.web.cells import CellIds, cell_of, dossier
+from exampp.web.cells import CellIds, cell_of, read_query
 from exampp.web.live_collection import SessionStart
 from exampp.web.page_request import PageRequest
-from exampp.web.pages.heat import ordered
 from exampp.web.rendering import link, shade
 
+GOAL = 50
+"""Cells of a session unless a person chooses otherwise."""
+RECENT = 8
+"""Decisions listed beside the cells."""
 LENGTH = 100
-"""Cells of a walk; when they are done, the next ones are asked for."""
+"""Cells in a row; the next ones are fetched when they are done."""
 ORDERS = {
     "queue": "what a decision could change",
     "query": "one query, passage by passage",
@@ -28,124 +31,11 @@ ORDERS = {
     "disputes": "what assessors differ on, what weighs most first",
     "cell": "one cell, then its passage",
 }
-"""The orders of a walk, and what people read of them."""
-
-
-class Step(NamedTuple):
-    """A cell of a walk, and how many cells of its query are left from here on, with it."""
-
-    place: CellIds
-    left: int
-
-
-def walk(
-    visit: PageRequest,
-    collection: Collection,
-    order: str,
-    query_id: str | None,
-    item_id: str | None,
-    passage_id: str | None,
-) -> list[Step]:
-    """The next cells that this person has not decided yet, at most `LENGTH`.
-
-    A cell that is asked for comes first, decided or not.
-    """
-    return steps(_places(visit, collection, order, query_id, item_id, passage_id))
-
-
-def steps(places: Sequence[CellIds]) -> list[Step]:
-    """The first cells of a walk, with how many of their query are left."""
-    left = Counter(one.query_id for one in places)
-    found = []
-    for one in places[:LENGTH]:
-        found.append(Step(one, left[one.query_id]))
-        left[one.query_id] -= 1
-    return found
-
-
-def assignment(visit: PageRequest) -> Assignment:
-    """How the cells of the queue are shared out."""
-    return Assignment(visit.people, visit.room.shared)
-
-
-def _places(
-    visit: PageRequest,
-    collection: Collection,
-    order: str,
-    query_id: str | None,
-    item_id: str | None,
-    passage_id: str | None,
-) -> list[CellIds]:
-    if order == "queue" or (query_id is None and order != "disputes"):
-        return _by_queue(visit, collection, query_id)
-    if order == "disputes":
-        found = visit.snapshot.disputes(
-            collection.decisions.disputes(query_id=query_id, **visit.choice._asdict())
-        )
-        return [CellIds(*one.dispute.cell) for one in found]
-    read = dossier(visit, collection, query_id or "")
-    if order == "cell" and passage_id is not None:
-        cell = cell_of(read, item_id, passage_id)
-        first = CellIds(read.query_id, read.items[cell[1]].item_id, passage_id)
-        rest = (one for one in _open(read, visit, None, passage_id) if one != first)
-        return [first, *rest]
-    return list(_open(read, visit, item_id if order == "item" else None, None))
-
-
-def waiting(visit: PageRequest, collection: Collection, query_id: str | None) -> list[Candidate]:
-    """The queue, of all queries or of one, without what has been decided since it was made."""
-    return _waiting(visit, visit.choice.of(collection).judged(), query_id)
-
-
-def _waiting(
-    visit: PageRequest, judged: Sequence[JudgedCell], query_id: str | None
-) -> list[Candidate]:
-    decided = {
-        (one.query_id, one.item_id, one.passage_id)
-        for one in judged
-        if effective_decision(one.decisions) is not None
-    }
-    return [
-        one
-        for one in visit.snapshot.queue
-        if query_id in (None, one.query_id) and one.cell not in decided
-    ]
-
-
-def _by_queue(visit: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
-    """What one owes to the share that everybody decides, then one's own cells, then others'."""
-    judged, shares = visit.choice.of(collection).judged(query_id), assignment(visit)
-    found = by_passage(_waiting(visit, judged, query_id))
-    return [
-        *(CellIds(*cell) for cell in shares.owed(judged, visit.assessor)),
-        *(CellIds(*one.cell) for one in shares.ordered(found, visit.assessor)),
-    ]
-
-
-def _open(
-    found: Dossier, visit: PageRequest, item_id: str | None, passage_id: str | None
-) -> Iterator[CellIds]:
-    """Cells that this person has not decided: passage by passage, the most returned first."""
-    columns = [
-        (n, one.item_id) for n, one in enumerate(found.items) if item_id in (None, one.item_id)
-    ]
-    for passage in ordered(found.grades, "agreement", visit.min_rating).tolist():
-        name = found.grades.passage_ids[passage]
-        if found.texts[passage] is None or passage_id not in (None, name):
-            continue
-        for column, item in columns:
-            if visit.assessor not in standing_decisions(found.decisions.get((passage, column), ())):
-                yield CellIds(found.query_id, item, name)
-
-
-GOAL = 50
-"""Cells that a sitting goes for unless a person says otherwise."""
-RECENT = 8
-"""Decisions that are listed beside the cells."""
+"""Orders of cells, and their names."""
 
 
 class RecentDecision(NamedTuple):
-    """A decision that can be taken back: its number, what of, and where that is decided again."""
+    """A decision that can be undone: its number, address, text, rating and shade."""
 
     number: int
     address: str
@@ -154,9 +44,8 @@ class RecentDecision(NamedTuple):
     level: int
 
 
-@dataclass(frozen=True, slots=True)
-class JudgingSession:
-    """How far a person is, and what was decided last, newest first."""
+class JudgingSession(NamedTuple):
+    """The progress of a person, and the last decisions, newest first; `undo` takes them back."""
 
     done: int
     goal: int
@@ -169,46 +58,143 @@ class JudgingSession:
         return self.done >= self.goal
 
 
-def start_session(visit: PageRequest, collection: Collection, goal: int = GOAL) -> SessionStart:
-    """Begin a sitting with what is decided from now on."""
+def start_session(request: PageRequest, collection: Collection, goal: int = GOAL) -> SessionStart:
+    """Start a session with the next decision."""
     start = SessionStart(goal, collection.decisions.newest)
-    visit.room.sittings[visit.assessor] = start
+    request.live.sessions[request.assessor] = start
     return start
 
 
-def made(visit: PageRequest, collection: Collection) -> Sequence[CellDecision]:
-    """What this person has decided in the sitting, oldest first."""
-    start = visit.room.sittings.get(visit.assessor) or start_session(visit, collection)
-    return collection.decisions.since(start.after, author=visit.assessor)
+def session_decisions(request: PageRequest, collection: Collection) -> Sequence[CellDecision]:
+    """Return what this person has decided in the session, oldest first."""
+    start = request.live.sessions.get(request.assessor) or start_session(request, collection)
+    return collection.decisions.since(start.after, author=request.assessor)
 
 
-def sitting(visit: PageRequest, collection: Collection, order: str) -> JudgingSession:
-    """The sitting of this person, begun where there is none."""
-    decided = made(visit, collection)
-    goal = visit.room.sittings[visit.assessor].goal
-    return JudgingSession(len(decided), goal, recent_cells(decided, visit.choice.grader, order))
+def current_session(request: PageRequest, collection: Collection, order: str) -> JudgingSession:
+    """Return the session of this person, started if there is none."""
+    made = session_decisions(request, collection)
+    goal = request.live.sessions[request.assessor].goal
+    return JudgingSession(len(made), goal, recent_decisions(made, request.choice.grader, order))
 
 
-def recent_cells(
-    decided: Sequence[CellDecision],
+def recent_decisions(
+    made: Sequence[CellDecision],
     grader: GraderIdentity,
     order: str | None,
     path: str = "/judge/case",
 ) -> list[RecentDecision]:
-    """The newest of some decisions, to be shown and taken back."""
-    found = []
-    for one in reversed(decided[-RECENT:]):
-        rating = one.decision.rating or 0
-        where = "disputes" if one.decision.adjudicates else order
-        address = case_address(CellIds(one.query_id, one.item_id, one.passage_id), where, path)
-        level = shade(rating, grader.lowest, grader.highest)
-        found.append(
-            RecentDecision(one.decision.number, address, one.item or one.item_id, rating, level)
+    """Return the newest of some decisions, to be shown and undone."""
+    return [
+        RecentDecision(
+            one.decision.number,
+            case_address(
+                CellIds(one.query_id, one.item_id, one.passage_id),
+                "disputes" if one.decision.adjudicates else order,
+                path,
+            ),
+            one.item or one.item_id,
+            one.decision.rating or 0,
+            shade(one.decision.rating or 0, grader.lowest, grader.highest),
         )
+        for one in reversed(made[-RECENT:])
+    ]
+
+
+def case_address(place: CellIds, order: str | None = None, path: str = "/judge/case") -> str:
+    """Return the address where a cell is decided."""
+    query, item, passage = place
+    return link(path, query=query, item=item, passage=passage, order=order)
+
+
+# ---- which cells come next -----------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A cell to decide, and how many cells of its query are left, itself included."""
+
+    place: CellIds
+    left: int
+
+
+def steps(places: Sequence[CellIds]) -> list[Step]:
+    """Return the first cells in a row, with how many of their query are left."""
+    left = Counter(one.query_id for one in places)
+    found = []
+    for one in places[:LENGTH]:
+        found.append(Step(one, left[one.query_id]))
+        left[one.query_id] -= 1
     return found
 
 
-def case_address(place: CellIds, order: str | None, path: str = "/judge/case") -> str:
-    """Where a cell is decided."""
-    query, item, passage = place
-    return link(path, query=query, item=item, passage=passage, order=order)
+def next_cells(
+    request: PageRequest,
+    collection: Collection,
+    order: str,
+    query_id: str | None,
+    item_id: str | None,
+    passage_id: str | None,
+) -> list[CellIds]:
+    """Return the cells that this person has not decided yet, in one of the `ORDERS`.
+
+    With the order `cell` that cell comes first, decided or not.
+    """
+    if order == "queue" or (query_id is None and order != "disputes"):
+        return _by_queue(request, collection, query_id)
+    if order == "disputes":
+        found = request.snapshot.disputes(
+            collection.decisions.disputes(query_id=query_id, **request.choice._asdict())
+        )
+        return [CellIds(*one.dispute.cell) for one in found]
+    dossier = read_query(request, collection, query_id or "")
+    if order == "cell" and passage_id is not None:
+        cell = cell_of(dossier, item_id, passage_id)
+        first = CellIds(dossier.query_id, dossier.items[cell[1]].item_id, passage_id)
+        rest = (one for one in _open(dossier, request, None, passage_id) if one != first)
+        return [first, *rest]
+    return list(_open(dossier, request, item_id if order == "item" else None, None))
+
+
+def assignment(request: PageRequest) -> Assignment:
+    """Return how the cells of the queue are shared among people."""
+    return Assignment(request.people, request.live.shared)
+
+
+def open_candidates(
+    request: PageRequest, judged: Sequence[JudgedCell], query_id: str | None
+) -> list[Candidate]:
+    """Return the queue, of all queries or of one, without the cells decided since."""
+    decided = {
+        (one.query_id, one.item_id, one.passage_id)
+        for one in judged
+        if effective_decision(one.decisions) is not None
+    }
+    return [
+        one
+        for one in request.snapshot.queue
+        if query_id in (None, one.query_id) and one.cell not in decided
+    ]
+
+
+def _by_queue(request: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
+    """Return owed cells that everybody decides, then a person's own cells, then others'."""
+    judged, shares = request.choice.of(collection).judged(query_id), assignment(request)
+    found = by_passage(open_candidates(request, judged, query_id))
+    return [
+        *(CellIds(*cell) for cell in shares.owed(judged, request.assessor)),
+        *(CellIds(*one.cell) for one in shares.ordered(found, request.assessor)),
+    ]
+
+
+def _open(
+    dossier: Dossier, request: PageRequest, item_id: str | None, passage_id: str | None
+) -> Iterator[CellIds]:
+    """Yield cells that this person has not decided, passage by passage, most returned first."""
+    for passage in passage_order(dossier.grades, "agreement", request.min_rating):
+        name = dossier.grades.passage_ids[passage]
+        if dossier.texts[passage] is None or passage_id not in (None, name):
+            continue
+        for column, item in enumerate(dossier.items):
+            made = dossier.decisions.get((passage, column), ())
+            if item_id in (None, item.item_id) and request.assessor not in standing_decisions(made):
+                yield CellIds(dossier.query_id, item.item_id, name)

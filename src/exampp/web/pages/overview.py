@@ -1,51 +1,71 @@
-"""The overview: how far grading is, the leaderboard, and what to look at next."""
+"""The overview: the leaderboard, the progress of grading, and what to look at next."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse
 
+from exampp.analysis import figures
 from exampp.analysis.verdict import bias_line
 from exampp.grading.status import GraderStatus, status_table
-from exampp.measures.leaderboard import missing_prerequisite
+from exampp.measures.board import Leaderboard
+from exampp.measures.leaderboard import MissingPrerequisite, missing_prerequisite
+from exampp.measures.names import heading
+from exampp.measures.values import Mean
 from exampp.records.gradebook import DecisionChoice
 from exampp.records.graders import grader_label
-from exampp.web.counts import CollectionCounts
+from exampp.results.page import Line
+from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.live_collection import LiveCollection
 from exampp.web.page_request import CHOICE, CurrentRequest, PageRequest
-from exampp.web.pages.standings import standings
 from exampp.web.rendering import link, plural, render
 
 if TYPE_CHECKING:
     from exampp.analysis.significance import Significance
 
 router = APIRouter()
-MOST = 500
-"""So many cells the queue holds at most."""
+LONGEST_QUEUE = 500
+"""Cells in the queue at most."""
+PATIENCE = 0.3
+"""Seconds that a page waits for significance tests, which it shows later."""
 
 
-GLANCE = 0.3
-"""So many seconds a page waits for tests that come later where they are not made yet."""
-PATIENCE = 2.0
-"""So many seconds the first page waits for a large collection before it says that it does."""
+class ErrorBar(NamedTuple):
+    """A mean and the ends of its error bar, in percent of the width of the axis.
+
+    `beyond` is an arrow if the mean lies left or right of the axis.
+    """
+
+    at: float
+    low: float
+    high: float
+    beyond: str = ""
+
+
+class RankedSystem(NamedTuple):
+    """A system: its place by the chosen measure, its means, its error bar (None: undefined)."""
+
+    place: int
+    system: str
+    means: Sequence[Mean]
+    bar: ErrorBar | None
 
 
 class GraderProgress(NamedTuple):
-    """How far one grader is on one bank, in cells; `failed` were tried without a grade."""
+    """The progress of a grader on a bank, in cells; `failed` were tried without a grade."""
 
     grader: str
     bank: str
     graded: int
-    due: int
+    pending: int
     failed: int
 
 
 class WaitingTask(NamedTuple):
-    """Something that waits for people: how much of it, where it is, and why it matters."""
+    """A task for people: how much of it, its address, and why it matters."""
 
     name: str
     figure: str
@@ -53,183 +73,200 @@ class WaitingTask(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True)
-class BoardView:
-    """How the leaderboard is looked at.
+class OverviewPage(NamedTuple):
+    """The leaderboard by the column `chosen`, at a threshold; `state` changes when the page does.
 
-    `by` is the measure that orders the systems, `min_rating` the lowest rating that covers an item
-    (None: the usual one), `decisions` whether people's stand over the grades.
+    `ticks` are the labels of the axis with their places in percent, `letters` the ties by system;
+    `ties` are None while they are tested, `progress` while it is counted.
     """
 
-    by: int = 0
-    min_rating: int | None = None
-    decisions: DecisionChoice = "with"
-
-    def address(self, path: str = "/", **changed: object) -> str:
-        """The address of the leaderboard looked at so."""
-        given = {
-            "by": self.by or None,
-            "min_rating": self.min_rating,
-            "decisions": None if self.decisions == "with" else self.decisions,
-        }
-        return link(path, **{**given, **changed})
-
-
-async def board_view(
-    by: int = 0, min_rating: int | None = None, decisions: DecisionChoice = "with"
-) -> BoardView:
-    """The view that an address asks for."""
-    return BoardView(by, min_rating, decisions)
-
-
-Viewed = Annotated[BoardView, Depends(board_view)]
+    state: str
+    board: Leaderboard
+    headings: Sequence[str]
+    chosen: int
+    ticks: Sequence[tuple[float, float]]
+    systems: Sequence[RankedSystem]
+    ties: Significance | None
+    letters: Mapping[str, str]
+    threshold: int
+    decisions: DecisionChoice
+    lacking: MissingPrerequisite | None
+    bias: Line | None
+    progress: Sequence[GraderProgress] | None
+    tasks: Sequence[WaitingTask]
+    notes: Sequence[str]
 
 
 @router.get("/")
-def overview(visit: CurrentRequest, view: Viewed) -> Response:
-    """The first page that people see."""
-    if not visit.choices:
-        return visit.page("ungraded.html")
-    if not visit.room.is_ready(visit.choice, PATIENCE):
-        return HTMLResponse(render("opening.html", name=visit.room.name, to=view.address()))
-    return _shown(visit, "overview.html", view)
+def overview(
+    request: CurrentRequest,
+    by: int = 0,
+    min_rating: int | None = None,
+    decisions: DecisionChoice = "with",
+) -> HTMLResponse:
+    """Show the first page."""
+    if not request.choices:
+        return request.render("ungraded.html")
+    return request.render("overview.html", _context(request, by, min_rating, decisions))
 
 
 @router.get("/overview/live")
-def live(visit: CurrentRequest, view: Viewed, seen: str = "") -> Response:
-    """The overview as it is now; nothing where that is what the page shows already."""
-    if _state(visit, _ties(visit, view)) == seen:
+def live(
+    request: CurrentRequest,
+    by: int = 0,
+    min_rating: int | None = None,
+    decisions: DecisionChoice = "with",
+    seen: str = "",
+) -> Response:
+    """Show the overview as it is now; nothing if the page shows that already."""
+    context = _context(request, by, min_rating, decisions)
+    if context.state == seen:
         return Response(status_code=204)
-    return _shown(visit, "_overview.html", view)
+    return request.render("_overview.html", context)
 
 
 @router.get("/fresh")
 async def fresh(request: Request, at: float) -> Response:
-    """What a page that was read `at` a time says once it is older than the collection."""
-    room: LiveCollection = request.app.state.room
-    if not room.is_older(at):
-        return Response(status_code=204)
-    return HTMLResponse(render("_older.html"))
+    """Show a note if the collection has changed since a page was read."""
+    live: LiveCollection = request.app.state.live
+    return HTMLResponse(render("_older.html")) if live.is_older(at) else Response(status_code=204)
 
 
 @router.post("/choose")
-def choose(visit: CurrentRequest, code: Annotated[str, Form()]) -> Response:
+def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
     """Look at another grader's grades from now on."""
-    answer = visit.go("/")
-    if any(one.code == code for one in visit.choices):
-        visit.keep(answer, CHOICE, code)
+    answer = request.redirect("/")
+    if any(one.code == code for one in request.choices):
+        request.set_cookie(answer, CHOICE, code)
     return answer
 
 
-def _state(visit: PageRequest, ties: Significance | None) -> str:
-    """Changes when the overview does."""
-    facts, snapshot = visit.facts, visit.snapshot
-    marks = f"{int(ties is not None)}{int(visit.is_older)}"
-    return f"{snapshot.made_at:.3f}-{facts.made_at if facts else 0:.3f}-{marks}"
-
-
-def _ties(visit: PageRequest, view: BoardView) -> Significance | None:
-    snapshot = visit.snapshot
-    columns = snapshot.board.columns
-    chosen = view.by if 0 <= view.by < len(columns) else 0
-    if len(snapshot.board.column_systems) < 2:
-        return None
-    return snapshot.ties(chosen, view.min_rating, view.decisions, GLANCE)
-
-
-def _shown(visit: PageRequest, template: str, view: BoardView) -> Response:
-    # the state is taken first: what changes meanwhile is shown by the next call
-    ties = _ties(visit, view)
-    state = _state(visit, ties)
-    facts, board = visit.facts, visit.snapshot.leaderboard(view.min_rating, view.decisions)
-    grader = visit.choice.grader
-    return visit.page(
-        template,
-        state=state,
-        view=view,
-        board=board,
-        standings=standings(board, view.by),
-        ties=ties,
-        letters={} if ties is None else {one.system: one.letters for one in ties.systems},
-        threshold=visit.snapshot.threshold(view.min_rating),
-        thresholds=range(grader.lowest + 1, grader.highest + 1),
-        oversight=visit.snapshot.gradebook.oversight,
-        lacking=missing_prerequisite(visit.snapshot.gradebook),
-        bias=bias_line(visit.snapshot.bias),
-        progress=None if facts is None else progress(facts.grading),
-        tasks=tasks(visit, facts),
-        notes=() if facts is None else status_table(facts.grading).notes,
+def _context(
+    request: PageRequest, by: int, min_rating: int | None, decisions: DecisionChoice
+) -> OverviewPage:
+    snapshot, counts = request.snapshot, request.counts
+    board = snapshot.leaderboard(min_rating, decisions)
+    chosen = by if 0 <= by < len(board.columns) else 0
+    ties = None
+    if len(board.column_systems) > 1:
+        ties = snapshot.ties(chosen, min_rating, decisions, PATIENCE)
+    # the state is taken before the page is rendered: a later change is shown by the next call
+    counted = counts.read_at if counts else 0
+    state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}{request.is_older:d}"
+    ticks, systems = ranked_systems(board, chosen)
+    return OverviewPage(
+        state,
+        board,
+        [heading(str(one.measure), one.min_rating) for one in board.columns],
+        chosen,
+        ticks,
+        systems,
+        ties,
+        {} if ties is None else {one.system: one.letters or "" for one in ties.systems},
+        snapshot.threshold(min_rating),
+        decisions,
+        missing_prerequisite(snapshot.gradebook),
+        bias_line(snapshot.bias),
+        None if counts is None else progress(counts.grading),
+        tasks(request),
+        () if counts is None else status_table(counts.grading).notes,
     )
 
 
-def progress(entries: Sequence[GraderStatus]) -> Sequence[GraderProgress]:
-    """How far each grader is, graders that still have work first."""
+def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
+    """Return every system's mean in a column with its standard error, best first."""
+    found = figures.spreads(board.columns[column], board.column_systems)
+    return sorted(found, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
+
+
+def ranked_systems(
+    board: Leaderboard, column: int
+) -> tuple[list[tuple[float, float]], list[RankedSystem]]:
+    """Return the ticks of the axis, and the systems with error bars on it, best first."""
+    found = ordered_systems(board, column)
+    columns = [one.values.means() for one in board.columns]
+    means = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
+    start, end, ticks = round_axis(found)
+    return [(tick, _percent(tick, start, end)) for tick in ticks], [
+        RankedSystem(place, one.system, means[one.system], error_bar(one, start, end))
+        for place, one in enumerate(found, 1)
+    ]
+
+
+def error_bar(one: Spread, start: float, end: float) -> ErrorBar | None:
+    """Return the error bar of a mean on an axis; None if the mean is undefined."""
+    if one.value is None:
+        return None
+    if not start <= one.value <= end:
+        edge = 0.0 if one.value < start else 100.0
+        return ErrorBar(edge, edge, edge, beyond="\u2039" if edge == 0 else "\u203a")
+    low = max(one.value if one.low is None else one.low, start)
+    high = min(one.value if one.high is None else one.high, end)
+    at, left, right = (_percent(place, start, end) for place in (one.value, low, high))
+    return ErrorBar(at, left, right)
+
+
+def _percent(value: float, start: float, end: float) -> float:
+    return round(100 * (value - start) / (end - start), 2)
+
+
+def progress(entries: Sequence[GraderStatus]) -> list[GraderProgress]:
+    """Return the progress of each grader, graders with pending work first."""
     found = []
-    for one in entries:
+    for one in sorted(entries, key=lambda one: -one.due):
         states = dict(one.states)
         graded = states.pop("graded", 0)
-        bank = one.bank or "queries"
         failed = sum(states.values())
+        bank = one.bank or "queries"
         found.append(GraderProgress(grader_label(one.grader), bank, graded, one.due, failed))
-    return sorted(found, key=lambda one: -one.due)
+    return found
 
 
-def _swapping(swaps: int, queued: int) -> str:
-    if not swaps:
-        return "no single decision would swap systems"
-    if swaps == queued:
-        return "each could swap systems on the leaderboard"
-    return f"{swaps} of them could swap systems on the leaderboard"
-
-
-def tasks(visit: PageRequest, facts: CollectionCounts | None) -> Sequence[WaitingTask]:
-    """What waits for people, what matters most to the leaderboard first."""
-    queue = visit.snapshot.queue
+def tasks(request: PageRequest) -> list[WaitingTask]:
+    """Return what waits for people, by its effect on the leaderboard."""
+    queue, counts = request.snapshot.queue, request.counts
     swaps = sum(1 for one in queue if one.swaps)
-    found = [
-        WaitingTask(
-            "Decide on grades",
-            plural(len(queue), "cell") if len(queue) < MOST else f"{MOST}+ cells",
-            "/queue",
-            _swapping(swaps, len(queue)),
-        )
-    ]
-    if facts is None:
+    why = f"{swaps} of them could swap systems on the leaderboard"
+    if swaps in (0, len(queue)):
+        why = "each could swap systems on the leaderboard"
+    if not swaps:
+        why = "no single decision would swap systems"
+    cells = plural(len(queue), "cell") if len(queue) < LONGEST_QUEUE else f"{LONGEST_QUEUE}+ cells"
+    found = [WaitingTask("Decide on grades", cells, "/queue", why)]
+    if counts is None:
         return found
-    listed = [
+    findings, oversight = sum(counts.findings.values()), counts.oversight
+    for number, noun, name, address, why in (
         (
-            facts.sampled,
-            "Decide the sample",
+            counts.sampled,
             "unit",
+            "Decide the sample",
             "/sample",
-            "drawn by chance: what corrects the leaderboard",
+            "drawn by chance: corrects the leaderboard",
         ),
-        (facts.disputes, "Settle disputes", "cell", "/disputes", "assessors differ"),
+        (counts.disputes, "cell", "Settle disputes", "/disputes", "assessors differ"),
         (
-            sum(facts.findings.values()),
-            "Mend the bank",
+            findings,
             "finding",
+            "Fix the bank",
             link("/queries", order="findings"),
             "items that are likely to be wrong",
         ),
         (
-            len(facts.oversight.missing),
-            "Fill gaps",
+            len(oversight.missing),
             "passage",
+            "Fill gaps",
             "/lists/missing",
             "good passages that no item covers",
         ),
         (
-            len(facts.oversight.spurious),
-            "Look at spurious items",
+            len(oversight.spurious),
             "item",
+            "Look at spurious items",
             "/lists/spurious",
             "often covered by passages that are not relevant",
         ),
-    ]
-    found += [
-        WaitingTask(name, plural(number, noun), address, why)
-        for number, name, noun, address, why in listed
-        if number
-    ]
+    ):
+        if number:
+            found.append(WaitingTask(name, plural(number, noun), address, why))
     return found

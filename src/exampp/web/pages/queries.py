@@ -1,148 +1,289 @@
-"""`/queries`: every query with how far it is, how well systems do, and what is odd about it."""
+"""`/queries`, `/query` and `/cell`: all queries, the passages of one by its items, one cell."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
 
-from exampp.records.gradebook import MISSING, QueryGrades
-from exampp.web.counts import CollectionCounts
-from exampp.web.page_request import CurrentRequest, sheet
+from exampp.records.gradebook import MISSING, Dossier
+from exampp.review.evidence import item_coverage, passage_order, returned
+from exampp.review.lists import QuerySummary
+from exampp.web.cells import (
+    CellPanel,
+    HeatCell,
+    RatingMark,
+    brief,
+    cell_of,
+    heat_cell,
+    marks_of,
+    panel,
+    read_query,
+    visible_cells,
+)
+from exampp.web.page_request import CurrentRequest, PageOfEntries, is_own, page_of
 from exampp.web.rendering import link
-from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
-PAGE = 200
+QUERIES = 200
 """Queries on one page."""
+PASSAGES = 100
+"""Passages on one page of the heat map."""
+REPLY = 20_000
+"""Characters of a reply that a page shows at most."""
+
+# ---- all queries ---------------------------------------------------------------------------------
 
 
-class ListedQuery(NamedTuple):
-    """One query of the list.
+class QueryColumn(NamedTuple):
+    """A column: heading, name of the order, explanation, sort key, whether it sorts descending.
 
-    `missing` counts its cells without a grade; `covered` its items that any passage answers.
-    `mean` and `spread` are the mean and the standard deviation of the systems' Cover on it, None
-    where the query does not count. `findings` are those of the bank's lint.
+    An undefined value sorts as the smallest.
     """
-
-    query_id: str
-    text: str
-    items: int
-    passages: int
-    cells: int
-    missing: int
-    covered: int
-    mean: float | None
-    spread: float | None
-    decided: int
-    findings: int | None
-
-
-class SortHeading(NamedTuple):
-    """A heading of the list: what it orders by, how, and whether it does so now."""
 
     name: str
     order: str
     explanation: str
-    number: bool = True
+    key: Callable[[QuerySummary], Any]
+    largest_first: bool = True
 
 
-HEADS = (
-    SortHeading("Query", "id", "", number=False),
-    SortHeading("Items", "items", "active items of the bank"),
-    SortHeading("Passages", "passages", "passages with a text in the pool"),
-    SortHeading("Graded", "graded", "share of the cells that have a grade"),
-    SortHeading("Answered", "covered", "items that at least one passage answers"),
-    SortHeading("Cover", "cover", "mean over systems of the first measure"),
-    SortHeading(
-        "Spread", "spread", "how much systems differ: standard deviation of the first measure"
-    ),
-    SortHeading("Decided", "decided", "cells on which people have decided"),
-    SortHeading("Findings", "findings", "what lint found in the items"),
-)
 _LEAST = float("-inf")
-ORDERS: Mapping[str, tuple[Callable[[ListedQuery], Any], bool]] = {
-    "id": (lambda row: row.query_id, False),
-    "items": (lambda row: row.items, True),
-    "passages": (lambda row: row.passages, True),
-    "graded": (lambda row: row.missing / row.cells if row.cells else 0.0, True),
-    "covered": (lambda row: row.covered / row.items if row.items else 0.0, False),
-    "cover": (lambda row: _LEAST if row.mean is None else row.mean, False),
-    "spread": (lambda row: _LEAST if row.spread is None else row.spread, True),
-    "decided": (lambda row: row.decided, True),
-    "findings": (lambda row: row.findings or 0, True),
-}
-"""What the list can be ordered by, and whether from the largest: what needs people comes first."""
+COLUMNS = (
+    QueryColumn("Query", "id", "", lambda row: row.query_id, largest_first=False),
+    QueryColumn("Items", "items", "active items of the bank", lambda row: row.items),
+    QueryColumn(
+        "Passages", "passages", "passages with a text in the pool", lambda row: row.passages
+    ),
+    QueryColumn(
+        "Graded",
+        "graded",
+        "share of the cells that have a grade",
+        lambda row: row.missing / row.cells if row.cells else 0.0,
+    ),
+    QueryColumn(
+        "Answered",
+        "covered",
+        "items that at least one passage answers",
+        lambda row: row.covered / row.items if row.items else 0.0,
+        largest_first=False,
+    ),
+    QueryColumn(
+        "Cover",
+        "cover",
+        "mean over systems of the first measure",
+        lambda row: _LEAST if row.mean is None else row.mean,
+        largest_first=False,
+    ),
+    QueryColumn(
+        "Spread",
+        "spread",
+        "how much systems differ: standard deviation of the first measure",
+        lambda row: _LEAST if row.spread is None else row.spread,
+    ),
+    QueryColumn("Decided", "decided", "cells on which people decided", lambda row: row.decided),
+    QueryColumn(
+        "Findings", "findings", "findings of lint in the items", lambda row: row.findings or 0
+    ),
+)
+
+
+class QueriesPage(NamedTuple):
+    """The queries that match, in an order."""
+
+    columns: Sequence[QueryColumn]
+    order: str
+    find: str
+    sheet: PageOfEntries[QuerySummary]
 
 
 @router.get("/queries")
-def queries(visit: CurrentRequest, find: str = "", order: str = "", page: int = 1) -> Response:
-    """The queries, those that match first to last, or ordered otherwise."""
-    snapshot = visit.snapshot
-    rows = [row for row in query_rows(snapshot, visit.facts) if _matches(row, find)]
-    if order in ORDERS:
-        key, largest_first = ORDERS[order]
-        rows.sort(key=key, reverse=largest_first)
-    shown = sheet(rows, page, PAGE)
-    return visit.page(
-        "_queries.html" if visit.wants_part else "queries.html",
-        heads=HEADS,
-        orders=ORDERS,
-        order=order if order in ORDERS else "",
-        find=find,
-        rows=shown.entries,
-        total=shown.total,
-        page=shown.page,
-        pages=shown.pages,
-        here=lambda **changed: link(
-            "/queries", **{"find": find or None, "order": order or None, **changed}
-        ),
+def queries(
+    request: CurrentRequest, find: str = "", order: str = "", page: int = 1
+) -> HTMLResponse:
+    """List the queries."""
+    rows, counts = request.snapshot.query_summaries, request.counts
+    if counts is not None:
+        rows = [row._replace(findings=counts.findings.get(row.query_id, 0)) for row in rows]
+    words = find.casefold().split()
+    rows = [
+        row
+        for row in rows
+        if all(word in f"{row.query_id}\n{row.text}".casefold() for word in words)
+    ]
+    for one in COLUMNS:
+        if one.order == order:
+            rows.sort(key=one.key, reverse=one.largest_first)
+    context = QueriesPage(COLUMNS, order, find, page_of(rows, page, QUERIES))
+    return request.render("_queries.html" if request.wants_part else "queries.html", context)
+
+
+# ---- one query -----------------------------------------------------------------------------------
+
+ORDERS = {
+    "agreement": "systems that return it",
+    "rating": "best ratings",
+    "judgment": "judged relevance",
+    "rank": "best rank",
+    "pool": "passage id",
+}
+"""Orders of the passages, and their names."""
+REVEALING = ("rating", "judgment")
+"""Orders that reveal what those who decide blind must not see."""
+
+
+class HeatRow(NamedTuple):
+    """A passage: the start of its text, who returned it, its judged relevance, its cells."""
+
+    passage_id: str
+    start: str
+    systems: int
+    best_rank: int
+    relevance: int | None
+    cells: Sequence[HeatCell]
+
+
+class HeatColumn(NamedTuple):
+    """An item: its number, its weight, and how many of the graded passages cover it."""
+
+    number: int
+    item_id: str
+    text: str
+    weight: float
+    covered: int
+    graded: int
+
+
+class QueryPage(NamedTuple):
+    """One page of the passages of a query by its items."""
+
+    dossier: Dossier
+    columns: Sequence[HeatColumn]
+    rows: Sequence[HeatRow]
+    sheet: PageOfEntries[int]
+    order: str
+    orders: Mapping[str, str]
+    marks: Sequence[RatingMark]
+
+
+@router.get("/query")
+def query(
+    request: CurrentRequest,
+    query_id: Annotated[str, Query(alias="id")],
+    order: str = "agreement",
+    page: int = 1,
+) -> HTMLResponse:
+    """Show the heat map of a query."""
+    with request.open() as collection:
+        dossier = read_query(request, collection, query_id)
+    visible = visible_cells(dossier, request)
+    orders = {k: v for k, v in ORDERS.items() if visible is None or k not in REVEALING}
+    order = order if order in orders else "agreement"
+    sheet = page_of(passage_order(dossier.grades, order, request.min_rating), page, PASSAGES)
+    context = QueryPage(
+        dossier,
+        heat_columns(dossier, request.min_rating),
+        heat_rows(dossier, sheet.entries, visible),
+        sheet,
+        order,
+        orders,
+        marks_of(dossier),
     )
+    return request.render("query.html", context)
 
 
-def _matches(row: ListedQuery, find: str) -> bool:
-    wanted = find.casefold().split()
-    inside = f"{row.query_id}\n{row.text}".casefold()
-    return all(word in inside for word in wanted)
-
-
-def query_rows(snapshot: Snapshot, facts: CollectionCounts | None) -> list[ListedQuery]:
-    """One row per query of a snapshot, in the order of the gradebook."""
-    decided = Counter(query_id for query_id, _, _ in snapshot.decided)
-    column = snapshot.board.columns[0]
-    place = {query_id: i for i, query_id in enumerate(column.query_ids)}
+def heat_columns(dossier: Dossier, min_rating: int) -> list[HeatColumn]:
+    """Return the items of a query in the order of the bank."""
+    coverage, weights = item_coverage(dossier.grades, min_rating), dossier.grades.weights
     return [
-        _row(query, snapshot, column.values.values, column.values.counts, place, decided, facts)
-        for query in snapshot.gradebook.queries
+        HeatColumn(number, one.item_id, one.text, float(weights[at]), *coverage[at])
+        for number, at in enumerate(dossier.bank_order, 1)
+        for one in [dossier.items[at]]
     ]
 
 
-def _row(
-    query: QueryGrades,
-    snapshot: Snapshot,
-    values: np.ndarray[Any, np.dtype[np.float64]],
-    counts: np.ndarray[Any, np.dtype[np.bool_]],
-    place: Mapping[str, int],
-    decided: Mapping[str, int],
-    facts: CollectionCounts | None,
-) -> ListedQuery:
-    ratings = query.ratings[: query.pool_size]
-    at = place.get(query.query_id)
-    scores = values[counts[:, at], at] if at is not None else np.empty(0)
-    findings = None if facts is None else facts.findings
-    return ListedQuery(
-        query.query_id,
-        snapshot.texts.get(query.query_id, ""),
-        len(query.item_ids),
-        query.pool_size,
-        ratings.size,
-        int((ratings == MISSING).sum()),
-        int((ratings >= snapshot.min_rating).any(axis=0).sum()),
-        float(scores.mean()) if scores.size else None,
-        float(scores.std(ddof=1)) if scores.size > 1 else None,
-        decided.get(query.query_id, 0),
-        None if findings is None else findings.get(query.query_id, 0),
+def heat_rows(
+    dossier: Dossier, passages: Sequence[int], visible: frozenset[tuple[int, int]] | None
+) -> list[HeatRow]:
+    """Return some passages by all items; `visible` cells alone have a grade, unless None."""
+    grades = dossier.grades
+    by, relevance = returned(grades, None), grades.judgments.max(axis=0, initial=MISSING)
+    return [
+        HeatRow(
+            grades.passage_ids[passage],
+            _start(dossier, passage),
+            int(by.counts[passage]),
+            int(by.best[passage]),
+            None
+            if visible is not None or relevance[passage] == MISSING
+            else int(relevance[passage]),
+            [heat_cell(dossier, (passage, item), visible) for item in dossier.bank_order],
+        )
+        for passage in passages
+    ]
+
+
+def _start(dossier: Dossier, passage: int) -> str:
+    text = dossier.texts[passage]
+    return "" if text is None else brief(f"{text.title}: {text.text}" if text.title else text.text)
+
+
+@router.get("/query/square")
+def query_cell(request: CurrentRequest, query: str, item: str, passage: str) -> HTMLResponse:
+    """Show one cell of the heat map, to be put in place after a decision."""
+    with request.open() as collection:
+        dossier = read_query(request, collection, query)
+    cell, visible = cell_of(dossier, item, passage), visible_cells(dossier, request)
+    return request.render("_heat_cell.html", cell=heat_cell(dossier, cell, visible))
+
+
+# ---- one cell ------------------------------------------------------------------------------------
+
+
+class CellPage(NamedTuple):
+    """A cell with everything that is known of it, and all items `beside` it on the passage.
+
+    A decision leads `back`, or `here` again; `whole` shows the whole passage.
+    """
+
+    panel: CellPanel
+    reply: str
+    here: str
+    whole: str
+    back: str
+    judge: str
+    beside: Sequence[tuple[HeatColumn, HeatCell]]
+
+
+@router.get("/cell")
+def cell(
+    request: CurrentRequest,
+    query: str,
+    passage: str,
+    item: str | None = None,
+    whole: bool = False,
+    back: str = "",
+) -> HTMLResponse:
+    """Show a cell as a page, or as a part beside the heat map."""
+    with request.open() as collection:
+        dossier = read_query(request, collection, query, passage)
+    at = cell_of(dossier, item, passage)
+    shown = panel(dossier, at, request.assessor, blind=request.is_blind, whole=whole)
+    ids = {"query": query, "item": shown.place.item_id, "passage": passage}
+    reply, visible = (shown.grade and shown.grade.reply) or "", visible_cells(dossier, request)
+    columns = heat_columns(dossier, request.min_rating)
+    context = CellPage(
+        shown,
+        reply if whole else reply[:REPLY],
+        link("/cell", **ids),
+        link("/cell", **ids, whole=1, back=back or None),
+        back if is_own(back) else "",
+        link("/judge", order="cell", **ids),
+        [
+            (column, heat_cell(dossier, (at[0], place), visible))
+            for column, place in zip(columns, dossier.bank_order, strict=True)
+        ],
     )
+    return request.render("_panel.html" if request.wants_part else "cell.html", context)

@@ -1,60 +1,108 @@
 """`/sample`: people decide what was drawn by chance, blind, one unit after the other.
 
-Nothing here says what the grader said, neither before a decision nor after it: what comes next is
-to be decided without having learnt how the grader thinks.
+Nothing here reveals the grades, neither before a decision nor after it: the next decision is to be
+made without having learnt how the grader thinks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse, Response
-from markupsafe import Markup
 
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.decisions import SamplePlan
-from exampp.records.gradebook import Dossier
 from exampp.records.inputs import DEFAULT_MIN_RELEVANT
-from exampp.results.html import table_html
+from exampp.results.result import Table
+from exampp.results.view import Cell
 from exampp.review.sampling import SampleProgress, open_cells
+from exampp.store.bank import known_queries
+from exampp.store.inputs import highest_judgment
 from exampp.web.cells import (
     CellIds,
     PassageExcerpt,
     RatingMark,
     cell_of,
-    dossier,
+    excerpt,
     marks,
-    show,
-    versions,
+    marks_of,
+    parse_versions,
+    read_query,
+    versions_of,
 )
-from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, among
+from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, limited_by
 from exampp.web.pages.judging_sessions import (
+    LENGTH,
     RECENT,
     JudgingSession,
     RecentDecision,
-    recent_cells,
+    case_address,
+    recent_decisions,
     start_session,
     steps,
 )
-from exampp.web.rendering import link, shade
+from exampp.web.rendering import shade
 
 router = APIRouter()
-LENGTH = 100
-"""Cells of a walk; when they are done, the next ones are asked for."""
+CASE = "/sample/case"
 _MEANINGS = ("not relevant", "related", "relevant", "perfectly relevant")
-"""What relevances of 0 to 3 mean. Source: the passage task of TREC Deep Learning 2019."""
+"""The meaning of relevances 0 to 3. Source: the passage task of TREC Deep Learning 2019."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampledCell:
+# ---- the sample ----------------------------------------------------------------------------------
+
+
+class SamplePage(NamedTuple):
+    """What was drawn, how far it is decided, and the leaderboard that it gives, or why not yet."""
+
+    found: SampleProgress | None
+    facts: Sequence[Sequence[Cell]]
+    corrected: Sequence[Table]
+    trouble: str
+
+
+@router.get("/sample")
+def sample(request: CurrentRequest) -> HTMLResponse:
+    """Show the newest sample."""
+    corrected, trouble = list[Table](), ""
+    with request.open() as collection:
+        found = _progress(request, collection)
+        if found is not None and not found.open:
+            grades, plan = request.choice.of(collection), found.plan
+            try:
+                result = grades.corrected(plan.measure, plan=plan.number)
+                corrected = list(result.tables().values())
+            except InputError as error:
+                trouble = str(error)
+    facts = () if found is None else next(iter(found.tables().values())).rows
+    return request.render("sample.html", SamplePage(found, facts, corrected, trouble))
+
+
+def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
+    """Return the newest sample. InputError if there is none."""
+    plans = request.choice.of(collection).decisions.plans()
+    if not plans:
+        raise InputError("no sample was drawn", mend="Draw one: exampp review COLLECTION plan")
+    return plans[-1]
+
+
+def _progress(request: PageRequest, collection: Collection) -> SampleProgress | None:
+    """Return how far the newest sample is decided; None if none was drawn."""
+    grades = request.choice.of(collection).decisions
+    return grades.sample(gradebook=request.snapshot.gradebook) if grades.plans() else None
+
+
+# ---- judging -------------------------------------------------------------------------------------
+
+
+class SampledCell(NamedTuple):
     """What a person looks at to decide a drawn unit: nothing of what is known of it.
 
-    A passage as a whole has the item id "". `versions` are the texts that are decided about;
-    `least` is the lowest rating that counts as answered, or as relevant.
+    A passage as a whole has the item id "". `versions` are the texts to decide about; `least` is
+    the lowest rating that counts as answered, or as relevant.
     """
 
     place: CellIds
@@ -62,260 +110,184 @@ class SampledCell:
     asked: str
     question: str
     shown: PassageExcerpt | None
-    marks: tuple[RatingMark, ...]
+    marks: Sequence[RatingMark]
     versions: tuple[int, int] | None
     sample: str
     least: int
 
 
-@router.get("/sample")
-def sample(visit: CurrentRequest) -> HTMLResponse:
-    """What was drawn, how far it is decided, and the leaderboard that it gives."""
-    with visit.open() as collection:
-        found = _progress(visit, collection)
-        corrected = trouble = None
-        if found is not None and not found.open:
-            try:
-                measure = found.plan.measure
-                result = visit.choice.of(collection).corrected(measure, plan=found.plan.number)
-                corrected = [Markup(table_html(table)) for table in result.tables().values()]
-            except InputError as error:
-                trouble = str(error)
-    facts = () if found is None else next(iter(found.tables().values())).rows
-    return visit.page(
-        "sample.html",
-        found=found,
-        facts=facts,
-        corrected=corrected,
-        trouble=trouble,
-        path=visit.room.path,
-    )
+class SampleJudgePage(NamedTuple):
+    """The next cells of a sample, the first of them to be decided now."""
+
+    case: SampledCell | None
+    walk: Sequence[tuple[str, int]]
+    found: SampleProgress | None
+    session: JudgingSession | None
 
 
 @router.get("/sample/judge")
-def judge(visit: CurrentRequest) -> HTMLResponse:
-    """The page of the walk through the sample, with its first cell."""
-    with visit.open() as collection:
-        found = _progress(visit, collection)
-        places = _walk(found)
-        first = None
-        if found is not None and places:
-            first = _case(
-                collection, found.plan, dossier(visit, collection, places[0][0]), places[0]
-            )
-        recent = _recent(visit, collection, found.plan) if found else None
-    return visit.page(
-        "sample_judge.html",
-        case=first,
-        walk=[(_address(one.place), one.left) for one in steps(places)],
-        found=found,
-        sitting=recent,
-    )
+def judge_sample(request: CurrentRequest) -> HTMLResponse:
+    """Show the next cells of the sample."""
+    with request.open() as collection:
+        found = _progress(request, collection)
+        places = [] if found is None else [CellIds(*one) for one in open_cells(found, LENGTH)]
+        case = recent = None
+        if found is not None:
+            recent = _recent(request, collection, found.plan)
+            case = _case(request, collection, found.plan, places[0]) if places else None
+    walk = [(case_address(one.place, path=CASE), one.left) for one in steps(places)]
+    return request.render("sample_judge.html", SampleJudgePage(case, walk, found, recent))
 
 
-@router.get("/sample/case")
-def case(
-    visit: CurrentRequest, query: str, passage: str, item: str = "", whole: bool = False
+@router.get(CASE)
+def sample_case(
+    request: CurrentRequest, query: str, passage: str, item: str = "", whole: bool = False
 ) -> HTMLResponse:
-    """One drawn cell to decide, to be put on the stage."""
+    """Show one drawn cell to decide."""
     place = CellIds(query, item, passage)
-    with visit.open() as collection:
-        plan = _plan(visit, collection)
-        shown = _case(collection, plan, dossier(visit, collection, query), place, whole=whole)
-        if visit.wants_part:
-            return visit.page("_sample_case.html", case=shown)
-        found = _progress(visit, collection)
-        recent = _recent(visit, collection, plan)
-    walked = [(_address(place), 1)]
-    return visit.page("sample_judge.html", case=shown, walk=walked, found=found, sitting=recent)
+    with request.open() as collection:
+        plan = _plan(request, collection)
+        case = _case(request, collection, plan, place, whole=whole)
+        if request.wants_part:
+            return request.render("_sample_case.html", case=case)
+        found, recent = _progress(request, collection), _recent(request, collection, plan)
+    walk = [(case_address(place, path=CASE), 1)]
+    return request.render("sample_judge.html", SampleJudgePage(case, walk, found, recent))
 
 
 @router.get("/sample/progress")
-def progress_part(visit: CurrentRequest) -> HTMLResponse:
-    """How far the sample is decided, to be put beside the cells."""
-    with visit.open() as collection:
-        return visit.page("_sample_progress.html", found=_progress(visit, collection))
+def progress_part(request: CurrentRequest) -> HTMLResponse:
+    """Show how far the sample is decided."""
+    with request.open() as collection:
+        return request.render("_sample_progress.html", found=_progress(request, collection))
 
 
 @router.post("/sample/decide")
-@among(DECISIONS)
+@limited_by(DECISIONS)
 def decide(
-    visit: CurrentRequest,
+    request: CurrentRequest,
     cell: Annotated[str, Form()],
     sample: Annotated[str, Form()],
     versions: Annotated[str, Form()],
     rating: Annotated[int, Form(ge=-LARGEST, le=LARGEST)],
     reason: Annotated[str, Form()] = "",
 ) -> Response:
-    """Keep one decision about a drawn cell."""
-    place = CellIds.unpacked(cell)
-    seen = _versions(versions)
-    with visit.open() as collection:
-        grades = visit.choice.of(collection)
-        plan = _plan(visit, collection)
+    """Store a decision about a drawn cell."""
+    place, texts, author = CellIds.unpacked(cell), parse_versions(versions), request.assessor
+    reason = reason.strip()
+    with request.open() as collection:
+        grades, plan = request.choice.of(collection), _plan(request, collection)
         if plan.sample != sample:
             raise InputError("another sample was drawn meanwhile", mend="Load the page again")
-        author, reason = visit.assessor, reason.strip()
+        query_id, _, passage_id = place
         if plan.unit == "passage":
-            grades.judge(
-                plan,
-                place.query_id,
-                place.passage_id,
-                rating,
-                seen=seen[1],
-                author=author,
-                reason=reason,
+            grades.decisions.judge(
+                plan, query_id, passage_id, rating, seen=texts[1], author=author, reason=reason
             )
+        elif not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
+            raise InputError("this item is not in the sample", field="cell")
         else:
-            if not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
-                raise InputError("this item is not in the sample", field="cell")
-            grades.decide(
+            grades.decisions.decide(
                 *place,
                 rating,
                 blind=True,
                 sample=plan.sample,
-                versions=seen,
+                versions=texts,
                 author=author,
                 reason=reason,
             )
-        recent = _recent(visit, collection, plan)
-    visit.room.changed()
-    if not visit.wants_part:
-        return visit.go("/sample/judge")
-    return visit.page("_recent.html", sitting=recent)
+        return _decided(request, collection, plan, "/sample/judge")
 
 
 @router.post("/sample/undo")
-@among(DECISIONS)
+@limited_by(DECISIONS)
 def undo(
-    visit: CurrentRequest,
+    request: CurrentRequest,
     number: Annotated[int, Form(ge=1, le=LARGEST)],
     back: Annotated[str, Form()] = "/sample/judge",
 ) -> Response:
     """Take a decision about a drawn cell back, and go back to it."""
-    with visit.open() as collection:
-        plan = _plan(visit, collection)
+    with request.open() as collection:
+        plan = _plan(request, collection)
         if plan.unit == "passage":
-            visit.choice.of(collection).unjudge(number, author=visit.assessor)
+            request.choice.of(collection).decisions.unjudge(number, author=request.assessor)
         else:
-            collection.decisions.undo(number, author=visit.assessor)
-        recent = _recent(visit, collection, plan)
-    visit.room.changed()
-    if visit.wants_part:
-        return visit.page("_recent.html", sitting=recent)
-    return visit.back(back, "/sample/judge")
+            collection.decisions.undo(number, author=request.assessor)
+        return _decided(request, collection, plan, back)
 
 
-def _plan(visit: PageRequest, collection: Collection) -> SamplePlan:
-    """The newest sample. InputError where there is none."""
-    plans = visit.choice.of(collection).plans()
-    if not plans:
-        raise InputError("no sample was drawn", mend="Draw one: exampp review COLLECTION plan")
-    return plans[-1]
+def _decided(request: PageRequest, collection: Collection, plan: SamplePlan, to: str) -> Response:
+    request.live.changed()
+    if request.wants_part:
+        return request.render("_recent.html", session=_recent(request, collection, plan))
+    return request.redirect_back(to, "/sample/judge")
 
 
-def _progress(visit: PageRequest, collection: Collection) -> SampleProgress | None:
-    """How far the newest sample is decided; None where none was drawn."""
-    grades = visit.choice.of(collection)
-    return grades.sample(gradebook=visit.snapshot.gradebook) if grades.plans() else None
-
-
-def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> JudgingSession:
-    """What this person decided last of a sample; how far it is decided stands elsewhere."""
+def _recent(request: PageRequest, collection: Collection, plan: SamplePlan) -> JudgingSession:
+    """Return the last decisions of this person about a sample."""
     if plan.unit == "item":
-        start = visit.room.sittings.get(visit.assessor) or start_session(visit, collection)
-        decided = [
+        start = request.live.sessions.get(request.assessor) or start_session(request, collection)
+        made = [
             one
-            for one in collection.decisions.since(start.after, author=visit.assessor)
+            for one in collection.decisions.since(start.after, author=request.assessor)
             if one.decision.sample == plan.sample
         ]
-        recent = recent_cells(decided, visit.choice.grader, None, "/sample/case")
+        recent = recent_decisions(made, request.choice.grader, None, CASE)
     else:
-        texts = collection.query_texts()
-        said = visit.choice.of(collection).judged_by(plan, visit.assessor)
+        texts = known_queries(collection.connection)
+        judged = request.choice.of(collection).decisions.judged_by(plan, request.assessor)
         recent = [
             RecentDecision(
                 one.number,
-                _address(CellIds(one.query_id, "", one.passage_id)),
+                case_address(CellIds(one.query_id, "", one.passage_id), path=CASE),
                 texts.get(one.query_id) or one.query_id,
-                one.relevance or 0,
-                _level(plan, one.relevance or 0),
+                rating,
+                shade(rating, 0, max(DEFAULT_MIN_RELEVANT + 1, rating)),
             )
-            for one in reversed(said[-RECENT:])
+            for one in reversed(judged[-RECENT:])
+            for rating in [one.relevance or 0]
         ]
     return JudgingSession(0, 0, recent, undo="/sample/undo")
 
 
-def _walk(found: SampleProgress | None) -> Sequence[CellIds]:
-    return [] if found is None else [CellIds(*one) for one in open_cells(found, LENGTH)]
-
-
-def _address(place: CellIds) -> str:
-    query, item, passage = place
-    return link("/sample/case", query=query, item=item, passage=passage)
-
-
 def _case(
+    request: PageRequest,
     collection: Collection,
     plan: SamplePlan,
-    found: Dossier,
     place: CellIds,
     *,
     whole: bool = False,
 ) -> SampledCell:
+    dossier = read_query(request, collection, place.query_id)
     if plan.unit == "passage":
-        passages = found.grades.passage_ids
+        passages = dossier.grades.passage_ids
         if place.passage_id not in passages:
             raise InputError("no such passage", field="passage")
         row = passages.index(place.passage_id)
-        asked, question = found.query_text or found.query_id, "How relevant is this passage to it?"
-        of_texts = found.passage_versions[row] if found.passage_versions else None
-        texts = None if of_texts is None else (0, of_texts)
-        scale = _relevances(plan, collection.highest_judgment)
+        asked = dossier.query_text or dossier.query_id
+        question, least = "How relevant is this passage to it?", plan.min_relevant
+        text = dossier.passage_versions[row] if dossier.passage_versions else None
+        versions = None if text is None else (0, text)
+        # the scale of the judgments that there are, or 0 to 3
+        known = highest_judgment(collection.connection)
+        top = max(plan.min_relevant, len(_MEANINGS) - 1 if known is None else known)
+        scale = marks(0, top, _MEANINGS)
     else:
-        cell = cell_of(found, place.item_id, place.passage_id)
-        row, item = cell[0], found.items[cell[1]]
+        cell = row, column = cell_of(dossier, place.item_id, place.passage_id)
+        item = dossier.items[column]
         asked = item.text or item.item_id
-        nugget = item.kind == "nugget"
-        question = "Is it in this passage?" if nugget else "How well does this passage answer it?"
-        texts, scale = versions(found, cell), marks(found.grader)
+        question, least = "How well does this passage answer it?", plan.min_rating
+        if item.kind == "nugget":
+            question = "Is it in this passage?"
+        versions, scale = versions_of(dossier, cell), marks_of(dossier)
     return SampledCell(
-        place=place,
-        query_text=found.query_text,
-        asked=asked,
-        question=question,
-        shown=show(found.texts[row], whole=whole),
-        marks=scale,
-        versions=texts,
-        sample=plan.sample,
-        least=plan.min_relevant if plan.unit == "passage" else plan.min_rating,
+        place,
+        dossier.query_text,
+        asked,
+        question,
+        excerpt(dossier.texts[row], whole=whole),
+        scale,
+        versions,
+        plan.sample,
+        least,
     )
-
-
-def _relevances(plan: SamplePlan, highest: int | None) -> tuple[RatingMark, ...]:
-    """The scale of judgments: that of those there are, or 0 to 3."""
-    top = max(plan.min_relevant, len(_MEANINGS) - 1 if highest is None else highest)
-    known = top == len(_MEANINGS) - 1
-    return tuple(
-        RatingMark(
-            one,
-            str(one) if one <= 9 else "",
-            shade(one, 0, top),
-            str(one),
-            _MEANINGS[one] if known else "",
-        )
-        for one in range(top + 1)
-    )
-
-
-def _level(plan: SamplePlan, rating: int) -> int:
-    top = max(DEFAULT_MIN_RELEVANT + 1, rating) if plan.unit == "passage" else max(5, rating)
-    return shade(rating, 0, top)
-
-
-def _versions(text: str) -> tuple[int, int]:
-    """The texts that a person decided about. InputError where a form does not say it."""
-    parts = text.split(",")
-    if len(parts) != 2 or not all(one.isascii() and one.isdigit() for one in parts):
-        raise InputError("those are no versions of texts", field="versions")
-    return int(parts[0]), int(parts[1])

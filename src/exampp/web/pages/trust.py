@@ -3,106 +3,236 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
-from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
+from exampp.analysis import verdict
+from exampp.analysis.attacks.battery import beside
+from exampp.analysis.attacks.result import GamingSettings, find_gaming
+from exampp.analysis.calibration import calibrate
+from exampp.analysis.reliability import reliability, scored_column
+from exampp.analysis.sensitivity import Evaluated, sensitivity
 from exampp.analysis.verdict import TrustAnswer
-from exampp.results.html import table_html
+from exampp.collection import Collection
+from exampp.errors import InputError
 from exampp.results.plots.figure import Figure
-from exampp.results.result import Table
-from exampp.web.page_request import CurrentRequest, PageRequest
-from exampp.web.rendering import TYPES, Theme, draw, link, render
-from exampp.web.trust_answers import QUESTIONS, Question, answer
+from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing
+from exampp.web.rendering import FIGURE_TYPES, Theme, draw, figure_file, sentence
+from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
 PATIENCE = 3.0
-"""So many seconds a page waits before it says that the answer is being found out."""
+"""Seconds that a page waits for an answer before it says that it is being computed."""
 GLANCE = 0.3
-"""The same for the list of questions, which shows what there is and fills up."""
+"""The same for the list of questions, which fills up."""
+MEASURE_OF_PEOPLE = "P@20"
+"""The measure that is corrected if nobody drew a sample for another one."""
 
 
-class Asked(NamedTuple):
-    """A question of the list with its answer; None while that is being found out."""
+# ---- questions -----------------------------------------------------------------------------------
+
+
+def _items(snapshot: Snapshot) -> TrustAnswer:
+    return verdict.about_items(snapshot.item_analysis())
+
+
+def _reliability(snapshot: Snapshot) -> TrustAnswer:
+    column = scored_column(snapshot.gradebook, snapshot.board, texts=snapshot.bank_texts())
+    return verdict.about_reliability(reliability(column))
+
+
+def _sensitivity(snapshot: Snapshot) -> TrustAnswer:
+    evaluated = Evaluated(snapshot.choice.grader.name, snapshot.gradebook)
+    return verdict.about_sensitivity(sensitivity([evaluated]))
+
+
+def _attacks(snapshot: Snapshot) -> TrustAnswer:
+    with Collection(snapshot.path) as collection:
+        grades = snapshot.choice.of(collection)
+        makers, highest = grades.item_models(snapshot.gradebook), grades.highest_judgment
+    found = find_gaming(
+        snapshot.gradebook,
+        GamingSettings(snapshot.min_rating),
+        exam=snapshot.path,
+        makers=makers,
+        highest_judgment=highest,
+    )
+    return verdict.about_attacks(found)
+
+
+def _bias(snapshot: Snapshot) -> TrustAnswer:
+    return verdict.about_bias(snapshot.bias)
+
+
+def _corrected(snapshot: Snapshot) -> TrustAnswer:
+    with Collection(snapshot.path) as collection:
+        grades = snapshot.choice.of(collection)
+        plan = next(reversed(grades.decisions.plans()), None)
+        measure, number = (plan.measure, plan.number) if plan else (MEASURE_OF_PEOPLE, None)
+        return verdict.about_corrected(grades.corrected(measure, plan=number))
+
+
+def _calibration(snapshot: Snapshot) -> TrustAnswer:
+    return verdict.about_calibration(calibrate([snapshot.gradebook], snapshot.path.name))
+
+
+class Question(NamedTuple):
+    """A question, what its answer is made of, and the function that finds it.
+
+    `command` is that of `exampp analyze`; `elsewhere` is the page of its records.
+    """
+
+    asked: str
+    about: str
+    command: str
+    find: Callable[[Snapshot], TrustAnswer]
+    elsewhere: tuple[str, str] = ("", "")
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "bias": Question(
+        "Does the grader favour a system?",
+        "ratings of each system's passages beside people's judgments of them",
+        "agreement",
+        _bias,
+        ("/agreement", "Agreement with people"),
+    ),
+    "reliability": Question(
+        "Would other queries show the same order?",
+        "how many queries and items it takes, and what to add next",
+        "reliability",
+        _reliability,
+    ),
+    "sensitivity": Question(
+        "What survives other choices?",
+        "the ranks of systems over thresholds, cutoffs, measures and missing cells",
+        "sensitivity",
+        _sensitivity,
+    ),
+    "items": Question(
+        "Is the exam a good one?",
+        "items that tell systems apart, and items that contradict the rest",
+        "items",
+        _items,
+        ("/items?order=worst", "The worst items"),
+    ),
+    "attacks": Question(
+        "Can the grader be gamed?",
+        "attacks beside benign controls, guessing, circularity, shared makers",
+        "attacks",
+        _attacks,
+    ),
+    "corrected": Question(
+        "What would people say of all of it?",
+        "the leaderboard by grades, corrected by decisions, and by people alone",
+        "corrected",
+        _corrected,
+        ("/sample", "The sample"),
+    ),
+    "calibration": Question(
+        "Do ratings predict people's judgments?",
+        "probabilities of people's labels, tried on queries that were held out",
+        "calibration",
+        _calibration,
+        ("/agreement", "Agreement with people"),
+    ),
+}
+"""By the name in the address, in the order of the page."""
+
+
+def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
+    """Return the answer to one of the `QUESTIONS`; None while it is computed."""
+    state: list[int] = []
+    if key == "attacks":
+        # the attacks beside the exam are a file of their own
+        path = beside(snapshot.path)
+        files = (path, path.with_name(f"{path.name}-wal"))
+        state = [file.stat().st_mtime_ns for file in files if file.exists()]
+
+    def find() -> TrustAnswer:
+        question = QUESTIONS[key]
+        try:
+            found = question.find(snapshot)
+            return found._replace(line=verdict.not_green(found.line, snapshot.bias))
+        except InputError as error:
+            return verdict.not_yet(question.asked, key, f"{sentence(error)}.")
+
+    return snapshot.cache.soon(("trust", key), find, patience, tuple(state))
+
+
+# ---- pages ---------------------------------------------------------------------------------------
+
+
+class TrustPage(NamedTuple):
+    """All questions, each with its answer; None while that is computed."""
+
+    asked: Sequence[tuple[str, Question, TrustAnswer | None]]
+
+
+class QuestionPage(NamedTuple):
+    """One question with all that is known of it, and the command that prints the same."""
 
     key: str
     question: Question
-    answer: TrustAnswer | None
+    questions: Mapping[str, Question]
+    found: TrustAnswer
+    command: str
 
 
 @router.get("/trust")
-def trust(visit: CurrentRequest) -> HTMLResponse:
-    """All questions, each with its answer in a sentence."""
-    return visit.page("trust.html", asked=_asked(visit))
+def all_questions(request: CurrentRequest) -> HTMLResponse:
+    """Show all questions, each with its answer in a sentence."""
+    return request.render("trust.html", _asked(request))
 
 
 @router.get("/trust/answers")
-def answers(visit: CurrentRequest) -> HTMLResponse:
-    """The list of questions alone, as it fills up."""
-    return visit.page("_trust_answers.html", asked=_asked(visit))
+def answers(request: CurrentRequest) -> HTMLResponse:
+    """Show the list of questions alone, as it fills up."""
+    return request.render("_trust_answers.html", _asked(request))
+
+
+def _asked(request: PageRequest) -> TrustPage:
+    """Return the questions in order; each is begun when the one before it is answered."""
+    found: list[tuple[str, Question, TrustAnswer | None]] = []
+    for key, one in QUESTIONS.items():
+        waits = bool(found) and found[-1][2] is None
+        found.append((key, one, None if waits else answer(request.snapshot, key, GLANCE)))
+    return TrustPage(found)
 
 
 @router.get("/trust/{key}.{kind}")
-def picture(visit: CurrentRequest, key: str, kind: str, theme: Theme = "light") -> Response:
-    """The figure of an answer as a file."""
-    if key not in QUESTIONS or kind not in TYPES:
+def picture(request: CurrentRequest, key: str, kind: str, theme: Theme = "light") -> Response:
+    """Return the figure of an answer as a file."""
+    if key not in QUESTIONS or kind not in FIGURE_TYPES:
         raise HTTPException(404)
-    found = answer(visit.snapshot, key, PATIENCE)
-    figure = found and _figure(found)
+    found = answer(request.snapshot, key, PATIENCE)
+    blocks = found.section.blocks if found else ()
+    figure = next((one for one in blocks if isinstance(one, Figure) and one.spec), None)
     if figure is None:
         raise HTTPException(404)
-    content = visit.snapshot.kept.get(
+    content = request.snapshot.cache.get(
         ("drawn", key, kind, theme), lambda: draw(figure, kind, theme)
     )
-    headers = {"content-disposition": f'inline; filename="{figure.name}.{kind}"'}
-    return Response(content, media_type=TYPES[kind], headers=headers)
+    return figure_file(content, figure.name, kind)
 
 
 @router.get("/trust/{key}")
-def question(visit: CurrentRequest, key: str) -> Response:
-    """One question with all that is known of it."""
+def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
+    """Show one question with all that is known of it."""
     if key not in QUESTIONS:
         raise HTTPException(404)
-    found = answer(visit.snapshot, key, PATIENCE)
+    found = answer(request.snapshot, key, PATIENCE)
     if found is None:
-        to = link(f"/trust/{key}")
-        return HTMLResponse(render("opening.html", name=visit.room.name, to=to))
-    return visit.page(
-        "trust_question.html",
-        key=key,
-        question=QUESTIONS[key],
-        questions=QUESTIONS,
-        found=found,
-        table=_table,
-        is_figure=lambda block: isinstance(block, Figure),
-        kind=lambda block: type(block).__name__.lower(),
-        command=_command(visit, QUESTIONS[key]),
+        raise StillComputing
+    path, grader = shlex.quote(str(request.live.path)), request.choice.grader.name
+    command = f"exampp analyze {QUESTIONS[key].command} {path}"
+    if len(request.choices) > 1:
+        command += f" --grader {shlex.quote(grader)}"
+    context = QuestionPage(key, QUESTIONS[key], QUESTIONS, found, command)
+    return request.render(
+        "trust_question.html", context, kind=lambda block: type(block).__name__.lower()
     )
-
-
-def _asked(visit: PageRequest) -> list[Asked]:
-    """The questions in order; each is begun when the one before it is answered."""
-    found: list[Asked] = []
-    for key, one in QUESTIONS.items():
-        waits = bool(found) and found[-1].answer is None
-        known = None if waits else answer(visit.snapshot, key, GLANCE)
-        found.append(Asked(key, one, known))
-    return found
-
-
-def _figure(found: TrustAnswer) -> Figure | None:
-    figures = (block for block in found.section.blocks if isinstance(block, Figure))
-    return next((one for one in figures if one.spec), None)
-
-
-def _table(table: Table) -> Markup:
-    return Markup(table_html(table))
-
-
-def _command(visit: PageRequest, asked: Question) -> str:
-    """What says the same on the command line."""
-    named = f" --grader {shlex.quote(visit.choice.grader.name)}" if len(visit.choices) > 1 else ""
-    return f"exampp analyze {asked.command} {shlex.quote(str(visit.room.path))}{named}"

@@ -1,0 +1,185 @@
+"""Folders of BEIR: `queries.jsonl`, `qrels/SPLIT.tsv` and `corpus.jsonl`, read and written.
+
+As with a dataset of ir_datasets, the queries and judgments are taken, and the corpus is where the
+texts of ranked and judged passages are looked up. A folder that is written has the bank, the runs
+and a card, too: the README.md of a data set on the Hugging Face hub, whose head names the files of
+each configuration, so that `datasets` loads them as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats import bank as workbench_bank
+from exampp.formats import qrels, queries, runs
+from exampp.formats.format import DataSet, Format, ReadOptions
+from exampp.formats.lines import OnError, encode_json
+from exampp.formats.output import new_folder, writing
+from exampp.formats.read_warnings import add_warning
+from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
+from exampp.version import __version__
+
+_SPLIT = "test"
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is laid out as BEIR lays out its datasets."""
+    # what no file can have as its path is no folder, either
+    return os.path.isdir(path / "qrels") and os.path.isfile(path / "queries.jsonl")  # noqa: PTH112, PTH113
+
+
+def corpus_of(path: Path) -> Path | None:
+    """The corpus of a folder of BEIR, if it is one and has one."""
+    corpus = path / "corpus.jsonl"
+    return corpus if is_folder(path) and corpus.is_file() else None
+
+
+def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
+    """The judgments of the test split, or of the only split there is.
+
+    Raises InputError where there are several splits, and none is called test.
+    """
+    splits = sorted((path / "qrels").glob("*.tsv"))
+    chosen = [one for one in splits if one.stem == _SPLIT] or splits
+    if len(chosen) != 1:
+        names = ", ".join(one.name for one in splits) or "none"
+        raise InputError(
+            f"which of the qrels? There are {names}",
+            file=path / "qrels",
+            mend="Import the files by themselves: --queries, --qrels and --corpus",
+        )
+    left = [one.name for one in splits if one != chosen[0]]
+    if left:
+        add_warning(
+            chosen[0], None, f"{', '.join(left)} beside it are left aside; --qrels takes them"
+        )
+    yield from qrels.read(chosen[0], on_error)
+
+
+def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
+    """Yield the judgments and the queries that they judge: a file holds those of all splits."""
+    judged = list(judgments(path, how.on_error))
+    names = {one.query_id for one in judged}
+    found = queries.read(path / "queries.jsonl", how.on_error)
+    yield DataSet([one for one in found if one.query_id in names], judged)
+
+
+_HEAD = ("query-id", "corpus-id", "score")
+
+
+_PARTS = (
+    ("queries", "queries.jsonl", "queries: `_id`, `text`"),
+    ("corpus", "corpus.jsonl", "passages: `_id`, `title`, `text`"),
+    ("default", "qrels/test.tsv", "judgments: `query-id`, `corpus-id`, `score`"),
+    ("bank", "bank.jsonl", "the exam: a query a line, with its `items`"),
+    ("", "systems.run", "what systems returned, in the format of trec_eval"),
+)
+
+
+def write_folder(
+    path: Path,
+    topics: Iterable[Query],
+    passages: Iterable[Passage],
+    judgments: Iterable[Judgment],
+    entries: Sequence[BankEntry],
+    ranked: Iterable[RankedPassage],
+) -> int:
+    """Write a folder that is not there yet, in one step; returns how many records it holds.
+
+    Raises InputError where it is there, and for text that UTF-8 cannot hold. Kinds of which there
+    is nothing have no file. Passages without a text are left out.
+    """
+    with new_folder(path) as made:
+        (made / "qrels").mkdir()
+        counts = {
+            "queries.jsonl": _lines(
+                made / "queries.jsonl", ({"_id": q.query_id, "text": q.text} for q in topics)
+            ),
+            "corpus.jsonl": _lines(
+                made / "corpus.jsonl",
+                (
+                    {"_id": one.passage_id, "title": one.title, "text": one.text}
+                    for one in passages
+                    if one.text
+                ),
+            ),
+            "qrels/test.tsv": _judgments(made / "qrels" / "test.tsv", judgments),
+            "bank.jsonl": sum(len(entry.items) for entry in entries),
+        }
+        if entries:
+            workbench_bank.write(made / "bank.jsonl", list(entries))
+        listed = list(ranked)
+        counts["systems.run"] = len(listed)
+        if listed:
+            runs.write(made / "systems.run", listed)
+        for name, count in counts.items():
+            if not count:
+                (made / name).unlink(missing_ok=True)
+        card = _card(path.name, counts)
+        with writing(made / "README.md") as stream:
+            stream.write(card.encode())
+    return sum(counts.values())
+
+
+def _lines(path: Path, rows: Iterable[dict[str, object]]) -> int:
+    count = 0
+    with writing(path) as stream:
+        for row in rows:
+            stream.write(encode_json(row, path))
+            count += 1
+    return count
+
+
+def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
+    count = 0
+    with writing(path) as stream:
+        stream.write("\t".join(_HEAD).encode() + b"\n")
+        for one in judgments:
+            cells = (one.query_id, one.passage_id)
+            if any("\t" in cell or "\n" in cell for cell in cells):
+                what = f"an id with a tab or a line break cannot stand in a table: {cells}"
+                raise InputError(what, file=path)
+            stream.write("\t".join((*cells, str(one.relevance))).encode() + b"\n")
+            count += 1
+    return count
+
+
+def _card(name: str, counts: dict[str, int]) -> str:
+    """The card: YAML that the hub reads, then what is in the files."""
+    parts = [part for part in _PARTS if counts[part[1]]]
+    configs = [
+        f"- config_name: {config}\n  data_files:\n  - split: test\n    path: {file}\n"
+        for config, file, _ in parts
+        if config
+    ]
+    rows = [f"| `{file}` | {counts[file]:,} | {what} |\n" for _, file, what in parts]
+    return (
+        "---\n"
+        f"pretty_name: {name!r}\n"
+        "tags:\n- information-retrieval\n- evaluation\n- rag\n"
+        f"configs:\n{''.join(configs)}"
+        "---\n\n"
+        f"# {name}\n\n"
+        "An exam for systems that retrieve and generate: what a good answer to each query has to "
+        "cover, the passages, people's judgments, and what systems returned.\n\n"
+        f"| file | records | what |\n|---|---|---|\n{''.join(rows)}\n"
+        f"Written by exampp {__version__}. Licence, origin of the texts, and who made the "
+        "exam: to be said by whoever publishes it.\n\n"
+        "```console\n$ exampp import my.exam . --bank bank.jsonl --runs systems.run\n```\n"
+    )
+
+
+FORMAT = Format(
+    "",
+    _read,
+    name="beir",
+    record=DataSet,
+    exports="beir",
+    looks="a folder of `queries.jsonl`, `qrels/test.tsv` and `corpus.jsonl`",
+    source="BEIR, the Hugging Face hub",
+    lossless="yes, with `bank.jsonl`, `systems.run` and a card beside them; without subtopics, and "
+    "queries without judgments are not read",
+)

@@ -1,0 +1,603 @@
+"""Files of other programs for RAG systems: a question, what was retrieved, what was answered.
+
+A preset, a TOML file, says in which fields a program keeps these. Files are JSON-lines, an array,
+an object with the records inside, Parquet, Arrow, or a table whose lists are JSON, Python literals
+or joined by a mark. The spans of a trace are put together to one record.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats import columnar
+from exampp.formats.fields import digest
+from exampp.formats.headers import plain
+from exampp.formats.json_objects import OBJECT
+from exampp.formats.lines import (
+    OnError,
+    decode_json,
+    may_have_array,
+    raise_error,
+    read_array,
+    read_lines,
+    read_text,
+    text_of,
+    valid_json,
+)
+from exampp.formats.plain_table import ragged, table_rows
+from exampp.formats.rag_values import (
+    Document,
+    check_single_turn,
+    decoded_json,
+    documents_of,
+    find,
+    has_text,
+    id_of,
+    ids_of,
+    message_text,
+    opened_text,
+    texts_of,
+)
+from exampp.formats.read_warnings import add_warning, count_unused, is_empty
+from exampp.records.toml import parse_toml, read_toml
+
+Row = Mapping[str, Any]
+_FOLDER = Path(__file__).parent / "presets"
+_HOLDS = {
+    "question": "query",
+    "query_text": "query",
+    "query_id": "query_id",
+    "contexts": "contexts",
+    "response": "response",
+    "answer": "response",
+    "reference": "reference",
+    "reference_contexts": "relevant",
+}
+"""The field of a preset by the name that `--columns` has for it."""
+_QUESTION_KEYS = (
+    *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
+    *("content", "message", "messages"),
+)
+_ANSWER_KEYS = (
+    *("answer", "output", "outputs", "response", "result", "completion", "text", "content"),
+    *("message", "messages"),
+)
+_NUMBERED = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
+_MAY_BE_GOLD = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
+"""Contexts that a system retrieved, or that a data set gives with its questions."""
+_MAY_BE_REFERENCE = frozenset({"answer", "output"})
+_LONGEST_HEADER = 1 << 14
+_LONGEST_SYSTEM = 60
+_START = 1 << 16
+_FIRST_LINES = 500
+
+
+class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the spans of a trace belong together.
+
+    `root`, `retriever` and `reranker` are values of `kind`; without `root`, the span without a
+    parent is the root. Texts in the fields `open` are JSON or Python literals.
+    """
+
+    trace: tuple[str, ...]
+    parent: tuple[str, ...]
+    kind: tuple[str, ...]
+    retriever: str
+    reranker: str = ""
+    root: str = ""
+    open: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields of a program by dotted paths; the first path that a record has counts.
+
+    A file is of the program if it has a field of every set of one of the alternatives in `sniff`;
+    `@query` stands for the fields of the query. `fields` has `query`, `query_id`, `contexts`, `ids`
+    (of the contexts), `response`, `reference`, `relevant` (passages that a reference is made of)
+    and `relevant_ids`. `rows` are the places of the records in a file that is one object. `joined`
+    separates a list in a cell. `system` are the parts of a system's name; the parts that differ
+    within a file name it, or all of them (`whole_system`). Contexts that `may_be_gold` are those of
+    a system or of a data set. `looks` and `source` are for the documentation.
+    """
+
+    name: str
+    sniff: tuple[tuple[str, ...], ...]
+    fields: dict[str, tuple[str, ...]]
+    looks: str = ""
+    source: str = ""
+    needs: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    joined: str = ""
+    system: tuple[tuple[str, ...], ...] = ()
+    whole_system: bool = False
+    may_be_gold: bool = False
+    plain_names: bool = False
+    document_id: tuple[str, ...] = ()
+    spans: Spans | None = None
+
+    def paths(self, field: str) -> tuple[str, ...]:
+        """Return the paths of a field."""
+        return self.fields.get(field, ())
+
+    def fits(self, names: frozenset[str]) -> int | None:
+        """Return which alternative of `sniff` fits the fields of a record; None for none."""
+        if self.plain_names:
+            names = frozenset(map(plain, names))
+            names |= {"contexts"} if any(map(_NUMBERED.fullmatch, names)) else set()
+        sets = (
+            [self.paths(one[1:]) if one[0] == "@" else one.split() for one in alternative]
+            for alternative in self.sniff
+        )
+        found = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
+        return next(found, None)
+
+    def every_path(self) -> set[str]:
+        """Return all paths that are read of a record."""
+        of_spans = self.spans and (*self.spans.trace, *self.spans.parent, *self.spans.kind)
+        named = (path for paths in (*self.fields.values(), *self.system) for path in paths)
+        return {*named, *(of_spans or ()), *(self.spans.ignored if self.spans else ())}
+
+    def objects(self) -> set[str]:
+        """Return the fields of a record that are objects with the fields of dotted paths."""
+        return {path.partition(".")[0] for path in self.every_path() if "." in path}
+
+    def with_columns(self, columns: Mapping[str, str]) -> Preset:
+        """Return the preset with the fields that `columns` names, which then hold nothing else."""
+        fields = {
+            name: tuple(path for path in paths if path not in columns.values())
+            for name, paths in self.fields.items()
+        }
+        fields |= {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
+        system = ((columns["system"],),) if "system" in columns else self.system
+        return msgspec.structs.replace(self, fields=fields, system=system)
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """Return the presets of the programs that are known, by name."""
+    texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
+    found = [_preset(parse_toml(text, path.name), path) for path, text in texts]
+    # usual names come last: programs use them, too
+    return {one.name: one for one in sorted(found, key=lambda one: one.plain_names)}
+
+
+def preset_of(kind: str) -> Preset | None:
+    """Return the preset of this name, or in a TOML file of this name; None for any other kind."""
+    if not kind.endswith(".toml"):
+        return presets().get(kind)
+    return _preset(read_toml(kind), kind)
+
+
+def _preset(value: dict[str, Any], path: str | Path) -> Preset:
+    try:
+        return msgspec.convert(value, Preset)
+    except msgspec.ValidationError as error:
+        raise InputError(f"is not a preset of RAG files: {error}", file=path) from None
+
+
+class RagRecord(NamedTuple):
+    """One question to a RAG system; empty is what the file does not have.
+
+    `system` names what answered, where a file has several systems.
+    """
+
+    query_id: str
+    query: str
+    contexts: tuple[Document, ...] = ()
+    response: str = ""
+    references: tuple[str, ...] = ()
+    relevant: tuple[Document, ...] = ()
+    system: str = ""
+
+
+def detect(path: str | Path) -> tuple[Preset | None, bool]:
+    """Return the preset that fits the first record of a file, or None.
+
+    And whether that is sure: answers without what was retrieved may be something else, which the
+    caller has to rule out.
+    """
+    with suppress(InputError, OSError, ValueError, RecursionError, csv.Error, StopIteration):
+        fields = frozenset(next(_raw_rows(path, raise_error, is_sample=True))[1])
+        for preset in presets().values():
+            if (place := preset.fits(fields)) is not None:
+                return preset, place == 0
+    return None, True
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+def read(
+    path: str | Path,
+    preset: Preset,
+    on_error: OnError,
+    columns: Mapping[str, str],
+    seen: dict[str, Sequence[str]],
+    *,
+    is_stated: bool,
+) -> Iterator[tuple[int, RagRecord]]:
+    """Yield the records of a file with their lines.
+
+    `columns` names fields by what they hold; `seen` gets the fields of the file. Unless the user
+    states that the file is of this kind, contexts that may be gold are refused. `on_error` takes a
+    record without a question or without anything that a system returned, a conversation, and a
+    field with a wrong value. A file without fields of a system gives questions and references.
+
+    Raises:
+        InputError: Contexts or answers may be those of a system or of a data set.
+    """
+    rows = [*_rows(path, preset, on_error)]
+    if preset.spans is not None:
+        rows = [*_traces(preset, preset.spans, rows, path)]
+        fields = {name: (name,) for name in ("query", "contexts", "response")}
+        system = tuple((f"system {number}",) for number, _ in enumerate(preset.system))
+        preset = msgspec.structs.replace(preset, fields=fields, system=system)
+    named = {
+        name: written
+        for name, column in columns.items()
+        for written in (plain(column), column)
+        if any(find(row, (written,))[0] for _, row in rows)
+    }
+    names = dict.fromkeys(name for _, row in rows for name in row)
+    seen[str(path)] = [*names, *(columns[name] for name in named)]
+    preset = preset.with_columns(named)
+    if preset.may_be_gold and not (is_stated or named):
+        _refuse_gold(path, rows, preset)
+    found = [*_records(path, preset, rows, on_error)]
+    parts = zip(*(parts for _, _, parts in found), strict=True)
+    differing = [len(set(part)) > 1 for part in parts]
+    if preset.whole_system:
+        differing = [any(differing)] * len(differing)
+    for number, record, of_system in found:
+        used = [
+            name for name, differs in zip(of_system, differing, strict=True) if differs and name
+        ]
+        yield number, record._replace(system="/".join(used))
+
+
+def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
+    """Refuse contexts, alone or with answers, that may be those of a data set."""
+    fields: dict[str, None] = {}
+    for paths in (*map(preset.paths, ("contexts", "response", "reference")), *preset.system):
+        fields |= dict.fromkeys(name for _, row in rows if (name := find(row, paths)[0]))
+    contexts = [name for name in fields if name in preset.paths("contexts")]
+    answers = [name for name in fields if name in preset.paths("response")]
+    is_pair = "context" in contexts and _MAY_BE_REFERENCE.issuperset(answers)
+    is_pair = is_pair and set(fields) == {*contexts, *answers}
+    if contexts and _MAY_BE_GOLD.issuperset(contexts) and (not answers or is_pair):
+        found = f" and {', '.join(map(repr, answers))}" if answers else ""
+        raise InputError(
+            f"{', '.join(map(repr, contexts))}{found} may be what a system returned, or the gold "
+            "passages and answers of a data set",
+            file=path,
+            field=contexts[0],
+            mend="If a system returned them, say --as answers. If they are gold, say --columns "
+            f"reference_contexts={contexts[0]}"
+            + (f" --columns reference={answers[0]}" if answers else ""),
+        )
+
+
+def _records(
+    path: str | Path, preset: Preset, rows: Iterable[tuple[int, Row]], on_error: OnError
+) -> Iterator[tuple[int, RagRecord, tuple[str, ...]]]:
+    """Yield the records with their lines and the parts of the names of their systems."""
+    conversations: dict[str, int] = {}
+    blanks: list[int] = []
+    for number, row in rows:
+        used: set[str] = set()
+        try:
+            record, blank = _record(row, preset, used)
+            inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
+            for holder in () if preset.spans else (row, *inside):
+                check_single_turn(holder, record.query, number, conversations)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        parts = tuple(_part(_first(row, one, used)[1]) for one in preset.system)
+        if preset.spans is None:
+            count_unused(path, [*_unread(row, used)])
+        blanks += [number] * blank
+        yield number, record, parts
+    if blanks:
+        what = f"{len(blanks)} contexts have no text and are left out, the first of them here"
+        add_warning(path, blanks[0], what)
+
+
+def _part(value: Any) -> str:
+    """Return a part of a system's name, which stands in one column of run files."""
+    text = "_".join(str(value).split()) if isinstance(value, str | int) else ""
+    return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{digest(text)[:8]}"
+
+
+def _first(row: Row, paths: Sequence[str], used: set[str]) -> tuple[str, Any]:
+    path, value = find(row, paths)
+    used.add(path)
+    return path, value
+
+
+def _unread(value: Any, used: set[str], path: str = "") -> Iterator[str]:
+    """Yield the paths of what is not empty and was not read, without the places in lists."""
+    inside = f"{path}." if path else ""
+    if not path or any(one.startswith(inside) for one in used):
+        rows = value if isinstance(value, list) else [value]
+        for row in rows:
+            for key in row if isinstance(row, dict) else ():
+                if f"{inside}{key}" not in used:
+                    yield from _unread(row[key], used, f"{inside}{key}")
+    elif not is_empty(value):
+        yield path
+
+
+def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
+    """Return the record of a row, and how many of its contexts have no text."""
+
+    def first(field: str) -> tuple[str, Any]:
+        return _first(row, preset.paths(field), used)
+
+    query = _query(row, preset, first("query"))
+    place, value = first("contexts")
+    contexts, blank = documents_of(value, place, first("ids")[1], preset.document_id)
+    response = _response(row, preset, used)
+    place, value = first("query_id")
+    query_id = id_of(value, place)
+    place, value = first("reference")
+    references = texts_of(value, place)
+    place, value = first("relevant")
+    relevant, no_text = documents_of(value, place)
+    relevant += tuple((name, "") for name in ids_of(*first("relevant_ids")))
+    if not contexts and not response:
+        _check_bank(row, preset, bool(references or relevant))
+    record = RagRecord(query_id or digest(query), query, contexts, response, references, relevant)
+    return record, blank + no_text
+
+
+def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
+    """Refuse a record without a result, unless it has no field of a system at all."""
+    wanted = (*preset.paths("contexts"), *preset.paths("response"))
+    if has_reference and {one.partition(".")[0] for one in wanted}.isdisjoint(row):
+        return
+    failed = row.get("error")
+    raise InputError(
+        f"nothing that a system returned (any of {', '.join(wanted)})"
+        + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
+        field=wanted[0],
+    )
+
+
+def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
+    place, value = found
+    if isinstance(value, dict) and "0" in value:
+        raise InputError(
+            "is a table, column by column",
+            field=place,
+            mend="Write it record by record, as pandas does by "
+            "to_json(FILE, orient='records', lines=True)",
+        )
+    query = _text(value, place, preset, is_question=True)
+    if not query:
+        known = ", ".join(map(str, row))
+        names = preset.paths("query")
+        what = f"no question (any of {', '.join(names)}); fields found: {known}"
+        raise InputError(what, field=names[0])
+    return query
+
+
+def _response(row: Row, preset: Preset, used: set[str]) -> str:
+    # the first field that is there counts, be it empty: `answer` beside it may be the reference
+    for path in preset.paths("response"):
+        if path in row or find(row, (path,))[0]:
+            return _text(_first(row, (path,), used)[1], path, preset)
+    return ""
+
+
+def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) -> str:
+    if preset.spans is None or value is None:
+        return message_text(value, place, is_question=is_question)
+    keys = _QUESTION_KEYS if is_question else _ANSWER_KEYS
+    return opened_text(value, keys, place, is_question=is_question)
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def _rows(path: str | Path, preset: Preset, on_error: OnError) -> Iterator[tuple[int, Row]]:
+    for number, row in _raw_rows(path, on_error):
+        if isinstance(row, _Cells):
+            row = {name: _opened(name, cell, preset) for name, cell in row.items()}
+        yield number, _plain_row(row) if preset.plain_names else row
+
+
+class _Cells(dict[str, str]):
+    """A row of a table, whose lists and objects are texts."""
+
+
+def _opened(name: str, cell: str, preset: Preset) -> Any:
+    lists = [path for one in ("contexts", "ids", "relevant") for path in preset.paths(one)]
+    if name in lists or plain(name) in lists:
+        return _listed(cell, preset.joined)
+    is_object = preset.spans is None and name in preset.objects()
+    return decoded_json(cell, name) if is_object else cell
+
+
+def _plain_row(row: Row) -> Row:
+    """Return a row with plain names, whose columns of one context each are one."""
+    named = {plain(name): value for name, value in row.items()}
+    places = {name: int(match[1]) for name in named if (match := _NUMBERED.fullmatch(name))}
+    contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
+    return named | {"contexts": found} if (found := [*filter(None, contexts)]) else named
+
+
+def _raw_rows(
+    path: str | Path, on_error: OnError, *, is_sample: bool = False
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a file with their lines, whatever program wrote it.
+
+    The first row of a table of which this `is_sample` has the names of the columns alone.
+    """
+    if columnar.name_of(path):
+        yield from columnar.rows(path)
+        return
+    lines = read_lines(path)
+    first = [*islice(lines, 1)]
+    head = first[0][1]
+    if not head.lstrip().startswith((b"{", b"[")):
+        yield from _table(path, head, on_error, is_sample=is_sample)
+        return
+    first += islice(lines, _FIRST_LINES)
+    place = _place_of_records(path, [line for _, line in first])
+    for number, value in chain(first, lines) if place is None else read_array(path, place):
+        try:
+            row = _decoded(value, path, number) if isinstance(value, bytes) else value
+            if not isinstance(row, dict):
+                raise InputError("must be an object", file=path, line=number)
+            yield number, row
+        except InputError as error:
+            on_error(error)
+
+
+def _place_of_records(path: str | Path, first: Sequence[bytes]) -> str | None:
+    """Return where the records are in a file that is one object; None for lines of objects."""
+    with suppress(ValueError, RecursionError):
+        head = valid_json(first[0].replace(b"NaN", b"null"), path, None)
+        fields = frozenset(OBJECT.decode(head))
+        if any(one.fits(fields) is not None for one in presets().values() if not one.plain_names):
+            return None
+    start = "\n".join(line.decode(errors="replace") for line in first)[:_START]
+    places = (place for preset in presets().values() for place in preset.rows)
+    return next((place for place in places if may_have_array(start, place)), None)
+
+
+def _decoded(line: bytes, path: str | Path, number: int) -> Row:
+    """Return an object of JSON-lines; NaN, which Python writes and JSON does not know, is null."""
+    try:
+        return decode_json(line, _ROW, path, number)
+    except InputError:
+        if b"NaN" not in line and b"Infinity" not in line:
+            raise
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text_of(line, path, number), parse_constant=lambda _: None)
+            if isinstance(value, dict):
+                return value
+        raise
+
+
+_ROW: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
+
+
+def _table(
+    path: str | Path, head: bytes, on_error: OnError, *, is_sample: bool
+) -> Iterator[tuple[int, Row]]:
+    line = head.decode(errors="replace")
+    if len(line) > _LONGEST_HEADER:
+        raise InputError("the first line is too long for the names of columns", file=path, line=1)
+    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;"}
+    separator = max(split, key=lambda mark: len(split[mark]))
+    if is_sample:
+        yield 1, dict.fromkeys(split[separator], "")
+    rows = table_rows(read_text(path), separator, path)
+    start, names = next(rows)
+    names = [name.strip() for name in names]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"the column `{twice}` is there twice", file=path, line=start)
+    for number, cells in rows:
+        if len(cells) == len(names):
+            yield number, _Cells(zip(names, cells, strict=True))
+        else:
+            on_error(ragged(len(cells), len(names), path, number))
+
+
+def _listed(cell: str, joined: str) -> Any:
+    """Return the list in a cell: as JSON or Python write it, else joined, else the only one."""
+    found = _literal(cell) if cell.lstrip().startswith("[") else cell
+    if found is not cell:
+        return found
+    return cell.split(joined) if joined and cell else [cell]
+
+
+def _literal(text: str) -> Any:
+    """Return what a text spells that is a list, an object or a quoted text; else the text."""
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        for read_value in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return read_value(text.strip())
+    return text
+
+
+# ---- traces --------------------------------------------------------------------------------------
+
+
+def _traces(
+    preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]], path: str | Path
+) -> Iterator[tuple[int, Row]]:
+    """Yield a row for every trace: question and answer of its root, results of its retrievers.
+
+    The documents are those of the last reranker where there is one, else of all retrievers. A
+    question that the root does not have is that of the first retriever.
+    """
+    by_trace: dict[str, list[tuple[int, Row]]] = {}
+    for number, row in rows:
+        texts = {name for name in spans.open if isinstance(row.get(name), str)}
+        span = _nested({**row, **{name: _literal(row[name]) for name in texts}})
+        count_unused(path, sorted({*_unread(span, preset.every_path())}))
+        by_trace.setdefault(str(find(span, spans.trace)[1]), []).append((number, span))
+    for numbered in by_trace.values():
+        yield numbered[0][0], _trace(preset, spans, [span for _, span in numbered])
+
+
+def _trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
+    by_kind: dict[str, list[Row]] = {}
+    for span in of_trace:
+        by_kind.setdefault(str(find(span, spans.kind)[1]).upper(), []).append(span)
+    tops = [span for span in of_trace if not find(span, spans.parent)[0]]
+    root = next(iter(by_kind.get(spans.root, ()) if spans.root else tops), of_trace[0])
+    reranked = by_kind.get(spans.reranker, [])[-1:] if spans.reranker else []
+    retrieved = reranked or by_kind.get(spans.retriever, [])
+    queries = (find(span, preset.paths("query"))[1] for span in (root, *retrieved))
+    response = None if root in retrieved else find(root, preset.paths("response"))[1]
+    return {
+        "query": next(filter(None, queries), None),
+        "contexts": [document for span in retrieved for document in _documents(span, preset)],
+        "response": response,
+        **{f"system {at}": find(root, paths)[1] for at, paths in enumerate(preset.system)},
+    }
+
+
+def _documents(span: Row, preset: Preset) -> list[Any]:
+    """Return the documents of a span; of LangChain or LlamaIndex they may stand in an object."""
+    value = find(span, preset.paths("contexts"))[1]
+    documents = value if isinstance(value, list) else [] if value is None else [value]
+    opened = (find(one, ("kwargs", "document", "node"))[1] or one for one in documents)
+    # an object in place of a list may be anything
+    return [one for one in opened if isinstance(value, list | str) or has_text(one)]
+
+
+def _nested(value: Any) -> Any:
+    """Return a value whose dotted keys are nested objects, and numbered ones lists."""
+    if isinstance(value, list):
+        return [*map(_nested, value)]
+    if not isinstance(value, dict):
+        return value
+    nested: dict[str, Any] = {}
+    for key, one in value.items():
+        place, (*parents, last) = nested, str(key).split(".")
+        for name in parents:
+            inside = place.setdefault(name, {})
+            place = inside if isinstance(inside, dict) else {}
+        known = place.get(last)
+        place[last] = known | one if isinstance(known, dict) and isinstance(one, dict) else one
+    if nested and all(key.isdecimal() for key in nested):
+        return [_nested(nested[key]) for key in sorted(nested, key=int)]
+    return {key: _nested(one) for key, one in nested.items()}

@@ -1,0 +1,364 @@
+"""The grades of one grader on one bank, and what one grader shares with several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from exampp.grades.run_files import with_run_files
+from exampp.records import GraderIdentity, Judgment, content_hash
+from exampp.records.gradebook import Dossier, Gradebook, choose_systems, without_decisions
+from exampp.records.graders import grader_label
+from exampp.records.items import BankTexts, own_bank
+from exampp.sanitize import check_lists, or_default
+from exampp.store.bank import (
+    MAIN_BANK,
+    ItemModels,
+    bank_names,
+    item_models,
+    known_queries,
+    last_edit,
+    read_bank_texts,
+    states,
+)
+from exampp.store.connection import file_of, is_graded_file, written
+from exampp.store.error_mapping import GuardedConnection
+from exampp.store.grades import StoredGrader, graders
+from exampp.store.inputs import highest_judgment
+
+if TYPE_CHECKING:
+    from exampp.analysis.agreement import Against, Agreements
+    from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
+    from exampp.analysis.correlation import Correlations, Method
+    from exampp.analysis.raters import RaterComparison as Agreement
+    from exampp.analysis.sensitivity import Declaration, Sensitivity
+    from exampp.inputs.officials import Officials
+    from exampp.measures.exams import SubtopicChoice
+    from exampp.measures.names import Measure
+    from exampp.measures.qrels import Labelling
+    from exampp.store.decisions import JudgedCell
+
+Judgments = Mapping[str, Sequence[Judgment]]
+"""Qrels by their name."""
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ChosenGrades:
+    """The grades of one grader on one bank, as they are read.
+
+    They are read when they are first used, and again after something was written through the same
+    collection. What other programs write is in the next `exam.grades()`. `choice` is how grader and
+    bank were named. Only `systems` count, if some are named, and none of `without`.
+    """
+
+    connection: GuardedConnection
+    stored: StoredGrader
+    bank: str
+    runs: tuple[str | Path, ...] = ()
+    part: str | None = None
+    with_decisions: bool = True
+    systems: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    choice: Mapping[str, str | None] = field(default_factory=dict, compare=False)
+    _read: list[tuple[int, Gradebook]] = field(default_factory=list, init=False, compare=False)
+
+    def __repr__(self) -> str:
+        bank = f", bank {self.bank_name}" if self.bank_name else ""
+        return f"<grades of {grader_label(self.grader)}{bank} in {self.path}>"
+
+    @property
+    def path(self) -> Path:
+        """The collection, or the graded file."""
+        return file_of(self.connection)
+
+    @property
+    def grader(self) -> GraderIdentity:
+        """Who graded."""
+        return self.stored.identity
+
+    @property
+    def bank_name(self) -> str:
+        """The bank as people know it: that of a graded file without a bank file has no name."""
+        unnamed = is_graded_file(self.connection) and self.bank == MAIN_BANK
+        return "" if unnamed else self.bank
+
+    @property
+    def gradebook(self) -> Gradebook:
+        """The grades as arrays, query by query."""
+        if not self.is_read:
+            book = self._gradebook()
+            # reading may itself have counted something
+            self._read[:] = [(self.written, book)]
+        ((_, book),) = self._read
+        return book
+
+    @property
+    def is_read(self) -> bool:
+        """Whether `gradebook` has been read, and nothing was written since."""
+        return [written for written, _ in self._read] == [self.written]
+
+    @property
+    def written(self) -> int:
+        """How often something was written through their collection."""
+        return written(self.connection)
+
+    def _gradebook(self) -> Gradebook:
+        from exampp.store.read_model import read_gradebook
+
+        book = read_gradebook(self.connection, self.stored, self.bank, self.part)
+        book = replace(book, bank=self.bank_name, notes=(*book.notes, *self._notes(book)))
+        book = book if self.with_decisions else without_decisions(book)
+        return choose_systems(with_run_files(book, self.runs), self.systems, self.without)
+
+    def _notes(self, book: Gradebook) -> Iterator[str]:
+        notes = self.connection.graded_notes
+        if notes is not None:
+            yield from (*notes.get("", ()), *notes.get(self.grader.key, ()))
+        elif "llm_options" in self.grader.settings:
+            # the prompts load for graders of workbench files alone
+            from exampp.formats.workbench_graders import scale_note
+
+            yield from scale_note(self.grader, "found or given")
+        if warning := self.own_bank_warning(book):
+            yield warning
+
+    @property
+    def rated(self) -> Gradebook:
+        """The grades as far as qrels need them: all of them where they were read already."""
+        from exampp.store.read_model import read_ratings
+
+        if self.is_read or self.runs or self.systems or self.without:
+            return self.gradebook
+        book = read_ratings(self.connection, self.stored, self.bank, self.part)
+        return book if self.with_decisions else without_decisions(book)
+
+    def dossiers(
+        self, query_ids: Sequence[str] | None = None, passages: Iterable[str] | None = None
+    ) -> Iterator[Dossier]:
+        """Yield the queries with texts, raw replies and decisions: all, or those named.
+
+        With `passages` (by id) the replies are read of these passages and of the cells that people
+        decided alone. Each query is read when it is its turn. Raises InputError for a query that is
+        not known.
+        """
+        from exampp.store.read_model import read_dossiers
+
+        some = None if passages is None else list(passages)
+        return read_dossiers(self.connection, self.stored, self.bank, query_ids, some)
+
+    def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
+        """The cells that people decided, beside what the grader says of them."""
+        from exampp.store.decisions import judged_cells
+
+        return judged_cells(self.connection, self.stored, self.bank, query_id)
+
+    # ---- where they are from --------------------------------------------------------------------
+
+    @property
+    def highest_judgment(self) -> int | None:
+        """The highest human judgment of any passage; None where nobody judged."""
+        return highest_judgment(self.connection)
+
+    def bank_texts(self) -> BankTexts:
+        """The texts of the bank and of the queries, and which of its items are sealed."""
+        # a graded file has the ids of items alone
+        return read_bank_texts(self.connection, self.bank) if self.bank_name else BankTexts()
+
+    def query_texts(self) -> dict[str, str]:
+        """The text of every query that is known from more than a bank, by id."""
+        return {} if is_graded_file(self.connection) else known_queries(self.connection)
+
+    def item_models(self, book: Gradebook) -> ItemModels:
+        """The models that made the items of the bank, as far as it says so."""
+        from exampp.store.read_model import items_of_part
+
+        among = items_of_part(self.connection, self.bank, book.part)
+        return item_models(self.connection, self.bank, book.grader.kind, among)
+
+    def own_bank_warning(self, book: Gradebook) -> str:
+        """A warning where the grader made the items of the bank; empty otherwise."""
+        made = self.item_models(book)
+        return own_bank(book.grader.by_content.model, made.models, made.items)
+
+    def bank_version(self) -> str:
+        """The version of the bank; the hash of its item ids where nobody can edit it."""
+        if self.grader.kind == "query" or is_graded_file(self.connection):
+            queries = self.gradebook.queries
+            return content_hash(*(one for query in queries for one in query.item_ids))[:16]
+        from exampp.items.edits import version_of
+
+        number = last_edit(self.connection, self.bank)
+        version = version_of(self.bank, number, states(self.connection, self.bank))
+        return f"{version.digest} (edit {version.number})"
+
+    def others(self) -> Iterator[Self]:
+        """The grades of everyone else, and of this grader on other banks."""
+        for stored in graders(self.connection):
+            kind = stored.identity.kind
+            for bank in [""] if kind == "query" else bank_names(self.connection, kind):
+                if (stored.key, bank) != (self.stored.key, self.bank):
+                    yield replace(
+                        self,
+                        stored=stored,
+                        bank=bank,
+                        runs=(),
+                        part=None,
+                        with_decisions=True,
+                        systems=(),
+                        without=(),
+                    )
+
+
+class GradesBase(ABC):
+    """The grades of one grader, or of several, and how far they agree with others."""
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """The collection, or the graded file."""
+
+    @abstractmethod
+    def named(self) -> Iterator[tuple[str, ChosenGrades]]:
+        """The grades by names that tell them apart."""
+
+    @property
+    def _books(self) -> list[Gradebook]:
+        return [one.gradebook for _, one in self.named()]
+
+    def methods(
+        self,
+        measures: Sequence[Measure | str] = (),
+        *,
+        min_rating: int | Sequence[int] = (),
+        qrels: Judgments | None = None,
+        of: str = "",
+    ) -> Iterator[Method]:
+        """The ways to score systems that there are: each grader, and qrels made elsewhere.
+
+        Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
+        systems are scored on them by the measures of qrels among `measures`. `of` goes before the
+        names of graders, to tell those of several collections apart.
+        """
+        from exampp.analysis.correlation import DEFAULT_MEASURES, graded_method, qrels_method
+
+        check_lists(measures=measures)
+        min_rating = list(min_rating) if isinstance(min_rating, Iterable) else [min_rating]
+        measures = measures or DEFAULT_MEASURES
+        for name, one in self.named():
+            yield graded_method(one.gradebook, measures, min_rating, of + name)
+        for name, judgments in (qrels or {}).items():
+            book = self._books[-1]
+            yield qrels_method(name, book, judgments, measures, min_rating)
+
+    def correlate(
+        self,
+        official: Officials,
+        measures: Sequence[Measure | str] = (),
+        *,
+        min_rating: int | Sequence[int] = (),
+        statistics: Sequence[str] = ("spearman", "kendall"),
+        samples: int = 2000,
+        seed: int = 0,
+        decimals: int | None = None,
+        qrels: Judgments | None = None,
+    ) -> Correlations:
+        """Rank correlation of every grader, threshold and measure with official leaderboards.
+
+        `official` is a file, or several; a frame of systems with their ranks or scores; a dict of
+        system to rank (1 is best); or a dict of names to such. `statistics` are those of
+        `stats.rank_statistics`; 0 `samples` make no intervals. Means are rounded to `decimals`
+        before they are ranked, if some are given. Takes the options of `methods`.
+        """
+        from exampp.analysis.correlation import compare_methods
+        from exampp.inputs.officials import read_officials
+
+        check_lists(statistics=statistics)
+        methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
+        return compare_methods(
+            methods,
+            read_officials(official),
+            statistics,
+            samples=samples,
+            seed=seed,
+            decimals=decimals,
+        )
+
+    def agreement(
+        self,
+        *,
+        at_least: Sequence[int] = (),
+        min_rating: int | None = None,
+        min_relevant: Sequence[int] = (),
+        layouts: Sequence[str] = (),
+        against: Against | None = None,
+        qrels: Judgments | None = None,
+    ) -> Agreements:
+        """Agreement of graders with judgments, with each other, and with people's decisions.
+
+        The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
+        and 5); `layouts` are those of the papers' tables, by default all. `qrels` are label files
+        by name, which are compared with the grades, the judgments and each other. The other options
+        are those of `analysis.agreement.find_agreements`.
+        """
+        from exampp.analysis.agreement import find_agreements
+        from exampp.analysis.raters import DEFAULT_AT_LEAST, LAYOUTS
+
+        check_lists(at_least=at_least, min_relevant=min_relevant, layouts=layouts)
+        return find_agreements(
+            self._books,
+            people=self._with_people(min_rating) if against in (None, "people") else [],
+            qrels=qrels,
+            at_least=at_least or DEFAULT_AT_LEAST,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            layouts=layouts or LAYOUTS,
+            against=against,
+        )
+
+    def sensitivity(
+        self,
+        declaration: Declaration | None = None,
+        *,
+        official: Officials = (),
+        subtopics: SubtopicChoice = "auto",
+        labelling: Labelling | None = None,
+    ) -> Sensitivity:
+        """What of the leaderboard survives all choices, graders and banks among them.
+
+        `declaration` says what is crossed; `official` is as in `correlate`.
+        """
+        from exampp.analysis.sensitivity import Evaluated, sensitivity
+        from exampp.inputs.officials import read_officials
+        from exampp.measures.qrels import Labelling
+
+        given = [
+            Evaluated(name, one.gradebook, subtopics, or_default("labelling", labelling, Labelling))
+            for name, one in self.named()
+        ]
+        return sensitivity(given, declaration, read_officials(official))
+
+    def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
+        """What makes people's labels out of the ratings of these graders, and how good that is.
+
+        Its `save` writes it, and `Collection.calibrate` labels passages with it. InputError where
+        nobody judged, or one query or one label is all there is.
+        """
+        from exampp.analysis.calibration import calibrate
+
+        return calibrate(self._books, self.path.name, settings)
+
+    def _with_people(self, min_rating: int | None) -> list[Agreement]:
+        """People against each grader, and against each other, once for every sort of scale."""
+        from exampp.analysis.raters import compare_people
+
+        found: list[Agreement] = []
+        among: dict[tuple[str, int], Sequence[Agreement]] = {}
+        for _, one in self.named():
+            grader = one.grader
+            with_grader, pairs = compare_people(one.judged(), grader, min_rating)
+            found += with_grader
+            among[grader.kind, grader.highest] = pairs
+        return [*found, *(one for pairs in among.values() for one in pairs)]

@@ -1,0 +1,409 @@
+"""What people decide about the grades of a collection.
+
+A decision stands over the automatic grade of its cell for every grader on the same sort of scale,
+ratings or yes and no; the grade itself stays. Nothing is ever deleted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from exampp.errors import InputError
+from exampp.grades.base import ChosenGrades
+from exampp.records import GraderIdentity
+from exampp.records.decisions import (
+    CellDecision,
+    Decision,
+    Dispute,
+    adjudication,
+    disputed,
+    replaces,
+    standing_decisions,
+)
+from exampp.sanitize import check_integer, check_text
+from exampp.store.bank import now
+from exampp.store.connection import transaction
+from exampp.store.decisions import (
+    JudgedCell,
+    append_decision,
+    cells_decided_by_several,
+    decision_counts,
+    decision_of_number,
+    decisions_beside,
+    find_cell,
+    is_verdict,
+    list_decisions,
+    newest_decision,
+    not_before_others,
+)
+
+if TYPE_CHECKING:
+    from exampp.measures.names import Measure
+    from exampp.records.decisions import Design, SamplePlan
+    from exampp.records.gradebook import Gradebook, QueryGrades
+    from exampp.review.assessor_agreement import AssessorAgreement
+    from exampp.review.impact import EditPreview
+    from exampp.review.queue import Candidate, WeighedDispute
+    from exampp.review.sampling import SampleProgress
+    from exampp.store.bank import ItemChange
+    from exampp.store.decisions import PassageJudgment
+
+_UNDO = "undo of decision"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Decisions:
+    """What people decided about a collection, or (`grades.decisions`) about some grades.
+
+    The lower half of the methods is about the cells of `grades`.
+    """
+
+    connection: sqlite3.Connection
+    grades: ChosenGrades | None = None
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{thing}: {number}" for thing, number in self.counts().items())
+        return f"<{counts}>"
+
+    @property
+    def chosen(self) -> ChosenGrades:
+        """The grades. Raises InputError where these are the decisions of a whole collection."""
+        if self.grades is None:
+            raise InputError(
+                "these are the decisions of a whole collection",
+                mend="Name the grades: exam.grades(...).decisions",
+            )
+        return self.grades
+
+    def list(
+        self, *, query_id: str | None = None, author: str | None = None, last: int | None = None
+    ) -> Sequence[CellDecision]:
+        """What people decided, newest last: all, about a query, by an author, the last few."""
+        return list_decisions(self.connection, query_id=query_id, author=author, last=last)
+
+    @property
+    def newest(self) -> int:
+        """The number of the decision that was made last; 0 where there is none."""
+        return newest_decision(self.connection)
+
+    def since(self, number: int, *, author: str) -> Sequence[CellDecision]:
+        """What an author decided after the decision of that number, and did not take back.
+
+        A cell's newest decision each, in the order in which they were made.
+        """
+        made: dict[tuple[tuple[int, int], bool, bool], CellDecision] = {}
+        for one in list_decisions(self.connection, author=author, after=number):
+            cell = one.versions, one.verdict, one.decision.adjudicates
+            made.pop(cell, None)
+            if one.decision.rating is not None and not one.decision.reason.startswith(_UNDO):
+                made[cell] = one
+        return list(made.values())
+
+    def counts(self) -> dict[str, int]:
+        """How many cells people decided, how many people, how many disputed, how many no more.
+
+        A cell of which a text has changed since, or whose item is retired, is decided no more.
+        """
+        return decision_counts(self.connection)
+
+    def disputes(
+        self,
+        *,
+        query_id: str | None = None,
+        grader: GraderIdentity | None = None,
+        bank: str | None = None,
+    ) -> Sequence[Dispute]:
+        """The cells of today's texts on which assessors differ and nobody has adjudicated.
+
+        All of them, or those that concern one grader, one bank, or one query.
+        """
+        found = []
+        for cell in cells_decided_by_several(self.connection):
+            one, made = cell[0], [each.decision for each in cell]
+            if (
+                one.is_current
+                and disputed(made)
+                and query_id in (None, one.query_id)
+                and bank in (None, one.bank)
+                and (grader is None or (grader.kind, is_verdict(grader)) == (one.kind, one.verdict))
+            ):
+                found.append(_dispute(one, made))
+        return found
+
+    def undo(self, number: int, *, author: str) -> Decision:
+        """Take a decision back: append what it replaced, or a withdrawal; return the last one.
+
+        An assessor's decision can be taken back by its author alone, an adjudication by everybody.
+        Where an assessor's decision replaced an adjudication too, both are appended. Raises
+        InputError where a later decision has replaced it.
+        """
+        author = check_text("the author of a decision", author)
+        number = check_integer("the number of a decision", number)
+        with self.connection, transaction(self.connection):
+            one = decision_of_number(self.connection, number)
+            undone = one.decision
+            for before in _replaced(undone, decisions_beside(self.connection, one), author):
+                again = replace(
+                    before, author=author, reason=f"{_UNDO} {number}", at=now(), number=0
+                )
+                again = not_before_others(self.connection, one.versions, again)
+                undone = append_decision(self.connection, one.versions, one.verdict, again)
+            return undone
+
+    # ---- about the grades of one grader on one bank ---------------------------------------------
+
+    def decide(
+        self,
+        query_id: str,
+        item_id: str,
+        passage_id: str,
+        rating: int | None,
+        *,
+        author: str,
+        reason: str = "",
+        blind: bool = False,
+        adjudicates: bool = False,
+        versions: tuple[int, int] | None = None,
+        sample: str = "",
+    ) -> Decision:
+        """Say how well a passage answers an item, on the scale of these grades' grader.
+
+        `rating` None withdraws what the author said before. `blind`: the automatic grade was
+        hidden; `adjudicates`: this settles what assessors differ on. `versions` are the texts
+        (item, passage) that the person saw (see `Dossier.item_versions`): the decision belongs to
+        them, and has no effect while others are in their place. Without it today's are meant.
+        `sample` names the drawn sample to which the cell belongs, if any (`SamplePlan.sample`).
+        Raises InputError for a rating off the scale, unknown ids, a blank author.
+        """
+        author, identity = check_text("the author of a decision", author), self.chosen.grader
+        rating = None if rating is None else check_integer("the rating", rating)
+        if rating is not None and not identity.lowest <= rating <= identity.highest:
+            raise InputError(
+                f"the rating {rating} is off the scale {identity.lowest}..{identity.highest}",
+                field="rating",
+            )
+        at = now()
+        made = Decision(0, author, rating, reason, at, blind, adjudicates, sample)
+        with self.connection, transaction(self.connection):
+            cell = find_cell(
+                self.connection,
+                query_id,
+                self.chosen.bank,
+                identity.kind,
+                item_id,
+                passage_id,
+                versions,
+            )
+            made = not_before_others(self.connection, cell, made)
+            return append_decision(self.connection, cell, is_verdict(identity), made)
+
+    def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
+        """The cells about which people decided, beside what the grader says of them."""
+        return self.chosen.judged(query_id)
+
+    def queue(
+        self,
+        gradebook: Gradebook | None = None,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        most: int = 500,
+    ) -> Sequence[Candidate]:
+        """The `most` cells that are most worth a decision for Cover@k, best first.
+
+        Cells on which a decision stands are left out. What people decided so far, and how sure the
+        model was, tells how likely they overturn a grade: see `review.queue`. `gradebook` are the
+        grades as they were read at another time.
+        """
+        from exampp.review.queue import queue_of
+
+        chosen = self.chosen
+        return queue_of(
+            self.connection,
+            chosen.stored,
+            chosen.bank,
+            gradebook or chosen.gradebook,
+            min_rating=chosen.grader.threshold(min_rating),
+            k=k,
+            most=most,
+        )
+
+    def weighed_disputes(
+        self, gradebook: Gradebook | None = None, *, min_rating: int | None = None, k: int = 20
+    ) -> Sequence[WeighedDispute]:
+        """What assessors differ on, what weighs most first: see `review.disputing`.
+
+        `gradebook` are the grades as they were read at another time.
+        """
+        from exampp.review.queue import effects, weighed
+
+        chosen = self.chosen
+        least = chosen.grader.threshold(min_rating)
+        found = self.disputes(grader=chosen.grader, bank=chosen.bank)
+        cells = frozenset(one.cell for one in found)
+        book = gradebook or chosen.gradebook
+        return weighed(found, effects(book, cells, min_rating=least, k=k), least)
+
+    def plan(
+        self,
+        labels: int,
+        measure: Measure | str = "P@20",
+        *,
+        design: Design = "influence",
+        seed: int = 0,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        author: str | None = None,
+    ) -> SamplePlan:
+        """Draw a sample for people to decide, of about so many `labels`, and keep it.
+
+        Its units are what the measure adds up: passages (P@20, RBP@20) or items (Cover@20). They
+        are drawn with known chances: `uniform`, or by `influence` on the differences of systems. A
+        larger sample of the same seed holds the smaller one. Raises InputError for other measures.
+        """
+        from exampp.grades.sampling import draw_plan
+        from exampp.review.sampling import SampleDesign
+
+        return draw_plan(
+            self.chosen,
+            SampleDesign(labels, design, seed),
+            measure,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            author=author,
+        )
+
+    def plans(self) -> Sequence[SamplePlan]:
+        """The samples that were drawn, newest last."""
+        from exampp.store.decisions import read_plans
+
+        return read_plans(self.connection)
+
+    def sample(self, plan: int | None = None, gradebook: Gradebook | None = None) -> SampleProgress:
+        """A sample, by default the newest, and how far people have decided it.
+
+        `gradebook` are the grades as they were read at another time. Raises InputError where none
+        was drawn.
+        """
+        from exampp.grades.sampling import sample_of
+
+        return sample_of(self.chosen, plan, gradebook)
+
+    def judge(
+        self,
+        plan: SamplePlan,
+        query_id: str,
+        passage_id: str,
+        relevance: int | None,
+        *,
+        author: str,
+        reason: str = "",
+        seen: int | None = None,
+    ) -> int:
+        """Say how relevant a passage is that was drawn; returns the number of the judgment.
+
+        None withdraws what the author said before. `seen` is the text of the passage that was read
+        (see `Dossier.passage_versions`). Raises InputError where another one is in its place now,
+        for a passage that is not in the sample, a relevance below 0, a blank author.
+        """
+        from exampp.review.sampling import judge
+
+        return judge(self.connection, plan, query_id, passage_id, relevance, author, reason, seen)
+
+    def unjudge(self, number: int, *, author: str) -> None:
+        """Take back what the author said of a drawn passage; what he or she said before holds.
+
+        Raises InputError for what another one said.
+        """
+        from exampp.review.sampling import undo_judgment
+
+        undo_judgment(self.connection, number, author)
+
+    def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
+        """What a person said of the passages of a sample and did not take back, in order."""
+        from exampp.review.sampling import judged_by
+
+        return judged_by(self.connection, plan, author)
+
+    def judging(
+        self,
+        *,
+        min_rating: int | None = None,
+        query_id: str | None = None,
+        intervals: bool = False,
+        cells: AbstractSet[tuple[str, str, str]] | None = None,
+    ) -> AssessorAgreement:
+        """How people and the grader agree, and people among each other; of all queries, or of one.
+
+        Of some `cells` (query id, item id, passage id) where they are named. `min_rating` is the
+        lowest rating of an answer, by default 4, or the highest of a shorter scale. With
+        `intervals` the kappa of answers has a 95 % interval over queries.
+        """
+        from exampp.review.assessor_agreement import judging
+
+        grader = self.chosen.grader
+        threshold = grader.threshold(min_rating)
+        judged = [
+            one
+            for one in self.judged(query_id)
+            if cells is None or (one.query_id, one.item_id, one.passage_id) in cells
+        ]
+        return judging(judged, grader, threshold, intervals=intervals)
+
+    def preview(self, query: QueryGrades, changes: Sequence[ItemChange]) -> EditPreview:
+        """Try changes of items out on a query as it is now; nothing is saved.
+
+        `review.impact.Baseline.impact` tells what the result does to the leaderboard.
+        """
+        from exampp.review.impact import preview
+
+        return preview(self.connection, self.chosen.stored, self.chosen.bank, query, changes)
+
+
+def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
+    stand = sorted(
+        standing_decisions(made).values(), key=lambda decision: (decision.at, decision.number)
+    )
+    return Dispute(
+        one.query_id,
+        one.item_id,
+        one.passage_id,
+        one.item,
+        one.kind,
+        one.bank,
+        one.verdict,
+        tuple(stand),
+        one.versions,
+    )
+
+
+def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator[Decision]:
+    """The decisions that hold again when one is taken back; `beside` are all on the cell.
+
+    Raises InputError where another person's decision or a replaced one would be taken back.
+    """
+    if not undone.adjudicates and undone.author != author:
+        raise InputError(
+            f"decision {undone.number} is {undone.author}'s, who alone can take it back",
+            mend="Decide the cell yourself, or adjudicate",
+        )
+    later = beside[beside.index(undone) + 1 :]
+    if replacing := [one for one in later if replaces(one, undone)]:
+        raise InputError(
+            f"decision {undone.number} has been replaced by decision {replacing[-1].number}",
+            mend="Take that one back",
+        )
+    # the cell becomes what it is without the decision
+    left = [one for one in beside if one != undone]
+    nothing = replace(undone, rating=None, blind=False)
+    settled = adjudication(left)
+    if not undone.adjudicates:
+        own = [one for one in left if one.author == author and not one.adjudicates]
+        yield own[-1] if own else nothing
+        if settled is None or settled.author != author:
+            return
+    yield settled or nothing

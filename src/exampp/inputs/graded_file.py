@@ -1,0 +1,137 @@
+"""Opens a file of graded passages as a collection: imported once, then read from a cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.lines import Skipped, error_counter, existing_file, raise_error
+from exampp.records.graders import RatingScale, check_scale
+from exampp.records.ids import content_hash
+from exampp.records.wording import counted
+from exampp.sanitize import count_replacements
+from exampp.store import graded_cache
+from exampp.store.bank import Edit, now, put_bank, put_query_items, retire_unmentioned
+from exampp.store.connection import connect_memory, transaction
+from exampp.store.error_mapping import GuardedConnection
+from exampp.store.grades import graders
+from exampp.store.inputs import apply_rankings, begin_import, end_import
+from exampp.store.interning import from_json
+from exampp.store.runs import put_step, read_step
+from exampp.store.schema import DIGEST
+from exampp.version import __version__
+
+_STEP = "graded file"
+_HERE = "\0"
+"""Stands for the path of the file in cached notes: the file may be opened by another path."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedFile:
+    """How a graded file is read.
+
+    `scale` is that of graders whose prompt is not known, by default from 0 to the highest label.
+    """
+
+    path: Path
+    on_error: str = "refuse"
+    scale: RatingScale | None = None
+    _opened: dict[str, GuardedConnection] = field(default_factory=dict, compare=False)
+
+    def open(self, bank: str | Path = "") -> GuardedConnection:
+        """Open the file, with a bank file to evaluate on if one is named.
+
+        Raises:
+            InputError: A file is malformed, or the scale changes nothing.
+        """
+        name = str(bank)
+        if name not in self._opened:
+            self._opened[name] = self._open(existing_file(bank) if name else None)
+        return self._opened[name]
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for connection in self._opened.values():
+            connection.close()
+
+    def _open(self, bank: Path | None) -> GuardedConnection:
+        path = existing_file(self.path)
+        skipped = error_counter(self.on_error)
+        scale = None if self.scale is None else check_scale(self.scale)
+        named = ("", "") if bank is None else (bank.name, _digest(bank))
+        how = (__version__, DIGEST, self.on_error, repr(scale))
+        key = content_hash(*how, _digest(path), *named)[:32]
+        found = graded_cache.find(key, path)
+        if found is None:
+            found = connect_memory(path)
+            try:
+                self._import(found, bank, scale, skipped)
+            except BaseException:
+                found.close()
+                raise
+            found.verified = True
+            graded_cache.put(key, found)
+        notes = from_json(read_step(found, _STEP))
+        found.graded_notes = {
+            key: [note.replace(_HERE, str(self.path)) for note in some]
+            for key, some in notes.items()
+        }
+        return found
+
+    def _import(
+        self,
+        connection: GuardedConnection,
+        bank: Path | None,
+        scale: RatingScale | None,
+        skipped: Skipped | None,
+    ) -> None:
+        # every format loads here, which a cached file can do without
+        from exampp.formats import workbench
+        from exampp.formats.detect import read_bank_file
+        from exampp.store.pools import put_pools
+
+        edit = Edit("exampp", "", now())
+        on_error = skipped or raise_error
+        with connection, transaction(connection), count_replacements() as replaced:
+            begin_import(connection)
+            put_pools(connection, workbench.read(self.path, on_error, scale=scale), edit)
+            apply_rankings(connection)
+            if bank is not None:
+                put_bank(connection, bank.name, read_bank_file(bank), edit)
+                retire_unmentioned(connection, edit)
+            put_query_items(connection, edit)
+            end_import(connection)
+            notes: dict[str, list[str]] = {"": []}
+            if skipped is not None and skipped.count:
+                notes[""].append(
+                    f"Skipped {counted(skipped.count, 'bad line')}, the first: {skipped.first[0]}."
+                )
+            if replaced.file:
+                place = f"{replaced.file}:{replaced.line}"
+                notes[""].append(f"Invalid characters were replaced (first: {place}).")
+            of_scales = dict(self._notes_of_scales(connection, given=scale is not None))
+            if scale is not None and not of_scales:
+                raise InputError(
+                    "every grader has its own scale", file=self.path, mend="Leave out --scale"
+                )
+            here = json.dumps(str(self.path))[1:-1]
+            cached = json.dumps(notes | of_scales).replace(here, "\\u0000")
+            put_step(connection, _STEP, cached, edit.at)
+
+    def _notes_of_scales(
+        self, connection: GuardedConnection, *, given: bool
+    ) -> Iterator[tuple[str, list[str]]]:
+        from exampp.formats.workbench_graders import scale_note
+
+        for one in graders(connection):
+            if note := scale_note(one.identity, "given" if given else "found"):
+                yield one.identity.key, list(note)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,562 @@
+"""Records of files into a collection: one loader for every kind of record.
+
+A generated passage has the MD5 of its stripped text as its id, as in the reference's import of TREC
+RAG output: the same text of several systems is one passage with several rankings, graded once, and
+a changed text is another passage. Which system said it, for which query and in which place, is the
+ranking.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError, Repeated
+from exampp.formats.assignments import GRADER, Assigned
+from exampp.formats.candidates import Retrieved
+from exampp.formats.fields import brief, digest
+from exampp.formats.format import DataSet, ReadOptions
+from exampp.formats.lines import OnError, Skipped
+from exampp.formats.passages import PooledText
+from exampp.formats.read_warnings import add_warning
+from exampp.formats.responses import Response
+from exampp.formats.umbrela import Judged
+from exampp.formats.workbench_graders import has_open_scale
+from exampp.inputs.places import QueryPlaces, note_bare, rename_generated, unmet
+from exampp.inputs.segment import PASSAGE_TOKENS, Segment, segments
+from exampp.records import (
+    BankEntry,
+    GraderIdentity,
+    Item,
+    Judgment,
+    Passage,
+    PassageGrades,
+    PooledPassage,
+    Query,
+    QueryPool,
+    RankedPassage,
+    Residue,
+)
+from exampp.records.decisions import CellDecision
+from exampp.records.graders import RatingScale
+from exampp.results.result import Table
+from exampp.results.view import Value
+from exampp.store.bank import BeforeCommit, Edit, do_nothing, known_queries, put_bank
+from exampp.store.decisions import put_decisions
+from exampp.store.grades import put_grader, set_scale
+from exampp.store.inputs import (
+    add_query,
+    add_to_pools,
+    has_text,
+    passages_with_text,
+    put_judgments,
+    put_passages,
+    put_queries,
+    put_systems,
+    queries_with_text,
+    stage_rankings,
+    texts_of,
+    unanswered,
+    unanswered_by_all,
+)
+from exampp.store.interning import batches, intern
+from exampp.store.pools import put_pools
+
+SHOWN = 20
+"""How many ids a list of what is missing names."""
+
+
+@dataclass(slots=True)
+class RunLog:
+    """What one import saw of each system: its files, its repeated lines.
+
+    Where it `collects`, the ids of ranked passages too, for a corpus.
+    """
+
+    collects: bool = False
+    files: dict[str, dict[str, Path]] = field(default_factory=lambda: defaultdict(dict))
+    repeated: Counter[Path] = field(default_factory=Counter)
+    passages: set[str] = field(default_factory=set)
+
+    def see(self, path: Path, query_id: str, system: str) -> None:
+        """Note that a file ranks for a query; InputError where another file did so already."""
+        earlier = self.files[system].setdefault(query_id, path)
+        if earlier is not path:
+            raise Repeated(
+                f"system {system!r} has results for query {query_id!r} in {earlier.name} already",
+                field="system",
+                mend="Give different runs different names",
+            )
+
+    def rank(self, ranked: RankedPassage) -> None:
+        """Note that a passage is ranked."""
+        if self.collects:
+            self.passages.add(ranked.passage_id)
+
+    def findings(self, connection: sqlite3.Connection, missing: list[str]) -> Table:
+        """Return what is odd about the systems of an import, in one table."""
+        rows: list[tuple[Value, ...]] = []
+        for system, by_query in self.files.items():
+            names = list(dict.fromkeys(path.name for path in by_query.values()))
+            if len(names) > 1:
+                rows.append((system, "several files", len(names), listed(names)))
+        for path, count in self.repeated.items():
+            rows.append((path.name, "repeated lines left out", count, ""))
+        lacking = unanswered(connection, list(self.files))
+        nobody = unanswered_by_all(connection) if lacking else []
+        if nobody:
+            rows.append(("all systems", "queries without results", len(nobody), listed(nobody)))
+        for system, absent in lacking.items():
+            alone = [query_id for query_id in absent if query_id not in set(nobody)]
+            if alone:
+                rows.append((system, "queries without results", len(alone), listed(alone)))
+        if missing:
+            rows.append(("corpus", "passages without a text", len(missing), listed(missing)))
+        return Table.of(["system", "finding", "count", "which"], rows)
+
+
+def listed(names: list[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """How files are imported; `bank` names the bank that bank files go into.
+
+    `update` lets it change what is graded and what people edited; a `dry_run` changes nothing.
+    `before_commit` is called in the end, before anything is committed.
+    Of every ranking the first `depth` passages are taken. `system` names the system of responses
+    that do not say it; they are cut into passages of at most `passage_tokens` tokens. `scale` is
+    that of graders whose prompt is not known. What responses cite is imported, too, if `cited`.
+    `bad_cells` counts ratings that cannot be read.
+    """
+
+    connection: sqlite3.Connection
+    edit: Edit
+    bank: str
+    on_error: OnError
+    unknown_passages: str = "error"
+    depth: int | None = None
+    system: str | None = None
+    passage_tokens: int = PASSAGE_TOKENS
+    update: bool = False
+    dry_run: bool = False
+    scale: RatingScale | None = None
+    log: RunLog = field(default_factory=RunLog)
+    bad_cells: Skipped = field(default_factory=Skipped)
+    settle: BeforeCommit = do_nothing
+    is_named: bool = False
+    cited: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+class Loader:
+    """Puts the records of one file into the collection."""
+
+    def __init__(self, importer: Importer, path: Path, record: type | None) -> None:
+        self.by = importer
+        self.connection = importer.connection
+        self.path = path
+        self.record = record
+        self.places = QueryPlaces(importer.connection)
+
+    def how(self) -> ReadOptions:
+        """Return how the file is read."""
+        return ReadOptions(
+            self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
+            self.check,
+            self.by.system,
+            self.by.is_named,
+            self.places.id_of_text,
+            self.by.scale,
+            self.by.bad_cells,
+        )
+
+    def load(self, records: Iterable[Any]) -> int:
+        """Load the records; returns how many the report counts."""
+        return LOADERS[self.record](self, records)  # type: ignore[index]
+
+    def on_error(self, error: InputError) -> None:
+        """Count a line that repeats another, and pass the error on."""
+        if isinstance(error, Repeated):
+            self.by.log.repeated[self.path] += 1
+        self.by.on_error(error)
+
+    def check(self, record: Any) -> None:
+        """Refuse a judgment or a ranking of an unknown query, or of a passage without a text."""
+        if isinstance(record, Judgment | RankedPassage):
+            self.places.find(record.query_id)
+        if isinstance(record, RankedPassage):
+            self._check_text(record.passage_id)
+            self.by.log.see(self.path, record.query_id, record.system)
+
+    def _check_text(self, passage_id: str) -> None:
+        if self.by.unknown_passages == "error" and not has_text(self.connection, passage_id):
+            raise InputError(
+                f"passage {passage_id!r} is not in the collection",
+                field="docid",
+                mend="Import the passages first, name their corpus with --corpus, or keep "
+                "such passages as ungraded with --unknown-passages keep",
+            )
+
+    def queries(self, found: Iterable[Query]) -> int:
+        """Load queries and their subtopics."""
+        queries = list(found)
+        put_queries(self.connection, unmet(self.connection, self.path, queries))
+        return len(queries)
+
+    def passages(self, found: Iterable[Passage]) -> int:
+        """Load passages with their texts."""
+        return len(put_passages(self.connection, found))
+
+    def data_set(self, found: Iterable[DataSet]) -> int:
+        """Load the queries and judgments of a data set."""
+        count = 0
+        for one in found:
+            count += self.queries(one.queries)
+            self.places = QueryPlaces(self.connection)
+            count += self.judgments(one.judgments)
+        return count
+
+    def bank(self, found: Iterable[BankEntry]) -> int:
+        """Load items."""
+        return put_bank(self.connection, self.by.bank, self._of_known(found), self.by.edit)
+
+    def _of_known(self, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
+        """Yield the entries of a bank whose queries are known, or that have their texts.
+
+        Where all queries are known from banks alone, a bank may name others.
+        """
+        is_strict = bool(known_queries(self.connection))
+        bare: list[str] = []
+        is_list = True
+        for entry in entries:
+            try:
+                if is_strict and not entry.query_text:
+                    self.places.find(entry.query_id)
+            except InputError as error:
+                error.mend = (
+                    "Import the queries first, give their texts as query_text, or leave such items "
+                    "out with --on-error skip"
+                )
+                self.by.on_error(error.at(self.path))
+                continue
+            query = Query(entry.query_id, entry.query_text)
+            rename_generated(self.connection, self.path, [query])
+            bare += [] if is_strict or entry.query_text else [entry.query_id]
+            is_list = is_list and [one.kind for one in entry.items] == ["question"]
+            yield entry
+        if bare and is_list:
+            note_bare(self.path, bare)
+
+    def judgments(self, found: Iterable[Judgment]) -> int:
+        """Load human judgments."""
+        count = 0
+        for batch in batches(found):
+            ids = intern(self.connection, "passage", "passage_id", [j.passage_id for j in batch])
+            rows = [
+                (*self.places.find(j.query_id), ids[j.passage_id], j.relevance, None) for j in batch
+            ]
+            put_judgments(self.connection, rows)
+            count += len(batch)
+        return count
+
+    def pooled(self, found: Iterable[PooledText]) -> int:
+        """Put passages into the pools of the queries that they come with."""
+        count = 0
+        for batch in batches(found):
+            known = []
+            for one in batch:
+                try:
+                    self.places.bring(one.query_id, one.query_text)
+                    known.append((self.places.find(one.query_id)[0], one.passage))
+                except InputError as error:
+                    self.by.on_error(error.at(self.path))
+            ids = put_passages(self.connection, (passage for _, passage in known))
+            pairs = [(query, ids[passage.passage_id][0]) for query, passage in known]
+            add_to_pools(self.connection, pairs)
+            count += len(known)
+        return count
+
+    def graded(self, found: Iterable[QueryPool]) -> int:
+        """Load graded passages with their rankings and judgments."""
+        if self.by.scale is None:
+            return put_pools(self.connection, found, self.by.edit)
+        graders: dict[str, GraderIdentity] = {}
+
+        def seen() -> Iterator[QueryPool]:
+            for pool in found:
+                for sheet in (sheet for passage in pool.passages for sheet in passage.sheets):
+                    if has_open_scale(sheet.grader) and sheet.grader.highest > 1:
+                        graders[sheet.grader.key] = sheet.grader
+                yield pool
+
+        count = put_pools(self.connection, seen(), self.by.edit)
+        if not graders:
+            raise InputError("every grader has its own scale", mend="Leave out --scale")
+        for identity in graders.values():
+            set_scale(self.connection, put_grader(self.connection, identity), self.by.scale)
+        return count
+
+    def assignments(self, found: Iterable[Assigned]) -> int:
+        """Load answers with the nuggets that they support: a bank, passages, rankings, grades."""
+        assigned = list(found)
+        for one in assigned:
+            if one.system:
+                self.by.log.see(self.path, one.query_id, one.system)
+        entries = list(self._of_known(_assigned_bank(assigned)))
+        put_bank(self.connection, self.by.bank, entries, self.by.edit)
+        known = {entry.query_id for entry in entries}
+        pools = _assigned_pools(one for one in assigned if one.query_id in known)
+        put_pools(self.connection, pools, self.by.edit)
+        return len(assigned)
+
+    def judged(self, found: Iterable[Judged]) -> int:
+        """Load relevance judgments that name texts in place of ids, as direct grades.
+
+        They are of the query and the passage of the collection that have these texts; where there
+        is none, of new ones whose id is the MD5 of the text.
+        """
+        judged = list(found)
+        queries = queries_with_text(self.connection, {one.query for one in judged})
+        passages = passages_with_text(self.connection, {one.passage for one in judged})
+        pools: dict[str, dict[str, PooledPassage]] = {}
+        for one in judged:
+            query_id = queries.get(one.query) or digest(one.query)
+            passage_id = passages.get(one.passage) or digest(one.passage)
+            add_query(self.connection, query_id, one.query)
+            sheet = PassageGrades(one.grader, (replace(one.grade, item_id=query_id),))
+            pool = pools.setdefault(query_id, {})
+            known = pool.setdefault(passage_id, PooledPassage(passage_id, one.passage))
+            pool[passage_id] = replace(known, sheets=(*known.sheets, sheet))
+        made = (QueryPool(name, tuple(pool.values())) for name, pool in pools.items())
+        put_pools(self.connection, made, self.by.edit)
+        return len(judged)
+
+    def runs(self, found: Iterable[RankedPassage]) -> int:
+        """Load the rankings of one or several systems."""
+        return self._stage((ranked, None) for ranked in top(found, self.by.depth))
+
+    def _stage(self, rows: Iterable[tuple[RankedPassage, Residue]], is_logged: bool = True) -> int:
+        """Set rankings aside for `apply_rankings`; returns how many.
+
+        A passage that is not known yet is kept by its id.
+        """
+        count = 0
+        for batch in batches(rows):
+            passages = [ranked.passage_id for ranked, _ in batch]
+            ids = intern(self.connection, "passage", "passage_id", passages)
+            systems = put_systems(self.connection, (ranked.system for ranked, _ in batch))
+            staged = [
+                (
+                    *(*self.places.find(r.query_id), systems[r.system], ids[r.passage_id]),
+                    *(r.rank, r.score, residue),
+                )
+                for r, residue in batch
+            ]
+            stage_rankings(self.connection, staged)
+            for ranked, _ in batch if is_logged else ():
+                self.by.log.rank(ranked)
+            count += len(batch)
+        return count
+
+    def responses(self, found: Iterable[Response]) -> int:
+        """Cut generated responses into passages and rank them in their order.
+
+        A ranking keeps what its passage cites; a passage keeps the markup that it came from, of
+        the system that brought it first. With `cited`, what responses cite is retrieved, too.
+        """
+        count = 0
+        citing: list[Retrieved] = []
+
+        def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
+            nonlocal count
+            for response in found:
+                if self.by.is_named and self.by.system:
+                    response = replace(response, system=self.by.system)
+                try:
+                    self.places.bring(response.query_id, response.query_text)
+                    self.places.find(response.query_id)
+                    self.by.log.see(self.path, response.query_id, response.system)
+                    yield from _ranked(response, segments(response, self.by.passage_tokens))
+                except InputError as error:
+                    self.on_error(error.at(self.path))
+                    continue
+                count += 1
+                citing.extend(_citations(response) if self.by.cited else ())
+
+        for batch in batches(rows()):
+            passages: dict[str, Passage] = {}
+            for _, _, passage in batch:
+                passages.setdefault(passage.passage_id, passage)
+            known = texts_of(self.connection, list(passages))
+            put_passages(self.connection, [passages[key] for key in passages if key not in known])
+            self._stage(((ranked, residue) for ranked, residue, _ in batch), is_logged=False)
+        self.retrieved(citing, quoted=True)
+        return count
+
+    def retrieved(self, found: Iterable[Retrieved], *, quoted: bool = False) -> int:
+        """Load retrieved passages with their rankings.
+
+        `quoted` texts are what each report has of a document: one that is known stays.
+        """
+        others: dict[str, None] = {}
+        count = 0
+        for one in found:
+            try:
+                ranking = list(top(one.ranking, self.by.depth))
+                self.places.bring(ranking[0].query_id, one.query_text)
+                self.places.find(ranking[0].query_id)
+                self.by.log.see(self.path, ranking[0].query_id, ranking[0].system)
+                ids = {ranked.passage_id for ranked in ranking}
+                texts = [p for p in one.passages if p.passage_id in ids]
+                if quoted:
+                    known = texts_of(self.connection, sorted(ids))
+                    differs = (p for p in texts if known.get(p.passage_id, p.text) != p.text)
+                    others |= dict.fromkeys(p.passage_id for p in differs)
+                    texts = [p for p in texts if p.passage_id not in known]
+                put_passages(self.connection, texts)
+                for passage_id in sorted(ids - {p.passage_id for p in one.passages}):
+                    self._check_text(passage_id)
+            except InputError as error:
+                self.on_error(error.at(self.path))
+                continue
+            # quoted texts are not looked up in a corpus: only those that nobody quotes are
+            count += self._stage(((ranked, None) for ranked in ranking), is_logged=not quoted)
+        if others:
+            names = listed([*others])
+            what = f"known texts of documents stay, of these another is said: {names}"
+            add_warning(self.path, None, what)
+        return count
+
+    def decisions(self, found: Iterable[CellDecision]) -> int:
+        """Load what people decided in another collection."""
+        return put_decisions(self.connection, found)
+
+
+LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
+    DataSet: Loader.data_set,
+    Query: Loader.queries,
+    Passage: Loader.passages,
+    BankEntry: Loader.bank,
+    PooledText: Loader.pooled,
+    Assigned: Loader.assignments,
+    QueryPool: Loader.graded,
+    Judgment: Loader.judgments,
+    Retrieved: Loader.retrieved,
+    Response: Loader.responses,
+    RankedPassage: Loader.runs,
+    Judged: Loader.judged,
+    CellDecision: Loader.decisions,
+}
+"""What loads each kind of record, in the order in which the files of one import are loaded."""
+_OF_SYSTEMS = frozenset({Assigned, Retrieved, Response, RankedPassage})
+
+
+def top(rankeds: Iterable[RankedPassage], depth: int | None) -> Iterator[RankedPassage]:
+    """Yield the first `depth` passages of every system and query (by rank, score, id), or all.
+
+    Holds a few times `depth` lines per system and query, however deep the run is.
+    """
+    if depth is None:
+        yield from rankeds
+        return
+    groups: dict[tuple[str, str], list[RankedPassage]] = {}
+    for ranked in rankeds:
+        group = groups.setdefault((ranked.system, ranked.query_id), [])
+        group.append(ranked)
+        if len(group) >= 4 * depth:
+            group.sort(key=_place)
+            del group[depth:]
+    for group in groups.values():
+        yield from sorted(group, key=_place)[:depth]
+
+
+def _place(ranked: RankedPassage) -> tuple[int, float, str]:
+    return ranked.rank, -ranked.score, ranked.passage_id
+
+
+def _ranked(
+    response: Response, parts: list[Segment]
+) -> Iterator[tuple[RankedPassage, Residue, Passage]]:
+    if not parts:
+        raise InputError(
+            f"the response of system {brief(response.system)} to query "
+            f"{brief(response.query_id)} is empty"
+        )
+    # a text that comes twice in a response keeps its first place
+    distinct: dict[str, Segment] = {}
+    for part in parts:
+        distinct.setdefault(digest(part.text), part)
+    for rank, (key, part) in enumerate(distinct.items(), 1):
+        residue = {"set": {"citations": list(part.citations)}} if part.citations else None
+        markup = {"markup": part.markup} if part.markup else {}
+        yield (
+            RankedPassage(response.query_id, key, rank, 1 / rank, response.system),
+            residue,
+            Passage(key, part.text, extra=markup),
+        )
+
+
+def _citations(response: Response) -> Iterator[Retrieved]:
+    """Yield what a response cites as the ranking of a separate system, `NAME:cited`."""
+    system = f"{response.system}:cited"
+    ranking = tuple(
+        RankedPassage(response.query_id, cited, rank, 1 / rank, system)
+        for rank, cited in enumerate(response.cited, 1)
+    )
+    if ranking:
+        known = {ranked.passage_id for ranked in ranking}
+        texts = tuple(one for one in response.documents if one.passage_id in known)
+        yield Retrieved(ranking, texts)
+
+
+def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
+    """Yield assignments as pools: every answer is one passage, of rank 1, with its grades.
+
+    The same answer of several runs is one passage with several rankings; a passage that no system
+    ranks has none. InputError where the grades of one passage differ.
+    """
+    by_query: dict[str, dict[str, PooledPassage]] = {}
+    for one in found:
+        pool = by_query.setdefault(one.query_id, {})
+        key = one.passage_id or digest(one.answer)
+        known = pool.setdefault(
+            key, PooledPassage(key, one.answer, sheets=(PassageGrades(GRADER, one.grades),))
+        )
+        if known.sheets[0].grades != one.grades:
+            raise InputError(
+                f"run {brief(one.system)} has the answer of another run to query "
+                f"{brief(one.query_id)}, but other assignments",
+                mend="Leave one of the two out",
+            )
+        if one.system:
+            ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
+            length = one.response_length
+            residue = None if length is None else {"set": {"response_length": length}}
+            pool[key] = replace(known, rankings=(*known.rankings, (ranked, residue)))
+    for query_id, pool in by_query.items():
+        yield QueryPool(query_id, tuple(pool.values()))
+
+
+def _assigned_bank(found: Iterable[Assigned]) -> Iterator[BankEntry]:
+    """Yield the nuggets that the lines name, those of a query once."""
+    items: dict[str, dict[str, Item]] = {}
+    texts: dict[str, str] = {}
+    for one in found:
+        texts[one.query_id] = texts.get(one.query_id) or one.query_text
+        of_query = items.setdefault(one.query_id, {})
+        for item in one.items:
+            if of_query.setdefault(item.item_id, item).weight != item.weight:
+                raise InputError(
+                    f"nugget {brief(item.text)} of query {brief(one.query_id)} is vital in one "
+                    "line and okay in another"
+                )
+    for query_id, of_query in items.items():
+        yield BankEntry(query_id, tuple(of_query.values()), texts[query_id])

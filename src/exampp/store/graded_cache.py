@@ -1,0 +1,96 @@
+"""Collections made from graded files, cached in the folder of the user.
+
+The name of a cached collection is `KEY-DIGEST.exam`: the hash of what it was made from, and the
+hash of its own bytes, which is checked whenever it is opened. Each is made under another name and
+then renamed, so that several processes can share the folder. What was used longest ago goes when
+`MOST_BYTES` are exceeded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from exampp.errors import ExamError
+from exampp.store.connection import connect_unchanging
+from exampp.store.error_mapping import GuardedConnection
+
+FOLDER = "EXAMPP_CACHE"
+"""The environment variable that names the folder; empty: nothing is cached."""
+MOST_BYTES = 2 << 30
+"""How much the cached collections take together."""
+_UNFINISHED = ".new-"
+_ABANDONED_SECONDS = 86_400.0
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of cached collections, None where nothing is to be cached."""
+    named = os.environ.get(FOLDER)
+    if named is not None:
+        return Path(named) if named else None
+    try:
+        if sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        # nobody's home
+        return None
+    return base / "exampp" / "graded"
+
+
+def find(key: str, file: Path) -> GuardedConnection | None:
+    """Open the cached collection of a key, None if there is none; errors are about `file`."""
+    folder = cache_folder()
+    for path in sorted(folder.glob(f"{key}-*.exam")) if folder is not None else ():
+        with suppress(OSError, ExamError, sqlite3.Error):
+            if path.stem == f"{key}-{_digest(path)}":
+                os.utime(path)
+                found = connect_unchanging(path, called=file)
+                # the digest covers every row
+                found.verified = True
+                return found
+            path.unlink()
+    return None
+
+
+def put(key: str, connection: sqlite3.Connection) -> None:
+    """Cache a collection, as far as the folder can be written."""
+    folder = cache_folder()
+    if folder is None:
+        return
+    with suppress(OSError, ExamError, sqlite3.Error):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as made:
+            copy = Path(made) / "copy.exam"
+            with closing(sqlite3.connect(copy)) as target:
+                connection.backup(target)
+            copy.replace(folder / f"{key}-{_digest(copy)}.exam")
+        _trim(folder)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+
+
+def _trim(folder: Path) -> None:
+    """Remove the collections that were used longest ago, and what a killed process left."""
+    used = {path: path.stat() for path in folder.glob("*.exam")}
+    total = 0
+    for path in sorted(used, key=lambda one: -used[one].st_mtime):
+        total += used[path].st_size
+        if total > MOST_BYTES and total > used[path].st_size:
+            path.unlink(missing_ok=True)
+    for path in folder.glob(f"{_UNFINISHED}*"):
+        if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,181 @@
+"""Votes of graders: the rules by hand, missing members, and what a vote is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+from commands import Commands
+from servers import FaultServer
+
+import exampp
+from exampp.errors import InputError
+from exampp.records.graders import RULES
+
+
+@pytest.mark.parametrize(
+    ("rule", "ratings", "voted"),
+    [
+        ("majority", [4, 4, 1], 4),
+        ("majority", [5, 1], 1),  # a tie goes to the lowest
+        ("majority", [5, 5, 2, 2, 3], 2),
+        ("majority", [3], 3),
+        ("median", [0, 3, 5], 3),
+        ("median", [2, 5], 2),  # the lower of the two in the middle
+        ("median", [5, 1, 4, 4], 4),
+        ("mean", [3, 4], 3),  # halves go down
+        ("mean", [3, 4, 4], 4),
+        ("mean", [0, 0, 1], 0),
+        ("mean", [1, 2, 2, 1], 1),
+        ("mean", [5, 5, 5], 5),
+    ],
+)
+def test_the_rules(rule: str, ratings: Sequence[int], voted: int) -> None:
+    assert RULES[rule](ratings) == voted
+    assert RULES[rule](ratings[::-1]) == voted
+
+
+def rating_by(given: dict[str, int | None], otherwise: int) -> Any:
+    def rates(item: Any, passage: Any) -> int | None:
+        return given.get(f"{item.text[:4]} {passage.passage_id}", otherwise)
+
+    return rates
+
+
+def graded(folder: Path) -> exampp.Collection:
+    """Three graders who differ on two cells; one of them lacks a third.
+
+    The bank has 3 questions; q1 has 2 of them and 3 passages, q2 one and 2: 8 cells.
+    """
+    exam = exams.make(folder)
+    exam.grade(rating_by({"What p1": 5}, 2), name="ann")
+    exam.grade(rating_by({"What p1": 4, "Why  p2": 5}, 2), name="bob")
+    exam.grade(rating_by({"What p1": 4, "Why  p2": 2, "Why  p4": None}, 2), name="cy")
+    return exam
+
+
+def rows(exam: exampp.Collection, model: str) -> list[tuple[Any, ...]]:
+    return exam.connection.execute(
+        "SELECT substr(i.text, 1, 4), p.passage_id, g.state, g.rating, g.confidence, "
+        "json_extract(g.detail, '$.spread'), json_extract(g.detail, '$.expected') "
+        "FROM grade g JOIN grader r USING (grader) JOIN item_version i ON i.version = "
+        "g.item_version JOIN passage p ON p.version = g.passage_version "
+        "WHERE r.model = ? ORDER BY 1, 2",
+        (model,),
+    ).fetchall()
+
+
+def test_a_vote_is_a_grader_with_spread_and_members(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        found = exam.panel("ann", "bob", "cy").vote("majority")
+        assert found.cells == 7
+        assert dict(found.lacking) == {2: 1}
+        cells = {(item, passage): rest for item, passage, *rest in rows(exam, "vote-majority")}
+        # 5, 4, 4: two of three say 4, one apart, 13/3 on average
+        assert cells["What", "p1"] == [0, 4, pytest.approx(2 / 3), 1, pytest.approx(13 / 3)]
+        assert cells["Why ", "p1"] == [0, 2, 1.0, 0, 2.0]
+        assert cells["Why ", "p2"] == [0, 2, pytest.approx(2 / 3), 3, 3.0]
+        # one member lacks it: no grade, and it is said why
+        state, rating, *_ = cells["Why ", "p4"]
+        assert (state != 0, rating) == (True, None)
+        assert any("2 of 3 members graded it, 3 are needed" in n for n in exam.status().notes)
+        # 5 of 7 cells agree; the others are 1 and 3 apart
+        assert found.unanimous == 5
+        assert found.spread == pytest.approx(4 / 7)
+        notes = " ".join(exam.grades("vote-majority").evaluate().notes)
+        assert "vote-majority is the majority of ann, bob, cy, where all of them" in notes
+        assert "In 71 % of 7 cells they give the same rating" in notes
+        assert "from the highest to the lowest it is 0.57 on average" in notes
+        # the items that differ most stand first
+        assert next(iter(found.tables()["items"].rows))[4] == max(
+            spread for _, _, spread in found.items.values()
+        )
+
+
+def test_fewer_members_may_do(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        found = exam.panel("ann", "bob", "cy").vote("median", at_least=2)
+        assert (found.cells, dict(found.lacking)) == (8, {})
+        assert "at least 2 of them" in " ".join(exam.grades("vote-median").evaluate().notes)
+
+
+def test_other_members_or_rules_are_other_graders_and_the_order_is_not(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        keys = {
+            exam.panel(*names).vote(rule).grader.key
+            for names in (("ann", "bob"), ("bob", "ann"), ("ann", "cy"))
+            for rule in RULES
+        }
+        assert len(keys) == 6
+
+
+def test_again_after_more_grading_it_counts_what_is_new(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        panel = exam.panel("ann", "bob", "cy")
+        panel.vote("mean")
+        exam.grade(rating_by({}, 2), name="cy", select="failed")
+        again = panel.vote("mean")
+        assert (again.cells, dict(again.lacking)) == (8, {})
+        assert len([one for one in exam.graders if one.model == "vote-mean"]) == 1
+
+
+def test_a_vote_is_used_as_any_grader(tmp_path: Path) -> None:
+    """A leaderboard, the agreement with its members, and the report."""
+    with graded(tmp_path) as exam:
+        exam.panel("ann", "bob", "cy").vote("mean", at_least=1)
+        board = exam.grades("vote-mean").evaluate(["Cover@20"], min_rating=4)
+        # alpha has p1, which covers one of the two items of q1 (13/3 is 4), and nothing for q2
+        line = next(line for line in str(board).splitlines() if "alpha" in line)
+        assert line.split()[:2] == ["alpha", "0.250"]
+        report = tmp_path / "report.html"
+        exam.grades("vote-mean").report(report)
+        assert "vote-mean is the mean of" in report.read_text()
+
+
+def test_who_cannot_vote(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        exam.grade(rating_by({}, 1), name="dee", scale=(0, 1))
+        with pytest.raises(InputError, match="1 grader cannot vote"):
+            exam.panel("ann").vote()
+        with pytest.raises(InputError, match="on one scale"):
+            exam.panel("ann", "dee").vote()
+        with pytest.raises(InputError, match="there is no rule 'best'"):
+            exam.panel("ann", "bob").vote("best")
+        with pytest.raises(InputError, match="at-least is 3, of 2 members"):
+            exam.panel("ann", "bob").vote(at_least=3)
+        exam.export(tmp_path / "g.jsonl")
+    with (
+        exampp.open(tmp_path / "g.jsonl") as file,
+        pytest.raises(InputError, match="a graded file is only read"),
+    ):
+        file.panel("ann", "bob").vote()
+
+
+def test_repetitions_are_graders_of_their_own(tmp_path: Path) -> None:
+    with FaultServer() as server, exams.make(tmp_path) as exam:
+        options: Any = {"model": "tiny", "base_url": server.url, "decode": "text"}
+        for repetition in (None, 2, 3):
+            exam.grade("openai", repetition=repetition, temperature=0.7, **options)
+        seeds = {seen.body["seed"] for seen in server.requests}
+        assert seeds == {0, 1, 2}
+        names = [one.name for one in exam.graders]
+        assert names[1:] == [f"tiny:question-self-rating#{n}" for n in (2, 3)]
+        voted = exam.panel(*(one.key for one in exam.graders)).vote("median")
+        assert (voted.cells, voted.unanimous) == (8, 8)
+        with pytest.raises(InputError, match="repetition is 0"):
+            exam.grade("openai", repetition=0, **options)
+
+
+def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
+    graded(tmp_path).close()
+    file = str(tmp_path / "my.exam")
+    asked = ["vote", file, "--grader", "ann", "--grader", "bob", "--grader", "cy"]
+    done = exampp_command(*asked, "--rule", "mean", "--at-least", "2")
+    assert done.code == 0
+    assert "vote-mean is the mean of ann, bob, cy" in done.out.replace("\n", " ")
+    assert exampp_command("evaluate", file, "--grader", "vote-mean").code == 0
+    wrong = exampp_command(*asked, "--grader", "nobody")
+    assert wrong.code == 2

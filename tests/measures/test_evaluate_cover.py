@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from gradebooks import Cells, make_book, make_query, make_ranking
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exampp.errors import InputError
+from exampp.measures.cover import (
+    EXAM,
+    POLICIES,
+    RUBRIC,
+    Missing,
+    cover,
+    longest_ranking,
+)
+from exampp.measures.exams import SubtopicChoice, interleave, resolve_subtopics
+from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
+from exampp.records.gradebook import Gradebook
+
+N = None
+
+
+def cover_of(result: MeasuredSystems, system: str, threshold: int = 0) -> Mean:
+    return result.of("Cover")[threshold].values.means()[result.systems.index(system)]
+
+
+def overall(column: MeasureColumn) -> Mean:
+    assert column.overall is not None
+    return column.overall.means()[0]
+
+
+def n_cover_of(result: MeasuredSystems, system: str, threshold: int = 0) -> Mean:
+    return result.of("nCover")[threshold].values.means()[result.systems.index(system)]
+
+
+# Items:            i0 i1 i2 i3
+TABLE: Cells = [
+    [5, 0, 0, 0],  # p0
+    [0, 4, 0, 0],  # p1
+    [0, 0, 3, 0],  # p2
+    [5, 4, 3, 0],  # p3
+]
+
+
+def test_cover_by_hand() -> None:
+    book = make_book(
+        make_query(TABLE, make_ranking("a", [0, 1, 2]), make_ranking("b", [3]), query_id="q1"),
+        make_query(TABLE, make_ranking("a", [2, 0]), query_id="q2"),
+    )
+    result = cover(book, (3, 4, 6), k=2)
+    # a: q1 reads p0 p1 -> i0 i1; q2 reads p2 p0 -> i2 i0 (at 3), i0 (at 4). Bank 4, pool 3 (2).
+    assert cover_of(result, "a", 0).mean == (2 / 4 + 2 / 4) / 2
+    assert cover_of(result, "a", 1).mean == (2 / 4 + 1 / 4) / 2
+    assert n_cover_of(result, "a", 0).mean == (2 / 3 + 2 / 3) / 2
+    assert n_cover_of(result, "a", 1).mean == (2 / 2 + 1 / 2) / 2
+    # b does not answer q2, which counts 0.
+    assert cover_of(result, "b", 0).mean == (3 / 4 + 0) / 2
+    assert result.unanswered == (0, 1)
+    # stderr of (.75, 0): deviation .375 from the mean, sample variance 2 * .375^2, / sqrt 2.
+    assert cover_of(result, "b", 0).stderr == pytest.approx(0.375)
+    # Nothing reaches 6: Cover is 0, nCover undefined everywhere.
+    assert cover_of(result, "a", 2) == Mean(0.0, 0.0, 2)
+    assert n_cover_of(result, "a", 2) == Mean(None, None, 0)
+    assert overall(result.of("Cover")[0]).mean == 3 / 4
+    assert overall(result.of("nCover")[0]).mean == 1.0
+
+
+def test_weights() -> None:
+    book = make_book(make_query(TABLE, make_ranking("a", [0]), weights=[3, 1, 0, 2]))
+    result = cover(book, (1,))
+    assert cover_of(result, "a").mean == 3 / 6
+    assert n_cover_of(result, "a").mean == 3 / 4
+
+
+def test_a_single_query_has_no_standard_error() -> None:
+    result = cover(make_book(make_query(TABLE, make_ranking("a", [0]))), (1,))
+    assert cover_of(result, "a") == Mean(1 / 4, None, 1)
+
+
+def test_a_query_without_items_is_left_out_and_named() -> None:
+    book = make_book(
+        make_query(TABLE, make_ranking("a", [3]), query_id="q1"),
+        make_query([[], []], make_ranking("a", [0]), query_id="empty"),
+        make_query(TABLE, make_ranking("a", [3]), query_id="weightless", weights=[0, 0, 0, 0]),
+    )
+    result = cover(book, (1,))
+    assert result.left_out == ("empty", "weightless")
+    assert result.query_ids == ("q1",)
+    assert cover_of(result, "a").mean == 3 / 4
+
+
+def test_n_cover_leaves_out_queries_whose_pool_covers_nothing() -> None:
+    book = make_book(
+        make_query(TABLE, make_ranking("a", [0]), query_id="q1"),
+        make_query([[0, 0], [0, 0]], make_ranking("a", [0]), query_id="q2"),
+    )
+    result = cover(book, (1,))
+    assert n_cover_of(result, "a") == Mean(1 / 3, None, 1)
+    assert cover_of(result, "a").mean == (1 / 4 + 0) / 2
+    filled = cover(book, (1,), policy=RUBRIC)
+    assert n_cover_of(filled, "a").mean == (1 / 3 + 0) / 2
+    assert overall(filled.of("nCover")[0]) == Mean(1.0, 0.0, 2)
+
+
+def test_no_rankings_and_no_queries() -> None:
+    result = cover(make_book(make_query(TABLE)), (1,), missing="bounds")
+    assert result.systems == ()
+    assert overall(result.of("Cover")[0]).mean == 3 / 4
+    nothing = cover(make_book(systems=["a"]), (1, 2), missing="bounds")
+    assert cover_of(nothing, "a") == Mean(None, None, 0)
+    assert nothing.columns[0].missing_cells == (None,)
+
+
+def test_an_empty_pool_and_an_empty_ranking() -> None:
+    book = make_book(make_query([], make_ranking("a", []), items=2))
+    result = cover(book, (1,))
+    # nothing is graded, and so nothing has a value
+    assert cover_of(result, "a") == Mean(None, None, 0)
+    assert result.unanswered == (1,)
+    assert result.answered_by_none == ("q",)
+    assert result.columns[0].ungraded == (None,)
+
+
+# Of p0 nothing is graded, of p1 only i0; p2 is complete.
+HOLES: Cells = [[N, N, N], [0, N, N], [5, 5, 0], [5, 0, 0]]
+
+
+def test_missing_cells_by_hand() -> None:
+    book = make_book(
+        make_query(
+            HOLES,
+            make_ranking("none", [0]),
+            make_ranking("some", [0, 1]),
+            make_ranking("part", [3, 1]),
+            make_ranking("full", [2]),
+            query_id="q",
+        ),
+        systems=["none", "some", "part", "full", "absent"],
+    )
+    zero = cover(book, (1,))
+    assert [m.mean for m in zero.of("Cover")[0].values.means()] == [0, 0, 1 / 3, 2 / 3, 0]
+    # none: 3 of 3 cells; some: 5 of 6; part: 2 of 6.
+    assert zero.columns[0].missing_cells == (1.0, 5 / 6, 2 / 6, 0.0, None)
+    assert zero.columns[0].ungraded == (1.0, 1 / 2, 0.0, 0.0, None)
+    assert zero.columns[0].overall_shares == (1 / 4, 5 / 12)
+    skip = cover(book, (1,), missing="skip")
+    # none: no cell is left, undefined. some: only i0 is left, not covered; i0 is covered by the
+    # pool, so nCover is 0 of 1. part: all items have a graded cell. absent: nothing is missing.
+    assert [m.mean for m in skip.of("Cover")[0].values.means()] == [None, 0, 1 / 3, 2 / 3, 0]
+    assert [m.mean for m in skip.of("nCover")[0].values.means()] == [None, 0, 1 / 2, 1, 0]
+    bounds = cover(book, (1,), missing="bounds")
+    low, high = bounds.of("Cover")[0].low, bounds.of("Cover")[0].high
+    assert low is not None
+    assert high is not None
+    assert [m.mean for m in low.means()] == [0, 0, 1 / 3, 2 / 3, 0]
+    assert [m.mean for m in high.means()] == [1, 1, 1, 2 / 3, 0]
+    low, high = bounds.of("nCover")[0].low, bounds.of("nCover")[0].high
+    assert low is not None
+    assert high is not None
+    # The pool covers i0 i1 for certain. i2 may be covered by p0 (outside `part`, `full`) or p1.
+    # part covers i0 for certain: low 1 of 3 (p0 has i2), high i0 i1 i2 of 3. full: low 2 of 3.
+    assert [m.mean for m in low.means()] == [0, 0, 1 / 3, 2 / 3, 0]
+    assert [m.mean for m in high.means()] == [1, 1, 1, 1, 0]
+
+
+SUBTOPICED: Cells = [
+    # i0 i1 (f1)  i2 (f2)  i3 (none)
+    [5, 0, 0, 0],  # p0
+    [0, 5, 0, 0],  # p1
+    [0, 0, 5, 0],  # p2
+    [5, 5, 5, 5],  # p3
+]
+
+
+def subtopiced(*, with_items: bool = True) -> Gradebook:
+    return make_book(
+        make_query(
+            SUBTOPICED,
+            make_ranking("car", [0, 1], subtopic=1),
+            make_ranking("car", [2, 0], subtopic=2),
+            make_ranking("flat", [3, 0]),
+            make_ranking("half", [2], subtopic=2),
+            subtopics=["f1", "f2"],
+            item_subtopics=[1, 1, 2, 0] if with_items else None,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("subtopics", "car", "flat", "half"),
+    [
+        # Exams f1 (i0 i1), f2 (i2), none (i3). car: 1/2, 1, 0 by the first passage of each.
+        # flat sits all three with its one ranking; half has none for f1.
+        ("subtopic", (1 / 2 + 1 + 0) / 3, 1.0, (0 + 1 + 0) / 3),
+        # The first passage of the interleaved ones: car p0, half p2.
+        ("pool", 1 / 4, 1.0, 1 / 4),
+        ("query", 0.0, 1.0, 0.0),
+        ("auto", (1 / 2 + 1 + 0) / 3, 1.0, (0 + 1 + 0) / 3),
+    ],
+)
+def test_subtopics_by_hand(subtopics: SubtopicChoice, car: float, flat: float, half: float) -> None:
+    result = cover(subtopiced(), (1,), k=1, subtopics=subtopics)
+    values = result.of("Cover")[0].values
+    assert [mean.mean for mean in values.means()] == pytest.approx([car, flat, half])
+
+
+def test_subtopics_chosen_from_the_data() -> None:
+    assert resolve_subtopics(subtopiced(), "auto") == "subtopic"
+    assert resolve_subtopics(subtopiced(with_items=False), "auto") == "pool"
+    assert resolve_subtopics(make_book(make_query(TABLE)), "auto") == "query"
+
+
+def test_items_of_no_subtopic_are_sat_with_the_pooled_rankings() -> None:
+    # Of car's rankings p0 p1 and p2 p0, p3 is not one: i3 stays uncovered at any depth.
+    result = cover(subtopiced(), (1,), k=9, subtopics="subtopic")
+    assert cover_of(result, "car").mean == pytest.approx((1 + 1 + 0) / 3)
+
+
+def test_interleaving() -> None:
+    lists = [np.array(x, np.int32) for x in ([1, 2, 3], [2, 9], [4, 1, 7])]
+    # Rounds: 1 2 4 | 2 9 1 | 3 7, each once.
+    assert interleave(lists).tolist() == [1, 2, 4, 9, 3, 7]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), unique=True, min_size=1), min_size=1, max_size=4))
+def test_interleaving_against_the_obvious_loop(lists: list[list[int]]) -> None:
+    wanted: list[int] = []
+    for place in range(10):
+        for ranking in lists:
+            if place < len(ranking) and ranking[place] not in wanted:
+                wanted.append(ranking[place])
+    assert interleave([np.array(x, np.int32) for x in lists]).tolist() == wanted
+
+
+def test_rubric_reads_ranks_as_written() -> None:
+    ranked = make_ranking("a", [0, 1, 2], ranks=[0, 1, 2])
+    from_one = make_ranking("b", [0, 1, 2], ranks=[1, 2, 3])
+    unnumbered = make_ranking("c", [0, 1, 2])
+    book = make_book(make_query(TABLE, ranked, from_one, unnumbered))
+    ours = cover(book, (1,), k=1)
+    theirs = cover(book, (1,), k=1, policy=RUBRIC)
+    assert [m.mean for m in ours.of("Cover")[0].values.means()] == [1 / 4, 1 / 4, 1 / 4]
+    assert [m.mean for m in theirs.of("Cover")[0].values.means()] == [2 / 4, 1 / 4, 1 / 4]
+
+
+def test_rubric_counts_graded_items_and_answered_queries_and_pools_all() -> None:
+    book = make_book(
+        make_query([[5, N, 0]], make_ranking("a", [0]), query_id="q1"),
+        make_query(SUBTOPICED, make_ranking("b", [0], 1), make_ranking("b", [2], 2), query_id="q2"),
+    )
+    result = cover(book, (1,), policy=RUBRIC)
+    assert cover_of(result, "a") == Mean(1 / 2, None, 1)
+    assert cover_of(result, "b") == Mean(2 / 4, None, 1)
+    assert cover(book, (1,), policy=EXAM).unanswered == (1, 1)
+    assert list(POLICIES) == ["exam", "rubric", "nuggetizer"]
+
+
+def test_nonsense_is_refused() -> None:
+    book = make_book(make_query(TABLE))
+    with pytest.raises(InputError, match="cutoff"):
+        cover(book, (1,), k=0)
+    with pytest.raises(InputError, match="no subtopic mode 'x'"):
+        cover(book, (1,), subtopics="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no way 'x'"):
+        cover(book, (1,), missing="x")  # type: ignore[arg-type]
+
+
+@st.composite
+def books(draw: st.DrawFn) -> Gradebook:
+    queries = []
+    for number in range(draw(st.integers(1, 3))):
+        items, passages = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+        cell = st.one_of(st.none(), st.integers(0, 5))
+        rows = st.lists(cell, min_size=items, max_size=items)
+        table = draw(st.lists(rows, min_size=passages, max_size=passages))
+        some = st.lists(st.integers(0, passages - 1), unique=True)
+        rankings = [make_ranking(s, draw(some), f) for s in "ab" for f in (0, 1, 2)]
+        query = make_query(
+            table,
+            *(r for r in rankings if draw(st.booleans())),
+            query_id=f"q{number}",
+            subtopics=["f1", "f2"],
+            item_subtopics=draw(st.lists(st.integers(0, 2), min_size=items, max_size=items)),
+            weights=draw(
+                st.lists(st.sampled_from([0.1, 1.0, 2.5]), min_size=items, max_size=items)
+            ),
+        )
+        queries.append(query)
+    return make_book(*queries, systems=["a", "b"])
+
+
+MODES: Sequence[SubtopicChoice] = ("query", "subtopic", "pool")
+WAYS: Sequence[Missing] = ("zero", "skip", "bounds")
+CLOSE = 1e-12
+
+
+@settings(deadline=None)
+@given(books(), st.sampled_from(MODES), st.sampled_from(WAYS))
+def test_cover_is_a_share_and_falls_with_the_threshold(
+    book: Gradebook, subtopics: SubtopicChoice, missing: Missing
+) -> None:
+    result = cover(book, (1, 2, 3, 4, 5), k=2, subtopics=subtopics, missing=missing)
+    for table, normed in zip(result.of("Cover"), result.of("nCover"), strict=True):
+        values, n_values = table.values, normed.values
+        for found in (values, n_values):
+            assert ((found.values >= 0) & (found.values <= 1)).all()
+        if subtopics != "subtopic":
+            # With subtopics nCover may leave out others than Cover does.
+            both = values.counts & n_values.counts
+            assert (n_values.values[both] >= values.values[both] - CLOSE).all()
+        for bounded in (table, normed):
+            if bounded.low is not None and bounded.high is not None:
+                assert (bounded.low.values <= bounded.values.values + CLOSE).all()
+                assert (bounded.values.values <= bounded.high.values + CLOSE).all()
+    for easy, hard in itertools.pairwise(result.of("Cover")):
+        assert (easy.values.values >= hard.values.values - CLOSE).all()
+
+
+@settings(deadline=None)
+@given(books(), st.sampled_from(MODES))
+def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) -> None:
+    depths = [cover(book, (1, 3), k=k, subtopics=subtopics) for k in (1, 2, 9)]
+    for shallow, deep in itertools.pairwise(depths):
+        for kind in ("Cover", "nCover"):
+            for less, more in zip(shallow.of(kind), deep.of(kind), strict=True):
+                assert (less.values.values <= more.values.values + CLOSE).all()
+
+
+@settings(deadline=None)
+@given(books(), st.sampled_from(MODES))
+def test_cover_is_the_same_past_the_longest_ranking(
+    book: Gradebook, subtopics: SubtopicChoice
+) -> None:
+    longest = longest_ranking(book, subtopics)
+    last, deeper = (cover(book, (1, 3), k=longest + more, subtopics=subtopics) for more in (0, 2))
+    for one, other in zip(last.of("Cover"), deeper.of("Cover"), strict=True):
+        assert (one.values.values == other.values.values).all()
+
+
+@settings(deadline=None)
+@given(books(), st.integers(1, 5), st.integers(1, 4))
+def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None:
+    result = cover(book, (tau,), k=k, subtopics="query")
+    for column, query in enumerate(book.queries):
+        rankings = {r.system: r.passages.tolist() for r in query.rankings if r.subtopic == 0}
+        for row, system in enumerate(book.systems):
+            got = sum(
+                weight
+                for weight, item in zip(query.weights, query.ratings.T, strict=True)
+                if any(item[p] >= tau for p in rankings.get(system, [])[:k])
+            )
+            value = result.of("Cover")[0].values.values[row, column]
+            assert math.isclose(value, got / query.weights.sum(), abs_tol=CLOSE)
+
+
+@settings(deadline=None)
+@given(books(), st.integers(1, 5), st.data())
+def test_no_filling_of_the_holes_leaves_the_bounds(
+    book: Gradebook, tau: int, data: st.DataObject
+) -> None:
+    bounds = cover(book, (tau,), k=2, subtopics="query", missing="bounds")
+    filled = []
+    for query in book.queries:
+        table = [
+            [int(c) if c >= 0 else data.draw(st.integers(0, 5)) for c in row]
+            for row in query.ratings
+        ]
+        filled.append(
+            make_query(
+                table, *query.rankings, query_id=query.query_id, weights=query.weights.tolist()
+            )
+        )
+    true = cover(make_book(*filled, systems=book.systems), (tau,), k=2, subtopics="query")
+    for kind in ("Cover", "nCover"):
+        (bounded,), (exact,) = bounds.of(kind), true.of(kind)
+        assert bounded.low is not None
+        assert bounded.high is not None
+        both = bounded.values.counts & exact.values.counts
+        assert (bounded.low.values[both] <= exact.values.values[both] + CLOSE).all()
+        assert (bounded.high.values[both] >= exact.values.values[both] - CLOSE).all()
