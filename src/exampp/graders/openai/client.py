@@ -61,7 +61,7 @@ MALFORMED_RETRIES = 2
 """A server that answers in an undocumented shape will hardly change its mind."""
 
 
-class Response(NamedTuple):
+class HttpReply(NamedTuple):
     """Status, headers and body of a reply; the body is empty where it went into a file."""
 
     status: int
@@ -179,7 +179,7 @@ def _sender(url: str, key: str, redirect_to: str) -> Send:
         data: Any,
         content_type: str,
         sink: BinaryIO | None,
-    ) -> Response:
+    ) -> HttpReply:
         target = (url.removesuffix("/v1") if path == PROPERTIES else url) + path
         headers = {**own, "Content-Type": content_type} if content_type else dict(own)
         for _ in range(MOST_REDIRECTS):
@@ -189,7 +189,7 @@ def _sender(url: str, key: str, redirect_to: str) -> Send:
                 location = response.headers.get("location")
                 if location is None or not 300 <= response.status < 400:
                     body = await _read_body(response, sink)
-                    return Response(response.status, response.headers, body)
+                    return HttpReply(response.status, response.headers, body)
             target = _redirected(url, target, location, response.status, redirect_to)
             if _origin(urlsplit(target)) != _origin(urlsplit(url)):
                 headers.pop("Authorization", None)

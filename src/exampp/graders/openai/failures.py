@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from exampp.errors import ExamError, InputError, Unfinished
-
-if TYPE_CHECKING:
-    from exampp.graders.openai.client import ServerAddress
 
 MESSAGE_CHARACTERS = 300
 """Stored of a server's message; some servers quote the whole prompt."""
@@ -64,6 +61,13 @@ _UNSUPPORTED = re.compile(
 )
 _OVERLOADED = (429, 503, 529)
 _TRANSIENT = (408, 409, 425, 429)
+
+
+class NamedServer(Protocol):
+    """A server with a name that may be shown, and a function that takes its key out of a text."""
+
+    name: str
+    scrub: Callable[[str], str]
 
 
 class RetryAction(Enum):
@@ -139,7 +143,7 @@ def failure_of_transport(error: Exception) -> RequestFailure:
 
 
 def failure_of_status(
-    status: int, body: object, headers: Mapping[str, str], server: ServerAddress, model: str
+    status: int, body: object, headers: Mapping[str, str], server: NamedServer, model: str
 ) -> RequestFailure:
     """Classify an HTTP status, with the message of the server."""
     message, code, parameter = _error_parts(body)
@@ -166,7 +170,7 @@ def failure_of_status(
 
 
 def _stopping_error(
-    status: int, code: str, refused: str, reason: str, server: ServerAddress, model: str
+    status: int, code: str, refused: str, reason: str, server: NamedServer, model: str
 ) -> ExamError | None:
     """Return the error that every other request would meet, too, or None."""
     what = f"{server.name}: {reason}"
