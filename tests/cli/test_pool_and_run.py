@@ -338,10 +338,10 @@ def test_everything_in_the_template_is_known(tmp_path: Path, exampp_command: Com
 
 
 BAD = {
-    "unknown section": ("[colection]\n", r"unknown section 'colection'. Did you mean 'collection'"),
+    "unknown section": ("[colection]\n", r"unknown section 'colection'. did you mean 'collection'"),
     "unknown key": (
         '[collection]\npath = "a"\n[[grade]]\ngrader = "draft"\nmax_failure = 3\n',
-        r"\[\[grade\]\] 1: unknown key 'max_failure'. Did you mean 'max-failures'\?",
+        r"\[\[grade\]\] 1: unknown key 'max_failure'. did you mean 'max-failures'\?",
     ),
     "far from any key": (
         '[collection]\npath = "a"\nxyzzy = 1\n',

@@ -27,7 +27,7 @@ from exampp.items.generation import GenerationOutcome, GenerationRun, generation
 from exampp.measures.board import Leaderboard, per_query, tidy, wide
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.measures.qrels import write_qrels
-from exampp.project.config import BOOK_OPTIONS, ROLES, Config
+from exampp.project.config import ROLES, SELECTED, Config
 from exampp.records.gradebook import Gradebook
 from exampp.results.result import render
 from exampp.store.bank import MAIN_BANK, now
@@ -379,7 +379,7 @@ def _report(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
 
         writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
         before = mark(collection)
-        said = (*outputs, *BOOK_OPTIONS)
+        said = (*outputs, *SELECTED)
         asked = {_python(key): value for key, value in wanted.items() if key not in said}
         if "round" in asked:
             asked["decimals"] = asked.pop("round")
@@ -393,7 +393,7 @@ def _report(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
 
 
 def _grades(collection: Collection, wanted: Mapping[str, Any]) -> Grades:
-    return collection.grades(**{key: wanted[key] for key in BOOK_OPTIONS if key in wanted})
+    return collection.grades(**{key: wanted[key] for key in SELECTED if key in wanted})
 
 
 def _board(book: Gradebook, wanted: Mapping[str, Any]) -> Leaderboard:
