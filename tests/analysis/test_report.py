@@ -306,7 +306,7 @@ def test_missing_cells_and_unanswered_queries_warn() -> None:
             for n in range(FEW_QUERIES)
         )
     )
-    missing, unanswered = warnings(made(book))
+    unanswered, missing = warnings(made(book))
     assert "Up to 50.0% (gap) of the cells that Cover@20" in missing
     assert "gap" in unanswered
 
