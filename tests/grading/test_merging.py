@@ -211,7 +211,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every moment is a second after the one before."""
     tick = Clock()
     monkeypatch.setattr("exampp.store.bank.now", tick)
-    monkeypatch.setattr("exampp.decisions.now", tick)
+    monkeypatch.setattr("exampp.grades.decisions.now", tick)
 
 
 class Clock:
@@ -403,7 +403,7 @@ def test_what_ends_in_the_middle_leaves_everything_as_it_was(
     with exampp.Collection(other) as opened:
         opened.grade("draft")
     before = exams.tables(exam)
-    from exampp.store import merging
+    from exampp.store import merge as merging
 
     run = merging.MergeStep.run
     with exampp.Collection(exam) as opened:
@@ -491,7 +491,7 @@ def test_merging_is_commutative_associative_and_idempotent(
     tick = Clock()
     with monkeypatch.context() as patch, tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         patch.setattr("exampp.store.bank.now", tick)
-        patch.setattr("exampp.decisions.now", tick)
+        patch.setattr("exampp.grades.decisions.now", tick)
         exam = Path(folder) / "my.exam"
         exams.make(Path(folder)).close()
         grade_all_by(exam)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from exampp.analysis.items import first_of_repeated
 from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
-from exampp.formats import score_matrix
+from exampp.formats import score_tables
 from exampp.measures.board import Leaderboard, caption
 from exampp.measures.cover import Missing, coverings
 from exampp.measures.item_scores import item_scores
@@ -609,8 +609,8 @@ def scored_column(
 
 
 def scored_table(path: str | Path) -> Scored:
-    """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_matrix`)."""
-    found = score_matrix.read(path)
+    """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_tables`)."""
+    found = score_tables.read_matrix(path)
     values = np.array(found.values, np.float64)
     return Scored(
         name=found.measure or Path(path).name,

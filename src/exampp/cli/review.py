@@ -164,7 +164,7 @@ def review(
         option("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
     ] = "P@20",
     design: Annotated[
-        Literal["uniform", "influence", "uncertainty"],
+        Literal["uniform", "influence"],
         option(
             help="Chances all equal, by the influence on differences of systems, or also by how "
             "uncertain earlier judgments show the grades to be."

@@ -262,9 +262,8 @@ class Decisions:
         """Draw a sample for people to decide, of about so many `labels`, and keep it.
 
         Its units are what the measure adds up: passages (P@20, RBP@20) or items (Cover@20). They
-        are drawn with known chances: `uniform`, by `influence` on the differences of systems, or
-        also by `uncertainty`, where earlier judgments tell how often grades are wrong. A larger
-        sample of the same seed holds the smaller one. Raises InputError for other measures.
+        are drawn with known chances: `uniform`, or by `influence` on the differences of systems. A
+        larger sample of the same seed holds the smaller one. Raises InputError for other measures.
         """
         from exampp.grades.sampling import draw_plan
         from exampp.review.sampling import SampleDesign
