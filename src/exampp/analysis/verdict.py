@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from exampp.analysis import calibration, corrected
-from exampp.analysis.attacks.result import AttackReport, attack_notes, headline
+from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.grader_bias import QUESTION, GraderBias
@@ -158,14 +158,10 @@ def about_attacks(found: AttackReport) -> TrustAnswer:
     """Whether the grader can be gamed."""
     line = attacks_line(found) or Line(ATTACKS, found.no_battery, "attacks")
     tables = dict(found.tables())
-    blocks: list[Block] = []
-    if found.battery:
-        blocks.append(Notices(tuple(attack_notes(found, found.battery)), "note"))
-        blocks.append(replace(tables.pop("attacks"), notes=()))
-        blocks.append(found.figure())
-    else:
-        whole = tables.pop("circularity")
-        blocks.append(whole if whole.rows else Notices(whole.notes, "note"))
+    whole = tables.pop("attacks" if found.battery else "circularity")
+    blocks: list[Block] = [Notices(whole.notes, "note")]
+    blocks += [replace(whole, notes=())] if whole.rows else []
+    blocks += [found.figure()] if found.battery else []
     ledger = tables.pop("ledger")
     told = tuple(note for note in ledger.notes if note != line.answer)
     blocks += [*_folded(*tables.values(), replace(ledger, notes=())), Notices(told, "note")]
@@ -179,11 +175,10 @@ def attacks_line(found: AttackReport) -> Line | None:
     """Which attacks succeed; None where none was tried."""
     if found.battery is None:
         return None
-    attacks = found.battery.results.attacks
-    if any(one.succeeds for one in attacks):
-        return Line(ATTACKS, headline(attacks), "attacks", "doubt")
+    attacks = found.battery.attacks
     tested = any(one.holm is not None for one in attacks)
-    return Line(ATTACKS, headline(attacks), "attacks", "holds" if tested else "")
+    won = any(one.succeeds for one in attacks)
+    return Line(ATTACKS, found.headline, "attacks", "doubt" if won else "holds" if tested else "")
 
 
 # ---- a grader that favours a system --------------------------------------------------------------

@@ -59,7 +59,9 @@ PROGRESS_SECONDS = 10
         lambda values: not values["dry_run"],
     ),
 )
-@backend_options(writes=True, says={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"})
+@backend_options(
+    writes=True, helps={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"}
+)
 def generate_bank(
     collection: CollectionFile,
     grader: Annotated[
@@ -132,7 +134,7 @@ def generate_bank(
             **options,
         )
         if dry_run:
-            _preview(run, options["price_read"], options["price_written"])
+            _preview(run, options.get("price_read"), options.get("price_written"))
             return
         _show(run, make(run, grace), display)
 

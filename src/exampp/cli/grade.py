@@ -102,7 +102,7 @@ def _by_batches(given: OptionValues) -> bool:
     OptionRule(
         ("--price-cached",),
         "beside --price-read and --price-written",
-        lambda given: None not in (given["price_read"], given["price_written"]),
+        lambda given: None not in (given.get("price_read"), given.get("price_written")),
     ),
     OptionRule(("--plan",), "without --dry-run, which asks nobody", _asks),
     OptionRule(
@@ -297,7 +297,7 @@ def _estimate(
 ) -> None:
     from exampp.grading.estimate import Prices, estimate
 
-    read, cached, written = (options[f"price_{name}"] for name in ("read", "cached", "written"))
+    read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
     found = estimate(run, Prices(read, cached, written, price_hour))
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"

@@ -81,7 +81,7 @@ def require() -> tuple[ModuleType, ModuleType]:
     return torch, transformers
 
 
-def fetch(
+def load_model(
     model: str,
     *,
     task: str | None = None,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.graders.local.checkpoint import LoadedModel, fetch, how_to_install
+from exampp.graders.local.checkpoint import LoadedModel, how_to_install, load_model
 from exampp.graders.local.texts import PlainTexts, known_limit
 from exampp.sanitize import check_integer
 
@@ -301,7 +301,7 @@ def _fetch(
     if device is not None and "," in device:
         raise InputError("training takes one device", field="device", mend="Name one of them")
     # a question answering head may be new: it is what is trained
-    fetched = fetch(
+    fetched = load_model(
         base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
     )
     if fetched.task not in LEARNING_RATES:
