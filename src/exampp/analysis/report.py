@@ -11,7 +11,7 @@ import numpy as np
 
 from exampp.analysis import agreement, calibration, correlation, figures, report_methods
 from exampp.analysis.agreement import AgreementBlock
-from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery, headline
+from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery
 from exampp.analysis.corrected import section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
@@ -62,7 +62,7 @@ def certificate_section(
         return Section("certificate", TITLE, ())
     facts = [
         ("Reliability", "; ".join(_reliability(reliability))),
-        ("Attacks", headline(gaming.battery.results.attacks)),
+        ("Attacks", gaming.headline),
         ("Replies that attacks make unreadable", _unread(gaming.battery)),
         ("Guessing", "; ".join(_guessing(gaming.battery))),
         ("Circularity", " ".join(gaming.circularity.notes[-1:])),
@@ -97,7 +97,7 @@ def _estimate(one: Estimate) -> str:
 def _unread(battery: GradedBattery) -> str:
     broken = [
         f"{one.attack.name} {attack:.1%} (control {control or 0:.1%})"
-        for one in battery.results.attacks
+        for one in battery.attacks
         for attack, control in [one.unread]
         if attack and attack > (control or 0)
     ]
@@ -105,7 +105,7 @@ def _unread(battery: GradedBattery) -> str:
 
 
 def _guessing(battery: GradedBattery) -> Iterator[str]:
-    for one in battery.results.guessing:
+    for one in battery.guessing:
         if one.rate is not None and one.luck is not None:
             name = one.texts.partition("-")[2]
             yield f"{one.rate:.3f} on {name} texts, of which {DEPTH} cover {one.luck:.3f}"
@@ -113,7 +113,7 @@ def _guessing(battery: GradedBattery) -> Iterator[str]:
 
 def _shared(gaming: AttackReport) -> str:
     ledger = gaming.ledger
-    tied = ", ".join(ledger.tied) or "none is known"
+    tied = ", ".join(dict.fromkeys(tie.system for tie in ledger.ties)) or "none is known"
     return f"{tied}; nothing is known of {counted(len(ledger.unknown), 'system')}"
 
 

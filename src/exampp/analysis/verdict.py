@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from exampp.analysis import calibration, corrected
-from exampp.analysis.attacks.result import AttackReport, attack_notes, headline
+from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.grader_bias import QUESTION, GraderBias
@@ -110,20 +110,17 @@ def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> 
 def about_attacks(found: AttackReport) -> TrustAnswer:
     """Can the grader be gamed? Not known where no attack was tried."""
     tables = dict(found.tables())
-    blocks: list[Block] = []
     line = Line(ATTACKS, found.no_battery, "attacks")
     if found.battery:
-        results = found.battery.results.attacks
-        tested = any(one.holm is not None for one in results)
-        succeeds = any(one.succeeds for one in results)
-        tone: Tone = "doubt" if succeeds else "holds" if tested else ""
-        line = Line(ATTACKS, headline(results), "attacks", tone)
-        blocks.append(Notices(tuple(attack_notes(found, found.battery)), "note"))
-        blocks.append(replace(tables.pop("attacks"), notes=()))
-        blocks.append(found.figure())
-    else:
-        whole = tables.pop("circularity")
-        blocks.append(whole if whole.rows else Notices(whole.notes, "note"))
+        attacks = found.battery.attacks
+        tested = any(one.holm is not None for one in attacks)
+        won = any(one.succeeds for one in attacks)
+        tone: Tone = "doubt" if won else "holds" if tested else ""
+        line = Line(ATTACKS, found.headline, "attacks", tone)
+    whole = tables.pop("attacks" if found.battery else "circularity")
+    blocks: list[Block] = [Notices(whole.notes, "note")]
+    blocks += [replace(whole, notes=())] if whole.rows else []
+    blocks += [found.figure()] if found.battery else []
     ledger = tables.pop("ledger")
     notes = tuple(text for text in ledger.notes if text != line.answer)
     blocks += [*_folded(*tables.values(), replace(ledger, notes=())), Notices(notes, "note")]
