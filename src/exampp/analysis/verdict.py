@@ -11,7 +11,7 @@ from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.grader_bias import QUESTION, GraderBias
-from exampp.analysis.items import ItemAnalysis, advice, exam_notes
+from exampp.analysis.items import ItemAnalysis
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.reliability import ORDER, Reliability, ReliabilityEstimate
 from exampp.analysis.report_data import LAYOUTS, ReportData
@@ -35,7 +35,7 @@ class TrustAnswer(NamedTuple):
 
 def about_items(found: ItemAnalysis) -> TrustAnswer:
     """Whether the exam is a good one."""
-    line = Line("Is the exam a good one?", found.undefined or advice(found), "items")
+    line = Line("Is the exam a good one?", found.undefined or found.advice(), "items")
     return TrustAnswer(line, items_section(found))
 
 
@@ -45,10 +45,10 @@ def items_section(found: ItemAnalysis) -> Section:
     if found.undefined:
         return Section("items", title, ())
     shown = dict(found.tables())
-    table = replace(shown.pop("exam"), caption="The exam as groups of systems sit it", notes=())
-    first = advice(found)
+    table = replace(shown.pop("exam"), caption="Reliability for groups of systems", notes=())
+    first = found.advice()
     known = {first, *found.notes}
-    told = tuple(note for note in exam_notes(found) if note not in known)
+    told = tuple(note for note in found.exam_notes() if note not in known)
     return Section(
         "items", title, (Text(first), table, Notices(told, "note"), *_folded(*shown.values()))
     )
