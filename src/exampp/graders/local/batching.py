@@ -55,7 +55,7 @@ class Model(Protocol[Row, Result]):
         ...
 
     def reply(self, request: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
-        """The reply to an request from the results of its rows."""
+        """The reply to a request from the results of its rows."""
         ...
 
     def free(self) -> None:
@@ -72,7 +72,7 @@ class Failed:
 
 @dataclass(slots=True)
 class _Job(Generic[Row]):
-    """An request that waits for its rows."""
+    """A request that waits for its rows."""
 
     request: Request
     rows: tuple[Row, ...]

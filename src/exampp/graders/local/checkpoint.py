@@ -95,9 +95,9 @@ def load_model(
     first of `cuda`, `mps` and `cpu` that there is, or several cards (`cuda:0,cuda:1`) that share
     the layers; `dtype` is bfloat16 on CUDA cards and CPUs that have units for it, else float32,
     where it is not given or `auto`. `quantize` is 8bit (LLM.int8()) or 4bit (NF4 of QLoRA), by
-    bitsandbytes: linear layers are then computed in `dtype` from weights of so many bits. A model that lacks weights (a base model
-    without a head for its task) is an error unless `complete` is False: transformers would fill
-    them with noise.
+    bitsandbytes: linear layers are then computed in `dtype` from weights of so many bits. A model
+    that lacks weights (a base model without a head for its task) is an error unless `complete` is
+    False: transformers would fill them with noise.
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
