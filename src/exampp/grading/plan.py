@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.base import LEAST_MASS, MARKED, Grader, check_grader
+from exampp.graders.base import MARKED, Grader, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
 from exampp.graders.options import (
@@ -26,17 +26,18 @@ from exampp.graders.registry import DEFAULT_PROMPT, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.ray import Cluster, RayWorkers
 from exampp.grading.requests import (
+    SELF_RATING,
+    Grading,
+    ReplyRules,
     check_prompt_fits,
-    reply_reader,
-    request_builder,
-    verification_rules,
+    unnumbered_of,
+    unnumbered_setting,
 )
-from exampp.grading.run import Grading, GradingRun
+from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.prompt import suggest
-from exampp.prompts.replies import UNNUMBERED
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -103,32 +104,6 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
             f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
             mend="Leave --answers-of out, or choose --prompt answer-verification",
         )
-
-
-SELF_RATING = "self-rating"
-"""The rules of reading to which it matters what a text without a number is."""
-
-
-def unnumbered_of(settings: Mapping[str, Any]) -> str:
-    """What a text without a number is to the grader of these settings; absence means an answer."""
-    return str(settings.get("unnumbered", UNNUMBERED[0]))
-
-
-def least_mass_of(settings: Mapping[str, Any]) -> float:
-    """What labels must have of the probability, to the grader of these settings."""
-    return float(settings.get("least_mass", LEAST_MASS))
-
-
-def unnumbered_setting(unnumbered: str) -> dict[str, str]:
-    """The same as a part of settings: graders that were made before it could be chosen keep theirs.
-
-    Raises InputError for what is not one of `prompts.reading.UNNUMBERED`.
-    """
-    if unnumbered not in UNNUMBERED:
-        raise InputError(
-            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
-        )
-    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}
 
 
 def grader_with_same_replies(
@@ -229,19 +204,7 @@ def join_grading(
             **(settings or {}),
         },
     )
-    return Grading(
-        grader,
-        prompt,
-        identity,
-        request_builder(prompt, chosen, grader),
-        reply_reader(
-            prompt,
-            thresholds=thresholds,
-            unnumbered=unnumbered_of(identity.settings),
-            least_mass=least_mass_of(identity.settings),
-        ),
-        verification_rules(prompt),
-    )
+    return Grading(grader, prompt, identity, ReplyRules.of(prompt, identity.settings))
 
 
 WRITTEN_TOKENS = 2048
