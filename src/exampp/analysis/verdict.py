@@ -11,7 +11,7 @@ from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.grader_bias import QUESTION, GraderBias
-from exampp.analysis.items import ItemAnalysis, advice, exam_notes
+from exampp.analysis.items import ItemAnalysis
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.reliability import ORDER, Reliability
 from exampp.analysis.report_data import LAYOUTS, ReportData
@@ -48,9 +48,9 @@ def about_items(found: ItemAnalysis) -> TrustAnswer:
         line = Line(title, found.undefined, "items")
         return TrustAnswer(line, Section("items", title, ()), known=False)
     shown = dict(found.tables())
-    table = replace(shown.pop("exam"), caption="The exam as groups of systems sit it", notes=())
-    first = advice(found)
-    notes = tuple(text for text in exam_notes(found) if text not in {first, *found.notes})
+    table = replace(shown.pop("exam"), caption="Reliability for groups of systems", notes=())
+    first = found.advice()
+    notes = tuple(text for text in found.exam_notes() if text not in {first, *found.notes})
     blocks = (Text(first), table, Notices(notes, "note"), *_folded(*shown.values()))
     return TrustAnswer(Line(title, first, "items"), Section("items", title, blocks))
 
