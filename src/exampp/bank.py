@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Required, Unpack
+from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
@@ -15,7 +15,7 @@ from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
-from exampp.graders.options import ModelOptions, check_options
+from exampp.graders.options import NamedOptions, read_options
 from exampp.grading.plan import make_writer
 from exampp.grading.regrade import reverify_answers
 from exampp.items.edits import (
@@ -56,7 +56,8 @@ from exampp.items.sealing import (
     write_sealed,
 )
 from exampp.measures.names import Measure
-from exampp.prompts import generation
+from exampp.prompts import load_generation
+from exampp.prompts.generation import GenerationRequest
 from exampp.records import BankEntry
 from exampp.records.items import MODEL, BankTexts
 from exampp.results.result import Table, Tables
@@ -111,20 +112,6 @@ def list_banks(connection: sqlite3.Connection) -> Table:
     ]
     heads = ["bank", "kind", "queries", "items", "retired", "sealed in bank"]
     return Table.of(heads, rows, notes=notes)
-
-
-class GenerationOptions(ModelOptions, total=False):
-    """What may be said of a run that makes items: `Bank.generation` has the defaults."""
-
-    prompt: Required[str | Path]
-    per: str | None
-    keys: bool
-    query_id: str | None
-    more: int
-    grounded: int
-    keep_near: bool
-    author: str | None
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -468,24 +455,24 @@ class Bank:
         keep_near: bool = False,
         author: str | None = None,
         reason: str = "",
-        **options: Unpack[ModelOptions],
+        **options: Any,
     ) -> GenerationRun:
         """A run that is planned but not started: see its `preview`, iterate over its `steps`.
 
-        `grader` is `hf`, `openai`, or a grader of your own; `options` are those of
-        `llm.options.ModelOptions`, such as model. `prompt` is a bundled one (`car-questions`,
+        `grader` is `hf`, `openai`, or a grader of your own; `options` are fields of its record in
+        `graders.options`, such as model. `prompt` is a bundled one (`car-questions`,
         `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
         or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
         the query `query_id`, and `grounded` shows so many of the query's best passages. An item
         that asks the same as another one of its query is dropped unless `keep_near`.
         """
-        loaded = generation.load(prompt)
+        loaded = load_generation(prompt)
         if isinstance(grader, str):
             named, grader = grader, make_writer(grader, options)
             name = grader.called or options.get("model") or named
         else:
-            model = check_options(options).get("model")
-            name = model or check_grader(grader).called or type(grader).__name__
+            own = read_options(NamedOptions, options, "a grader that you give")
+            name = own.model or check_grader(grader).called or type(grader).__name__
         return GenerationRun(
             self.connection,
             self.name,
@@ -495,7 +482,7 @@ class Bank:
             edit_by(author, reason or f"{name} with {loaded.name}"),
             per=per,
             query_id=query_id,
-            wish=generation.GenerationRequest(keys, more, grounded),
+            wish=GenerationRequest(keys, more, grounded),
             keep_near=keep_near,
         )
 
@@ -504,7 +491,7 @@ class Bank:
         grader: str | Grader,
         *,
         on_reply: Callable[[GenerationOutcome], None] | None = None,
-        **options: Unpack[GenerationOptions],
+        **options: Any,
     ) -> Tables:
         """Let a model make items where it made none yet; continues where an earlier call stopped.
 

@@ -19,6 +19,7 @@ from commands import Commands
 import exampp
 from exampp.cli.command import FEW, OTHER, PANELS, by_panel
 from exampp.cli.main import PURPOSES, app
+from exampp.graders.registry import BUILT_IN
 from exampp.graders.scripted import ScriptedGrader
 
 GROUP: Any = app
@@ -87,7 +88,9 @@ def test_a_long_help_has_its_options_by_purpose(path: str) -> None:
 
 
 def test_every_option_of_a_panel_exists() -> None:
-    known = {opt.lstrip("-") for one in ALL.values() for param in one.params for opt in param.opts}
+    grade = [ALL["exampp grade"].with_grader(["--grader", name]) for name in BUILT_IN]
+    commands = filter(None, [*ALL.values(), *grade])
+    known = {opt.lstrip("-") for one in commands for param in one.params for opt in param.opts}
     assert {name for names in PANELS.values() for name in names.split()} <= known
 
 

@@ -113,12 +113,12 @@ def attacks(
             )
         show(made, display)
         return
-    from exampp.analysis.attacks.result import GamingSettings
+    from exampp.analysis.attacks.result import AttackSettings
     from exampp.formats.system_models import read as read_uses
     from exampp.inputs.officials import read_officials
 
     known = read_uses(uses) if uses else ()
     ranks = read_officials(official or ())
-    settings = GamingSettings(min_rating, min_relevant, k, ranks, known, subtopics)
+    settings = AttackSettings(min_rating, min_relevant, k, ranks, known, subtopics)
     with opened_grades(selection) as grades:
         show(grades.attacks(battery, settings=settings), display)

@@ -197,8 +197,8 @@ def _with_records(function: Callable[..., Any]) -> Callable[..., Any]:
 FEW = 10
 """So many options need no panels."""
 OTHER = "Options"
-GOES_IN = "What goes in"
-ASKED_FOR = "What is asked for"
+GOES_IN = "Input"
+ASKED_FOR = "What is computed"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
     "passage-tokens cited update subtopic answer",
@@ -209,8 +209,7 @@ PANELS: Mapping[str, str] = {
     "build battery uses targets attack answers texts rating "
     "labels design number plan over predictor folds save require baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
-    "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason "
-    "assessor",
+    "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
     "repetition batch-size learning-rate max-steps save-steps resume",
@@ -221,7 +220,7 @@ PANELS: Mapping[str, str] = {
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "How it is shown": "format wide digits title theme width no-title json",
+    "Output": "format wide digits title theme width no-title json",
 }
 """The options of each panel by their long names; one may name another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
@@ -337,7 +336,11 @@ class Command(click.Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. Raises InputError for what is given twice or is empty."""
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            self._check_grader_option(args, error.option_name)
+            raise
         raw, order = ctx.meta[_READ]
         for param, times in Counter(order).items():
             if times > 1 and not param.multiple:
@@ -363,8 +366,8 @@ class Command(click.Command):
         return parser
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
-        """Return the context; a grader of a package brings the options that it declares."""
-        command = self._of_grader(args)
+        """Return the context of a call, with the options of the grader that it names."""
+        command = self.with_grader(args)
         make = super().make_context if command is None else command.make_context
         with self._error_exit_code():
             return make(info_name, args, *more, **extra)
@@ -381,15 +384,26 @@ class Command(click.Command):
                 vars(error)["exit_code"] = code
             raise
 
-    def _of_grader(self, args: list[str]) -> Any:
-        """Return the command with the options of the grader that is named; None if it has these."""
-        more = vars(self.callback).get("more")
-        named = [value for name, value in pairwise(args) if name == "--grader"]
-        named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
-        if more is None or not named or (function := more(named[-1])) is None:
+    def with_grader(self, args: list[str]) -> Any:
+        """Return the command with the options of the grader that is named, or None."""
+        for_grader = vars(self.callback).get("for_grader")
+        named = _named_grader(args)
+        if for_grader is None or not named or (function := for_grader(named)) is None:
             return None
         vars(function)["option_rules"] = vars(self.callback).get("option_rules", ())
         return type(self)(self.name or "", function)
+
+    def _check_grader_option(self, args: list[str], option: str) -> None:
+        """Raise InputError for an option that the grader does not have, and others have."""
+        from exampp.cli.backend_options import graders_with
+
+        takes_graders = any(one.name == "grader" for one in self.params)
+        others = graders_with(option) if takes_graders else ""
+        named = _named_grader(args)
+        if others and named:
+            raise InputError(f"the grader {named} has no option {option}", mend=f"{others} has it")
+        if others:
+            raise InputError(f"{option} is an option of {others}", mend="Name one by --grader")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.
@@ -455,6 +469,12 @@ class LazyCommands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.homes)
+
+
+def _named_grader(args: list[str]) -> str:
+    named = [value for name, value in pairwise(args) if name == "--grader"]
+    named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
+    return named[-1] if named else ""
 
 
 def _is_given(ctx: Any, param: click.Parameter) -> bool:

@@ -12,33 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.base import LEAST_MASS, MARKED, Grader, check_grader
+from exampp.graders.base import MARKED, Grader, check_grader
 from exampp.graders.draft import THRESHOLDS
-from exampp.graders.function import CONCURRENCY, FunctionGrader
+from exampp.graders.function import FunctionGrader
 from exampp.graders.options import (
-    HF,
     KINDS,
-    OPENAI,
-    Options,
-    check_choices,
-    check_options,
-    check_values,
+    CallOptions,
+    NamedOptions,
+    declared_options,
+    read_options,
 )
-from exampp.graders.registry import COMMON, DEFAULT_PROMPT, GRADERS, Backend
-from exampp.grading.batches import Batches
+from exampp.graders.registry import DEFAULT_PROMPT, GRADERS
+from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.ray import Cluster, RayWorkers
 from exampp.grading.requests import (
+    SELF_RATING,
+    Grading,
+    ReplyRules,
     check_prompt_fits,
-    reply_reader,
-    request_builder,
-    verification_rules,
+    unnumbered_of,
+    unnumbered_setting,
 )
-from exampp.grading.run import Grading, GradingRun
+from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.prompt import suggest
-from exampp.prompts.replies import UNNUMBERED
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -48,6 +47,7 @@ from exampp.records.graders import (
     grader_label,
 )
 from exampp.records.readings import describe_items_without_key, describe_items_without_text
+from exampp.sanitize import check_choice
 from exampp.store import runs as kept
 from exampp.store.bank import bank_of_kind, item_kinds
 from exampp.store.cells import (
@@ -62,30 +62,24 @@ from exampp.store.grades import graders, known_grader
 from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
 
 if TYPE_CHECKING:
-    from exampp.graders.openai.grader import OpenAICompatibleGrader
+    from exampp.graders.openai import OpenAICompatibleGrader
 
 
 MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
 
 
-def _that_grade(kind: str) -> str:
-    """The bundled prompts that grade items of a kind."""
-    grades = {kind, "answer"} if kind == "question" else {kind}
-    return ", ".join(name for name in names() if grades & set(load(name).grades))
-
-
 def kind_of(prompt: Prompt, kind: str | None) -> str:
-    """What a prompt grades; `kind` chooses where it can grade several."""
+    """Return what a prompt grades; `kind` chooses if it can grade several."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
-    if kind is None:
-        return kinds[0]
-    if kind not in kinds:
-        raise InputError(
-            f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
-            mend=f"Leave --kind away, or choose one that does by --prompt: {_that_grade(kind)}",
-        )
-    return kind
+    if kind is None or kind in kinds:
+        return kind or kinds[0]
+    grades = {kind, "answer"} if kind == "question" else {kind}
+    others = ", ".join(name for name in names() if grades & set(load(name).grades))
+    raise InputError(
+        f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
+        mend=f"Leave --kind away, or choose one that does by --prompt: {others}",
+    )
 
 
 def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
@@ -105,32 +99,6 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
             f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
             mend="Leave --answers-of out, or choose --prompt answer-verification",
         )
-
-
-SELF_RATING = "self-rating"
-"""The rules of reading to which it matters what a text without a number is."""
-
-
-def unnumbered_of(settings: Mapping[str, Any]) -> str:
-    """What a text without a number is to the grader of these settings; absence means an answer."""
-    return str(settings.get("unnumbered", UNNUMBERED[0]))
-
-
-def least_mass_of(settings: Mapping[str, Any]) -> float:
-    """What labels must have of the probability, to the grader of these settings."""
-    return float(settings.get("least_mass", LEAST_MASS))
-
-
-def unnumbered_setting(unnumbered: str) -> dict[str, str]:
-    """The same as a part of settings: graders that were made before it could be chosen keep theirs.
-
-    Raises InputError for what is not one of `prompts.reading.UNNUMBERED`.
-    """
-    if unnumbered not in UNNUMBERED:
-        raise InputError(
-            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
-        )
-    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}
 
 
 def grader_with_same_replies(
@@ -231,19 +199,7 @@ def join_grading(
             **(settings or {}),
         },
     )
-    return Grading(
-        grader,
-        prompt,
-        identity,
-        request_builder(prompt, chosen, grader),
-        reply_reader(
-            prompt,
-            thresholds=thresholds,
-            unnumbered=unnumbered_of(identity.settings),
-            least_mass=least_mass_of(identity.settings),
-        ),
-        verification_rules(prompt),
-    )
+    return Grading(grader, prompt, identity, ReplyRules.of(prompt, identity.settings))
 
 
 WRITTEN_TOKENS = 2048
@@ -259,15 +215,15 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if backend.writes is None:
         mend = f"Give {' or '.join(writers)}"
         raise InputError(f"the grader {name!r} writes no texts", mend=mend)
-    given = _checked_options(name, backend, options)
+    given = {option: value for option, value in options.items() if value is not None}
     if "unnumbered" in given:
         raise InputError("a bank that is generated has no ratings", mend="Leave --unnumbered out")
     for option, wanted in backend.writes.items():
         if (value := given.setdefault(option, wanted)) != wanted:
             raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
-    if "max_new_tokens" in backend.options:
-        given["max_new_tokens"] = given.get("max_new_tokens") or WRITTEN_TOKENS
-    return backend.make(Prompt("items", "", "", ("question",), "", 0, 1), given)
+    if "max_new_tokens" in declared_options(backend.options):
+        given.setdefault("max_new_tokens", WRITTEN_TOKENS)
+    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), given)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
@@ -275,48 +231,39 @@ def _no_grader(name: str, known: Iterable[str]) -> InputError:
     return InputError(f"no grader is called {name!r}", mend=meant[0].upper() + meant[1:])
 
 
-def _checked_options(name: str, backend: Backend, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, of the types that the backend declares."""
-    given = {option: value for option, value in options.items() if value is not None}
-    strange = [option for option in given if option not in backend.options]
-    if strange:
-        shown = sorted(option for option, one in backend.options.items() if one.shown)
-        raise InputError(
-            f"the grader {name} has no option {_dashed(strange[0])}",
-            mend=f"It has {', '.join(map(_dashed, shown))}",
-        )
-    return check_values(backend.options, given)
-
-
-def _dashed(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
-
-
 def make_grading(
     name: str,
     options: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
     cluster: Cluster | None = None,
-    wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
-    """The grading of a backend, by the workers of a cluster where there is a `cluster`.
+    """Return the grading of a backend, by the workers of a cluster if one is given.
 
-    `wrap` makes the grader that is asked out of the backend's. Raises InputError for a name or an
-    option that it does not know.
+    Raises:
+        InputError: The backend or an option is unknown.
     """
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
-    given = _checked_options(name, backend, options)
+    given = {option: value for option, value in options.items() if value is not None}
+    read_options(backend.options, given, f"the grader {name}")
     prompt = load(given.get("prompt", backend.prompt))
     kind_of(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
-    made = check_grader(
-        make_grader(name, prompt, given)
-        if cluster is None
-        else _workers_of_backend(name, prompt, given, cluster)
-    )
-    made = wrap(made) if wrap else made
+    if cluster is None:
+        made = check_grader(make_grader(name, prompt, given))
+    elif name == "openai":
+        raise InputError(
+            "a server is asked from here, and workers would not make it any faster",
+            field="on",
+            mend="Leave --on out",
+        )
+    else:
+        if (model := given.get("model")) is not None and Path(model).is_dir():
+            # workers run in folders of their own
+            given["model"] = str(Path(model).resolve())
+        make = partial(make_grader, name, prompt, given)
+        made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
     if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
     return join_grading(
@@ -330,39 +277,16 @@ def make_grading(
     )
 
 
-def grade_by_workers(
-    make: Callable[[], Grader], cluster: Cluster, *, computes: bool = False
-) -> SpreadGrader:
-    """The grader that workers of a cluster make, each for itself; see `RayWorkers`."""
-    return SpreadGrader(RayWorkers(cluster, make, computes=computes))
-
-
-def _workers_of_backend(
-    name: str, prompt: Prompt, given: Mapping[str, Any], cluster: Cluster
-) -> Grader:
-    if name == OPENAI:
-        raise InputError(
-            "a server is asked from here, and workers would not make it any faster",
-            field="on",
-            mend="Leave --on out",
-        )
-    if (model := given.get("model")) is not None and Path(model).is_dir():
-        # workers run in folders of their own
-        given = {**given, "model": str(Path(model).resolve())}
-    return grade_by_workers(partial(make_grader, name, prompt, given), cluster, computes=name == HF)
-
-
 def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
     """The grader of a backend, loaded into this process."""
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
+    options = read_options(backend.options, given, f"the grader {name}")
     if name in GRADERS.built_in:
-        return backend.make(prompt, given)
-    check_choices(backend.options, given)
+        return backend.make(options, prompt)
     try:
-        own = {option: value for option, value in given.items() if option not in COMMON}
-        return backend.make(prompt, own)
+        return backend.make(options, prompt)
     except ExamError:
         raise
     except (Exception, SystemExit) as error:
@@ -387,10 +311,6 @@ def reusable_replies_note(
     )
 
 
-PROVIDERS = ("openai", "anthropic", "google")
-"""The graders whose providers take batches."""
-
-
 def make_batch_grading(
     connection: sqlite3.Connection,
     grader: object,
@@ -402,10 +322,9 @@ def make_batch_grading(
 
     Raises InputError for other graders: nobody else takes batches.
     """
-    if not isinstance(grader, str) or grader not in PROVIDERS:
+    if not isinstance(grader, str) or grader != "openai":
         called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
-        mend = f"These do: --grader {', '.join(PROVIDERS)}"
-        raise InputError(f"{called} takes no batches", mend=mend)
+        raise InputError(f"{called} takes no batches", mend="Use --grader openai")
     # a file needs no server, and so no key
     out = kept.batches_of(connection, None, (PREPARED, OPEN))
     offline = chosen.offline or (chosen.cancel and grader not in {row.provider for row in out})
@@ -413,27 +332,14 @@ def make_batch_grading(
         options = {"api_key": "none", **options}
     settings = {"answers_of": answers_of} if answers_of else None
 
-    def wrap(made: Grader) -> Grader:
-        # what speaks to providers loads when it is asked for
-        from exampp.grading.batches import BatchGrader
-
-        return BatchGrader(
-            cast("OpenAICompatibleGrader", made), connection, chosen, offline=offline
-        )
-
-    return make_grading(grader, options, settings, wrap=wrap)
-
-
-def bind_identity(grading: Grading) -> None:
-    """Tell a grader by batches who it is in the collection."""
-    known = getattr(grading.grader, "bind", None)
-    if known is not None:
-        known(grading.identity)
+    grading = make_grading(grader, options, settings)
+    inner = cast("OpenAICompatibleGrader", grading.grader)
+    return replace(grading, grader=BatchGrader(inner, connection, chosen, offline=offline))
 
 
 def resume_options(grading: Grading) -> Sequence[str] | None:
-    """The options by which a run that was stopped goes on; see `BatchGrader.goes_on_by`."""
-    return getattr(grading.grader, "goes_on_by", None)
+    """Return the options by which a stopped run continues; see `BatchGrader.goes_on_by`."""
+    return grading.grader.goes_on_by if isinstance(grading.grader, BatchGrader) else None
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -449,26 +355,6 @@ def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
 
 
 LONGEST_NAME = 100
-
-
-class GradingOptions(Options, total=False):
-    """What may be said of a run of a grader: `Collection.grading` has the defaults."""
-
-    name: str | None
-    scale: RatingScale | None
-    batch: int | None
-    same_text_same_grade: bool
-    bank: str | None
-    depth: int
-    pool: str
-    select: str
-    answers_of: str | None
-    max_failures: int
-    max_queries: int | None
-    shard: str | None
-    take_over: bool
-    on: str | Cluster | None
-    batches: bool | Batches
 
 
 class FunctionOptions(NamedTuple):
@@ -504,6 +390,7 @@ def plan_run(
     Raises InputError for what is no grader, and for an option that it does not have or that would
     change nothing.
     """
+    check_choice("pool", pool, POOLS)
     stored = graders(connection)
     known = [one.identity for one in stored]
     source = None
@@ -527,7 +414,8 @@ def plan_run(
         grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
         if not batches:
             check_no_open_batches(connection, same.key)
-    bind_identity(grading)
+    if isinstance(grading.grader, BatchGrader):
+        grading.grader.bind(grading.identity)
     kind = grading.identity.kind
     exam = GradingScope(
         kind,
@@ -538,7 +426,7 @@ def plan_run(
         verifies=grading.prompt.verifies,
         max_queries=max_queries,
         shard=None if shard is None else parse_shard(shard),
-        pool=parse_pool(pool),
+        pool=cast("Pool", pool),
         each_cell=not grading.grader.same_text_same_grade,
     )
     keyless = items_without_key(connection, exam)
@@ -583,7 +471,7 @@ def _grading_of(
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
             raise InputError("a function grades passages", mend="Leave answers_of out")
-        return function_grading(grader, said, kinds, check_options(options), cluster)
+        return function_grading(grader, said, kinds, options, cluster)
     if said.scale is not None or said.batch is not None or said.same_text_same_grade:
         raise InputError(
             "scale, batch and same_text_same_grade are options of a function",
@@ -595,36 +483,22 @@ def _grading_of(
         return make_grading(grader, options, settings, cluster)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
-    own, wanted = check_grader(grader), check_options(options)
-    if strange := [name for name in wanted if name not in ("model", *COMMON)]:
-        what = f"a grader that you give has no option {strange[0]}"
-        known = f"It has {', '.join(COMMON)} and model, or a name; what else it can do is its own"
-        raise InputError(what, mend=known)
-    prompt = load(wanted.get("prompt") or default_prompt(own))
+    own = check_grader(grader)
+    wanted = read_options(NamedOptions, options, "a grader that you give")
+    prompt = load(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = said.name or wanted.get("model") or own.called or type(own).__name__
+    name = said.name or wanted.model or own.called or type(own).__name__
     if cluster is not None:
-        own = _workers_of_grader(own, cluster)
-    kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
-    return join_grading(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
+        own = _on_workers(own, cluster)
+    return join_grading(
+        own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
+    )
 
 
-def _workers_of_grader(grader: Grader, cluster: Cluster) -> Grader:
-    spread_grader = grade_by_workers(partial(_itself, grader), cluster)
-    spread_grader.same_text_same_grade = grader.same_text_same_grade
-    return spread_grader
-
-
-def _itself(grader: Grader) -> Grader:
-    return grader
-
-
-def parse_pool(name: str) -> Pool:
-    """Which passages are graded, by name. Raises InputError for a name that is none of `POOLS`."""
-    for pool in POOLS:
-        if pool == name:
-            return pool
-    raise InputError(f"unknown pool {name!r}", mend=f"Give one of {', '.join(POOLS)}")
+def _on_workers(grader: Grader, cluster: Cluster) -> Grader:
+    spread = SpreadGrader(RayWorkers(cluster, partial(check_grader, grader)))
+    spread.same_text_same_grade = grader.same_text_same_grade
+    return spread
 
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -645,7 +519,7 @@ def function_grading(
     function: Callable[..., Any],
     said: FunctionOptions,
     kinds: Sequence[str],
-    options: Options,
+    options: Mapping[str, Any],
     cluster: Cluster | None = None,
 ) -> Grading:
     """The grading of a function, known by its name, scale and kind alone: these continue it.
@@ -654,21 +528,21 @@ def function_grading(
     choose. Raises InputError for a function without a name, and for options of other graders.
     """
     checked = _checked_name(said.name)
-    if strange := [option for option in options if option not in ("kind", "concurrency")]:
-        what = f"a function has no option {strange[0].replace('_', '-')}"
-        raise InputError(what, mend="It has name, scale, kind, batch and concurrency")
+    wanted = read_options(CallOptions, options, "a function")
     low, high = check_scale(said.scale or USUAL_SCALE)
-    concurrency = cast("int", options.get("concurrency", CONCURRENCY))
     grader: Grader = FunctionGrader(
         function,
         (low, high),
         batch=said.batch,
-        concurrency=concurrency,
+        concurrency=wanted.concurrency,
         same_text_same_grade=said.same_text_same_grade,
     )
-    kind = _kind(options.get("kind"), kinds)
+    if wanted.kind is None and len(kinds) > 1:
+        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
+        raise InputError(what, mend="Say it with kind")
+    kind = wanted.kind or (kinds[0] if kinds else KINDS[0])
     if cluster is not None:
-        grader = _workers_of_grader(grader, cluster)
+        grader = _on_workers(grader, cluster)
     # a function sees the query, so that its ratings are of the query's text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join_grading(grader, checked, prompt, kind)
@@ -687,14 +561,3 @@ def _checked_name(name: str | None) -> str:
     if name in GRADERS.names():
         raise InputError(f"{name!r} is the name of another grader", mend="Choose another name")
     return name
-
-
-def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
-    if wanted is not None:
-        if wanted not in KINDS:
-            raise InputError(f"kind is {wanted!r}", mend=f"Give one of {', '.join(KINDS)}")
-        return wanted
-    if len(kinds) > 1:
-        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
-        raise InputError(what, mend="Say it with kind")
-    return kinds[0] if kinds else KINDS[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.graders.options import declarations
+from exampp.graders.options import declared_options
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import as_measures
 from exampp.measures.qrels import Labelling, relevant_options
@@ -22,9 +22,6 @@ ROLES = ("queries", "passages", "runs", "qrels", "responses")
 """What files of the inputs can be named as; banks stand under [[bank]]."""
 SELECTED = ("grader", "prompt", "kind", "bank", "decisions")
 """The fields of a selection that evaluations and reports have."""
-_MODEL: Mapping[str, Any] = {
-    name.replace("_", "-"): object for name, one in declarations().items() if one.shown
-}
 _BOARD = {**toml_types(Selection, SELECTED), "measures": list[str], "subtopics": str}
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
@@ -50,7 +47,6 @@ _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "generate": {
         "grader": str,
-        **{name: kind for name, kind in _MODEL.items() if name not in ("kind", "unnumbered")},
         "prompt": str,
         "bank": str,
         "per": str,
@@ -60,7 +56,6 @@ _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "grade": {
         "grader": str,
-        **_MODEL,
         "bank": str,
         "depth": int,
         "pool": str,
@@ -165,21 +160,28 @@ def _check_section(section: str, value: Any, path: Path) -> None:
         raise InputError(f"is written {written}", file=path, field=section)
     for number, table in enumerate(tables, 1):
         where = f"[[{section}]] {number}" if several else f"[{section}]"
-        known = _SECTIONS[section]
-        if not table.keys() <= known.keys():
-            known = {**known, **_options_of(table)}
-        check_table(table, known, path, where)
         for needed in _REQUIRED.get(section, ()):
             if needed not in table:
                 raise InputError(f"needs the key {needed!r}", file=path, field=where)
+        known = {**_grader_options(section, table), **_SECTIONS[section]}
+        check_table(table, known, path, where)
 
 
-def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that a grader of a package declares, where a section names one."""
+def _grader_options(section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that the grader of a section has, of which it checks the values itself."""
     name = table.get("grader")
-    backend = GRADERS.get(name) if isinstance(name, str) else None
-    options = backend.options.items() if backend is not None else ()
-    return {option.replace("_", "-"): object for option, one in options if one.shown}
+    if section not in ("grade", "generate") or not isinstance(name, str):
+        return {}
+    found = GRADERS.get(name)
+    # an unknown grader is reported when it is used
+    backends = GRADERS.built_in.values() if found is None else [found]
+    idle = ("kind", "unnumbered") if section == "generate" else ()
+    return {
+        option.replace("_", "-"): object
+        for backend in backends
+        for option, one in declared_options(backend.options).items()
+        if one.shown and option not in idle
+    }
 
 
 def _check_relevant(table: Mapping[str, Any], path: Path, where: str) -> None:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis import verdict
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.result import GamingSettings, find_gaming
+from exampp.analysis.attacks.result import AttackSettings, attack_report
 from exampp.analysis.calibration import calibrate
 from exampp.analysis.reliability import reliability, scored_column
 from exampp.analysis.sensitivity import Evaluated, sensitivity
@@ -54,9 +54,9 @@ def _attacks(snapshot: Snapshot) -> TrustAnswer:
     with Collection(snapshot.path) as collection:
         grades = snapshot.choice.of(collection)
         makers, highest = grades.item_models(snapshot.gradebook), grades.highest_judgment
-    found = find_gaming(
+    found = attack_report(
         snapshot.gradebook,
-        GamingSettings(snapshot.min_rating),
+        AttackSettings(snapshot.min_rating),
         exam=snapshot.path,
         makers=makers,
         highest_judgment=highest,
