@@ -35,7 +35,6 @@ from exampp.grading.run import Grading, GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
-from exampp.prompts.prompt import suggest
 from exampp.prompts.replies import UNNUMBERED
 from exampp.records.graders import (
     USUAL_SCALE,
@@ -46,6 +45,7 @@ from exampp.records.graders import (
     grader_label,
 )
 from exampp.records.readings import describe_items_without_key, describe_items_without_text
+from exampp.records.wording import suggest
 from exampp.store import runs as kept
 from exampp.store.bank import bank_of_kind, item_kinds
 from exampp.store.cells import (

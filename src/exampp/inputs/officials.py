@@ -8,7 +8,6 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import leaderboards
-from exampp.inputs.memory import is_columns, plain_rows
 from exampp.results.result import Result
 
 Officials = object
@@ -56,6 +55,8 @@ def files_of(official: Officials) -> Sequence[str | Path] | None:
 
 def _is_one(official: Mapping[Any, Any]) -> bool:
     """Whether the dict is one leaderboard: of ranks or of columns, not of leaderboards by name."""
+    from exampp.inputs.memory import is_columns
+
     # one column alone is no leaderboard, but a leaderboard may be called as a column is
     columns = len(official) > 1 and is_columns("official", official)
     return columns or any(map(_is_number, official.values()))
@@ -66,6 +67,8 @@ def _is_number(value: object) -> bool:
 
 
 def _of_memory(name: str, data: object) -> dict[str, float]:
+    from exampp.inputs.memory import plain_rows
+
     if isinstance(data, Result):
         table = next(iter(data.records().values()))
         data = [dict(zip(table.headings(), row, strict=True)) for row in table.rows]

@@ -13,8 +13,9 @@ from exampp.errors import InputError
 from exampp.plugins import Plugin
 from exampp.prompts import files, generation
 from exampp.prompts.generation import GenerationPrompt
-from exampp.prompts.prompt import Prompt, content_hash, parse, suggest
+from exampp.prompts.prompt import Prompt, content_hash, parse
 from exampp.records.toml import parse_toml
+from exampp.records.wording import suggest
 
 _FOLDER = "catalogue"
 

@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.prompts import files
 from exampp.prompts.answers import is_refusal
-from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, suggest, used_slots
+from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, used_slots
 from exampp.prompts.replies import strip_thoughts
 from exampp.records.ids import content_hash
 from exampp.records.toml import parse_toml
+from exampp.records.wording import suggest
 from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")

@@ -8,7 +8,6 @@ the slot that the prompt names is shortened; instructions and question stay whol
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from exampp.prompts.words import ENGLISH, languages
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
+from exampp.records.wording import suggest
 
 # A prompt as declared in a TOML file, and everything that can be wrong with such a file.
 #
@@ -131,13 +131,6 @@ def meanings_of(prompt: Prompt) -> dict[str, str]:
         elif not label.isdigit():
             found[label] = label
     return found
-
-
-def suggest(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'?` for the nearest known word, or an empty string."""
-    names = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return f"did you mean '{names[near[0]]}'?" if near else ""
 
 
 def placeholders(template: str) -> tuple[str, ...]:
