@@ -30,7 +30,7 @@ from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from exampp.grading.estimate import GradingEstimate
-    from exampp.grading.reparse import Reparsed
+    from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.prompts import GenerationPrompt, Prompt
 
