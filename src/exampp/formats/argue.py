@@ -24,11 +24,11 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.json_document import (
+from exampp.formats.json_values import (
     Json,
     expect,
-    identifier,
     joined,
+    json_id,
     optional,
     parse,
     spoken,
@@ -109,7 +109,7 @@ def _query_id(bank: Json) -> str:
     metadata = optional(bank, "metadata", dict) or {}
     for holder, key in ((bank, "query_id"), (metadata, "topic_id"), (metadata, "query_id")):
         if holder.get(key) is not None:
-            return identifier(holder, key)
+            return json_id(holder, key)
     raise InputError(
         "the bank does not name its query", field="query_id", mend="Give it a `query_id`"
     )
@@ -179,7 +179,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
     own = nugget.get(f"{name}_id")
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-    own_id = digest if own is None else identifier(nugget, f"{name}_id", place)
+    own_id = digest if own is None else json_id(nugget, f"{name}_id", place)
     kept = without(nugget, name, f"{name}_id", "sub_nuggets", "item_id", "subtopic_id")
     if kept.get("query_id") == query_id:
         del kept["query_id"]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.json_document import load
+from exampp.formats.json_values import load
 from exampp.formats.output import writing
 from exampp.records.calibration import Calibration
 

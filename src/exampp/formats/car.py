@@ -14,10 +14,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats.compression import compression
 from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.format import Format
-from exampp.formats.lines import OnError, plain_name, raise_error, reading
+from exampp.formats.lines import OnError, compression, plain_name, raise_error, reading
 from exampp.installed import install_command
 from exampp.records import Passage, Query, Subtopic
 

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import car, headers, passages, queries, responses
+from exampp.formats import car, fields, passages, queries, responses
+from exampp.formats.fields import nearly, own_names, plain
 from exampp.formats.format import FirstRecords, Format, ReadOptions, first_records
-from exampp.formats.headers import nearly, own_names, plain
-from exampp.formats.in_memory import held
-from exampp.formats.lines import OnError, existing_file, raise_error
+from exampp.formats.lines import OnError, existing_file, held, raise_error
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
 from exampp.formats.registry import ROLES, built_in_formats
@@ -38,17 +37,17 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "umbrela": ("query", "passage", "judgment"),
 }
 _CALLED: Mapping[str, frozenset[str]] = {
-    "query_id": headers.QUERY,
-    "passage_id": frozenset(passages.ID_KEYS) | headers.PASSAGE,
+    "query_id": fields.QUERY,
+    "passage_id": frozenset(passages.ID_KEYS) | fields.PASSAGE,
     "text": frozenset(passages.TEXT_KEYS + queries.TEXT_KEYS + responses.STATEMENT_KEYS),
     "system": frozenset(responses.SYSTEM_KEYS),
     "items": frozenset({"items", "questions", "nuggets"}),
-    "relevance": headers.RELEVANCE,
+    "relevance": fields.RELEVANCE,
 }
 _NAMES = frozenset(
-    headers.QUERY
-    | headers.PASSAGE
-    | headers.RELEVANCE
+    fields.QUERY
+    | fields.PASSAGE
+    | fields.RELEVANCE
     | set(queries.ID_KEYS + queries.TEXT_KEYS + passages.ID_KEYS + passages.TEXT_KEYS)
     | set(MEANINGS)
     | {"items", "questions", "nuggets", "candidates", "responses"}

@@ -14,13 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exampp.formats.fields import brief
-from exampp.formats.headers import MEASURE, SYSTEM, VALUE, is_qrels_header, names_of, plain
-from exampp.formats.in_memory import held
-from exampp.formats.json_objects import OBJECT
+from exampp.formats.fields import MEASURE, SYSTEM, VALUE, brief, is_qrels_header, names_of, plain
+from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
     accept,
+    held,
     lines_below_metadata,
     plain_name,
     raise_error,

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import score_tables
-from exampp.formats.fields import brief, real
+from exampp.formats.fields import MEASURE, VALUE, brief, real
 from exampp.formats.format import FirstRecords, Format, Shape, is_number
-from exampp.formats.headers import MEASURE, VALUE
 from exampp.formats.lines import (
     Key,
     OnError,

@@ -14,13 +14,12 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, weight_of
 from exampp.formats.format import Format, Shape
-from exampp.formats.importance import weight_of
-from exampp.formats.json_document import (
+from exampp.formats.json_values import (
     Json,
     expect,
-    identifier,
+    json_id,
     member,
     optional,
     spoken,
@@ -75,9 +74,9 @@ def query_of(value: Json) -> tuple[str, str]:
     """(id, text) of a line's query, which may be an object of its own."""
     if isinstance(value.get("query"), dict):
         query = value["query"]
-        return identifier(query, "qid", "query"), optional(query, "text", str, "query") or ""
+        return json_id(query, "qid", "query"), optional(query, "text", str, "query") or ""
     text = optional(value, "query", str) or optional(value, "text", str)
-    return identifier(value, "qid"), text or ""
+    return json_id(value, "qid"), text or ""
 
 
 def items_of(

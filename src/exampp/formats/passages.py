@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import trec
-from exampp.formats.fields import brief, digest
+from exampp.formats.fields import PASSAGE, brief, digest, names_of, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.headers import PASSAGE, names_of, slips_of
-from exampp.formats.json_objects import (
+from exampp.formats.json_values import (
     OBJECT,
     Fields,
     identifier,

@@ -17,16 +17,15 @@ from typing import Any
 import yaml
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, duplicate_error
+from exampp.formats.fields import brief, duplicate_error, nearly, plain
 from exampp.formats.format import FirstRecords, Format
-from exampp.formats.headers import nearly, plain
-from exampp.formats.in_memory import held
-from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text
+from exampp.formats.json_values import OBJECT, Fields, identifier, optional_text
 from exampp.formats.lines import (
     OnError,
     decode_json,
     decode_part,
     encode_text,
+    held,
     parse_each,
     parse_lines,
     plain_name,

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, check_weight, real
-from exampp.formats.headers import plain
-from exampp.formats.importance import weight_of
+from exampp.formats.fields import brief, check_weight, plain, real, weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
 

@@ -11,11 +11,9 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import argue, nuggetizer, passages, questions, responses, trec_topics
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, names_of, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.headers import names_of, slips_of
-from exampp.formats.in_memory import held
-from exampp.formats.json_objects import (
+from exampp.formats.json_values import (
     OBJECT,
     Fields,
     identifier,
@@ -28,6 +26,7 @@ from exampp.formats.lines import (
     OnError,
     decode_json,
     encode_json,
+    held,
     parse_each,
     parse_lines,
     plain_name,

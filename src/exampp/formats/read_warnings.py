@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from exampp.formats.headers import near
+from exampp.formats.fields import near
 from exampp.records.wording import counted
 from exampp.sanitize import sanitize_name
 

@@ -16,7 +16,7 @@ from exampp.errors import InputError
 from exampp.formats import passages, questions
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_objects import OBJECT, Fields, identifier, key_of
+from exampp.formats.json_values import OBJECT, Fields, identifier, key_of
 from exampp.formats.lines import (
     Key,
     OnError,

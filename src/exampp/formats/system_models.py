@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
-from exampp.formats.headers import plain
+from exampp.formats.fields import brief, plain
 from exampp.formats.lines import read_text
 from exampp.formats.tables import check_width, table_rows
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief
-from exampp.formats.in_memory import held
+from exampp.formats.lines import held
 from exampp.installed import install_command
 
 if TYPE_CHECKING:

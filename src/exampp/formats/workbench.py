@@ -17,6 +17,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.format import Format
+from exampp.formats.json_values import difference, differences, restored
 from exampp.formats.lines import (
     OnError,
     accept,
@@ -26,7 +27,6 @@ from exampp.formats.lines import (
     read_lines,
     valid_json,
 )
-from exampp.formats.lossless import difference, differences, restored
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within

@@ -17,8 +17,8 @@ import msgspec
 
 from exampp import prompts
 from exampp.errors import InputError
+from exampp.formats.json_values import difference, restored
 from exampp.formats.lines import OnError, accept
-from exampp.formats.lossless import difference, restored
 from exampp.formats.workbench_graders import (
     OURS,
     grader_json,

@@ -11,13 +11,11 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import datasets
-from exampp.formats.in_memory import held, holding
+from exampp.formats.lines import held, holding
 from exampp.formats.read_warnings import collect_warnings
 from exampp.formats.registry import FORMATS, format_of, of_packages, read_records
-from exampp.inputs import rag
-from exampp.inputs.columns import Renaming
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
+from exampp.inputs.files import GivenFile, Known, Renaming, rows_of, tell_all, unfold
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.records.changes import Differences, Protected
 from exampp.results.result import Result, Table, render
@@ -170,7 +168,7 @@ def import_files(
     """
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
-        given, parts = rag.unfold(given, importer.system, importer.on_error, renaming)
+        given, parts = unfold(given, importer.system, importer.on_error, renaming)
         rows = rows_of(given, renaming, importer.on_error)
         with holding({**parts, **rows}):
             report = _import_files(importer, given, corpus)

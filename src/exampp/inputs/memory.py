@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
-from exampp.formats.headers import PASSAGE, QUERY
-from exampp.formats.in_memory import HeldLines, as_lines
-from exampp.formats.lines import OnError, raise_error
+from exampp.formats.fields import PASSAGE, QUERY, brief
+from exampp.formats.lines import HeldLines, OnError, as_lines, raise_error
 from exampp.formats.trec import SYSTEM_KEYS
-from exampp.inputs.columns import Renaming
 
 Row = Mapping[str, Any]
+Rename = Callable[[str, Iterator[tuple[int, Row]]], Iterator[tuple[int, Row]]]
+"""Renames the columns of the rows of a table."""
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
@@ -38,7 +37,7 @@ def held_rows(
     data: object,
     on_error: OnError,
     system: str | None = None,
-    renaming: Renaming | None = None,
+    rename: Rename | None = None,
 ) -> HeldLines:
     """The rows of an argument as lines, for `holding`; `name` is what messages call it.
 
@@ -49,8 +48,8 @@ def held_rows(
 
     try:
         found = plain_rows(name, role, data, on_error)
-        if renaming is not None:
-            found = renaming.rows(name, found)
+        if rename is not None:
+            found = rename(name, found)
         if role == "runs" and system is None:
             found = _with_system(found)
         return list(as_lines(found))
