@@ -429,7 +429,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.lines import accept, holding, raise_error
+        from exampp.formats.lines import accept, raise_error, reading_from_memory
         from exampp.formats.registry import built_in_kind
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.files import Renaming, rows_of, unfold
@@ -442,7 +442,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         renaming = Renaming(columns_of(given["columns"]))
         files, parts = unfold(files, given["system"], accept, renaming)
         rows = rows_of(files, renaming, raise_error)
-        with holding({**parts, **rows}):
+        with reading_from_memory({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 

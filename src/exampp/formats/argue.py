@@ -85,7 +85,10 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
 
 def _values(path: str | Path, on_error: OnError) -> Iterator[tuple[int | None, Any]]:
-    """(line, value) of every bank; a bank spread over several lines has no line of its own."""
+    """Yield (line, value) of every bank.
+
+    A bank spread over several lines has no line of its own.
+    """
     lines = read_lines(path)
     number, head = next(lines)
     try:
@@ -128,7 +131,7 @@ def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
 
 
 def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
-    """(place, nugget) of a bank, which is a list or an object by the nuggets' texts."""
+    """Return (place, nugget) of a bank, which is a list or an object by the nuggets' texts."""
     if value is None:
         return []
     if isinstance(value, dict):
@@ -138,7 +141,7 @@ def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
 
 
 def _with_those_below(value: Any) -> Iterator[Json]:
-    """All nuggets of a bank, and their answers, as far as they are objects."""
+    """Yield a ll nuggets of a bank, and their answers, as far as they are objects."""
     listed = value.values() if isinstance(value, dict) else value
     for nugget in listed if isinstance(value, dict | list) else ():
         if isinstance(nugget, dict):
@@ -155,7 +158,7 @@ def _collect(
     items: dict[str, Item],
     on_error: OnError,
 ) -> None:
-    """Add a nugget and those below it to the items, by id."""
+    """Return a dd a nugget and those below it to the items, by id."""
     try:
         nugget = expect(value, dict, place)
         item = _item(query_id, nugget, place, parent)
@@ -199,7 +202,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
 
 
 def _answers(nugget: Json, place: str) -> tuple[str, ...]:
-    """The known answers: every one of OR, or all of AND together."""
+    """Return the known answers: every one of OR, or all of AND together."""
     aggregator = optional(nugget, "aggregator_type", str, place) or _ANY[0]
     if aggregator != _ALL and aggregator not in _ANY:
         raise InputError(

@@ -96,14 +96,17 @@ def _name(one: Assigned) -> str:
 
 
 def _assigned_text(value: Json) -> tuple[str | None, str, str]:
-    """(system or None, passage id or empty, text) that a line assigns nuggets to."""
+    """Return (system or None, passage id or empty, text) that a line assigns nuggets to."""
     if "candidate_text" in value:
         return None, json_id(value, "docid"), spoken(value, "candidate_text")
     return json_id(value, "run_id"), "", spoken(value, "answer_text")
 
 
 def _strange_importance(item: Item) -> str | None:
-    """A word that nuggetizer left as an importance and that is none; None where it is one."""
+    """Return a word that nuggetizer left as an importance and that is none.
+
+    None where it is one.
+    """
     word = importance(item.extra, item.weight)
     return None if word is None or word in WEIGHTS else word or "(empty)"
 

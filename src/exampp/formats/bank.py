@@ -263,7 +263,7 @@ def _item_line(entry: BankEntry, item: Item) -> Json:
 
 
 def _as_read(written: Json, form: Any, parse: Callable[[Json], T], record: T) -> Json:
-    """The form in which the record was read, if that still says what the record says."""
+    """Return the form in which the record was read, if that still says what the record says."""
     if not form:
         return written
     value: Json = restored(written, form)

@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.formats import car, fields, passages, queries, responses
 from exampp.formats.fields import nearly, own_names, plain
 from exampp.formats.format import FirstRecords, Format, ReadOptions, first_records
-from exampp.formats.lines import OnError, existing_file, held, raise_error
+from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
 from exampp.formats.registry import ROLES, built_in_formats
@@ -97,7 +97,7 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
         InputError: Nothing decides; with what was found and the formats that come nearest.
     """
     names = of_role(role) if role else [*built_in_formats()]
-    in_car = None if held(path) else car.kind_of(path)
+    in_car = None if lines_in_memory(path) else car.kind_of(path)
     if in_car and in_car in names:
         return DetectedKind(in_car)
     sample = first_records(path)
@@ -107,7 +107,7 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     fitting = [name for name, form in among.items() if form.fits(sample, is_record)]
     if system and "responses" in fitting:
         return DetectedKind("responses")
-    columns = "\t".join((*sample.keys, "")) if held(path) else sample.head
+    columns = "\t".join((*sample.keys, "")) if lines_in_memory(path) else sample.head
     by_header = [name for name in fitting if _matches(among[name].header, columns)]
     named = fitting or [name for name in _NAMED if name in among]
     by_name = [name for name in named if re.search(among[name].file_name or "(?!)", sample.name)]

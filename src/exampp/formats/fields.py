@@ -21,7 +21,7 @@ LARGEST_WEIGHT = 1e9
 
 
 def brief(value: object, limit: int = 60) -> str:
-    """The value as it may stand in a message: quoted, on one line, cut where it is long."""
+    """Return the value as it may stand in a message: quoted, on one line, cut where it is long."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
@@ -37,7 +37,7 @@ def _plain(text: str | bytes) -> str:
 
 
 def integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
-    """The integer that the text spells; InputError if it is none or beyond +-`limit`."""
+    """Return the integer that the text spells; InputError if it is none or beyond +-`limit`."""
     # Python reads 1_000 as a number; no other tool of the field does.
     try:
         value = int(data) if b"_" not in data else None
@@ -51,7 +51,7 @@ def integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
 
 
 def real(text: str | bytes, field: str) -> float:
-    """The finite number that the text spells; InputError if it is none, NaN or infinite."""
+    """Return the finite number that the text spells; InputError if it is none, NaN or infinite."""
     try:
         value = float(text)
     except ValueError:
@@ -62,7 +62,7 @@ def real(text: str | bytes, field: str) -> float:
 
 
 def number(value: object, field: str) -> float:
-    """The finite number that a value of JSON is; InputError if it is none."""
+    """Return the finite number that a value of JSON is; InputError if it is none."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -73,7 +73,10 @@ def number(value: object, field: str) -> float:
 
 
 def check_weight(weight: float) -> float:
-    """The weight of an item; InputError if it is negative, or so large that sums lose digits."""
+    """Return the weight of an item.
+
+    InputError if it is negative, or so large that sums lose digits.
+    """
     if not 0 <= weight <= LARGEST_WEIGHT:
         what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
         raise InputError(what, field="weight")
@@ -97,7 +100,10 @@ class FirstLines:
         self._lines = array("I", bytes(4)) * size
 
     def add(self, key: Hashable, line: int) -> int:
-        """The line on which the key came before, or 0 where it is new and is now remembered."""
+        """Return the line on which the key came before.
+
+        Or 0 where it is new and is now remembered.
+        """
         value = hash(key) or 1
         slot = self._slot(value)
         if self._hashes[slot]:
@@ -131,7 +137,7 @@ class FirstLines:
 def duplicate_error(
     what: str, first: int, path: str | Path, line: int, field: str = ""
 ) -> Repeated:
-    """The error for `what` (such as "the query '7'") that was on line `first` already."""
+    """Return the error for `what` (such as "the query '7'") that was on line `first` already."""
     place = "this line" if first == line else f"line {first}"
     return Repeated(
         f"{what} was on {place} already",
@@ -200,7 +206,7 @@ _COMPARED = 200
 
 
 def plain(name: str) -> str:
-    """A name as names are compared: lower case, its words joined by underscores.
+    """Return a name as names are compared: lower case, its words joined by underscores.
 
     So `Query ID`, `query-id` and `queryId` are `query_id`.
     """
@@ -210,7 +216,10 @@ def plain(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def near(name: str, known: frozenset[str]) -> str | None:
-    """The known name that this one nearly is; None where it is one of them, or near to none."""
+    """Return the known name that this one nearly is.
+
+    None where it is one of them, or near to none.
+    """
     if name in known:
         return None
     found = difflib.get_close_matches(plain(name), sorted(known), 1, _NEARLY)
@@ -218,14 +227,19 @@ def near(name: str, known: frozenset[str]) -> str | None:
 
 
 def nearly(names: Iterable[str], known: Collection[str]) -> str:
-    """Which of the names nearly are known ones, as a sentence; empty where none is."""
+    """Return which of the names nearly are known ones, as a sentence.
+
+    Empty where none is.
+    """
     # comparing is slow, and a line of half a million columns is no header
     pairs = [(name, near(name, frozenset(known))) for name in islice(names, _COMPARED)]
     return "; ".join(f"`{name}` is nearly `{one}`" for name, one in pairs if one is not None)
 
 
 def names_of(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names in a line of columns, lower case and with underscores; empty if it names none.
+    """Return the names in a line of columns, lower case and with underscores.
+
+    Empty if it names none.
 
     A line names its columns if every cell is a name that columns go by.
     """
@@ -235,7 +249,9 @@ def names_of(cells: Sequence[str]) -> tuple[str, ...]:
 
 
 def own_names(text: str) -> list[str]:
-    """The names of columns in the first line of a table, which nobody need know; none of a number.
+    """Return the names of columns in the first line of a table, which nobody need know.
+
+    None of a number.
 
     Columns are separated by tabs, semicolons or commas, the first of these that the line holds.
     """
@@ -272,7 +288,10 @@ def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
 
 
 def is_qrels_header(names: Sequence[str]) -> bool:
-    """Whether columns are those of qrels: query, perhaps an iteration, passage, relevance."""
+    """Return whether columns are those of qrels.
+
+    Query, perhaps an iteration, passage, relevance.
+    """
     return (
         len(names) in (3, 4)
         and names[0] in QUERY
@@ -285,7 +304,7 @@ def is_qrels_header(names: Sequence[str]) -> bool:
 
 
 def weight_of(importance: str, field: str) -> float:
-    """The weight that the word stands for; InputError if it is neither vital nor okay."""
+    """Return the weight that the word stands for; InputError if it is neither vital nor okay."""
     weight = WEIGHTS.get(importance.strip().lower())
     if weight is None:
         raise InputError(
@@ -297,7 +316,9 @@ def weight_of(importance: str, field: str) -> float:
 
 
 def weight_or_one(importance: str, field: str) -> float:  # noqa: ARG001
-    """The weight that the word stands for; 1 for any other, which stays in the nugget's `extra`.
+    """Return the weight that the word stands for.
+
+    1 for any other, which stays in the nugget's `extra`.
 
     A file of assignments holds what a model replied: what it could not say of a nugget takes
     nothing from what was assigned to it.

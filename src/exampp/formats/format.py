@@ -19,8 +19,8 @@ from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
     accept,
-    held,
     lines_below_metadata,
+    lines_in_memory,
     plain_name,
     raise_error,
     valid_json,
@@ -258,7 +258,7 @@ def first_records(path: str | Path) -> FirstRecords:
     lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
     # rows from memory or of a table are not a dictionary
-    first = "" if pair is None or held(path) else pair[2]
+    first = "" if pair is None or lines_in_memory(path) else pair[2]
     return FirstRecords(plain_name(path), lines, keys, first, values)
 
 

@@ -22,7 +22,7 @@ _NULL = b"null"
 
 
 def is_object(line: bytes) -> bool:
-    """Whether a line is an object, and not one of columns that an id with a brace starts."""
+    """Return whether a line is an object, and not one of columns that an id with a brace starts."""
     try:
         OBJECT.decode(line)
     except (ValueError, RecursionError):
@@ -31,12 +31,12 @@ def is_object(line: bytes) -> bool:
 
 
 def key_of(fields: Fields, keys: Sequence[str]) -> str | None:
-    """The first of `keys` that the object has a value for."""
+    """Return the first of `keys` that the object has a value for."""
     return next((key for key in keys if key in fields and bytes(fields[key]) != _NULL), None)
 
 
 def identifier(fields: Fields, keys: Sequence[str]) -> str:
-    """The id under the first of `keys`; a number is taken as it is written.
+    """Return the id under the first of `keys`; a number is taken as it is written.
 
     InputError where there is none, or where it is blank or anything but a string or a number.
     """
@@ -53,7 +53,10 @@ def identifier(fields: Fields, keys: Sequence[str]) -> str:
 
 
 def required_text(fields: Fields, keys: Sequence[str]) -> str:
-    """The text under the first of `keys`; InputError where there is none or it is no string."""
+    """Return the text under the first of `keys`.
+
+    InputError where there is none or it is no string.
+    """
     key = key_of(fields, keys)
     if key is None:
         raise _missing("text", fields, keys)
@@ -61,14 +64,17 @@ def required_text(fields: Fields, keys: Sequence[str]) -> str:
 
 
 def _missing(what: str, fields: Fields, keys: Sequence[str]) -> InputError:
-    """The error for an object that has none of the keys, with those that it may have meant."""
+    """Return the error for an object that has none of the keys.
+
+    With those that it may have meant.
+    """
     slips = nearly(fields, keys)
     mend = f"{slips}: correct it" if slips else ""
     return InputError(f"no {what} (any of {', '.join(keys)})", field=keys[0], mend=mend)
 
 
 def optional_text(fields: Fields, keys: Sequence[str]) -> str:
-    """The text under the first of `keys`, or an empty one; InputError if it is no string."""
+    """Return the text under the first of `keys`, or an empty one; InputError if it is no string."""
     key = key_of(fields, keys)
     return "" if key is None else _string(fields, key)
 
@@ -90,7 +96,9 @@ _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}
 
 
 def load(path: str | Path) -> Any:
-    """The value of a file that holds one JSON value; InputError, with the line, where it is none.
+    """Return the value of a file that holds one JSON value.
+
+    InputError, with the line, where it is none.
 
     A number that JSON does not know (NaN, Infinity) is refused.
     """
@@ -98,7 +106,10 @@ def load(path: str | Path) -> Any:
 
 
 def parse(text: str, path: str | Path, line: int | None = None) -> Any:
-    """The JSON value that the text spells; `line` is where the text stands, if it is one line."""
+    """Return the JSON value that the text spells.
+
+    `line` is where the text stands, if it is one line.
+    """
     text = valid_json(text.encode(), path, line).decode()
     try:
         return json.loads(text, parse_constant=_no_number)
@@ -115,7 +126,10 @@ def _no_number(name: str) -> float:
 
 
 def member(value: Json, key: str, kind: type[T], place: str = "") -> T:
-    """The value of a key that must be there; InputError if it is missing or of another type."""
+    """Return the value of a key that must be there.
+
+    InputError if it is missing or of another type.
+    """
     found = optional(value, key, kind, place)
     if found is None:
         raise InputError(f"no `{key}`", field=joined(place, key))
@@ -123,20 +137,23 @@ def member(value: Json, key: str, kind: type[T], place: str = "") -> T:
 
 
 def optional(value: Json, key: str, kind: type[T], place: str = "") -> T | None:
-    """The value of a key, None where it is missing or null; InputError if of another type."""
+    """Return the value of a key, None where it is missing or null.
+
+    InputError if of another type.
+    """
     found = value.get(key)
     return None if found is None else expect(found, kind, joined(place, key))
 
 
 def expect(value: object, kind: type[T], place: str) -> T:
-    """The value, if it is of that type; InputError at `place` otherwise."""
+    """Return the value, if it is of that type; InputError at `place` otherwise."""
     if not isinstance(value, kind):
         raise InputError(f"must be {_NAMES[kind]}", field=place)
     return value
 
 
 def spoken(value: Json, key: str, place: str = "") -> str:
-    """The text of a key; InputError where it is missing, blank or no string."""
+    """Return the text of a key; InputError where it is missing, blank or no string."""
     text = member(value, key, str, place)
     if not text.strip():
         raise InputError("the text is blank", field=joined(place, key))
@@ -144,7 +161,10 @@ def spoken(value: Json, key: str, place: str = "") -> str:
 
 
 def json_id(value: Json, key: str, place: str = "") -> str:
-    """The id of a key: a string, or a whole number as it is written; InputError otherwise."""
+    """Return the id of a key: a string, or a whole number as it is written.
+
+    InputError otherwise.
+    """
     found = value.get(key)
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
@@ -152,12 +172,12 @@ def json_id(value: Json, key: str, place: str = "") -> str:
 
 
 def joined(place: str, key: str) -> str:
-    """The place of a key below a place."""
+    """Return the place of a key below a place."""
     return f"{place}.{key}" if place else key
 
 
 def without(value: Mapping[str, Any], *keys: str) -> Json:
-    """The object without these keys."""
+    """Return the object without these keys."""
     return {key: part for key, part in value.items() if key not in keys}
 
 
@@ -188,7 +208,7 @@ def difference(written: Any, original: Any) -> dict[str, Any] | None:
 
 
 def differences(written: Iterable[Any], originals: Sequence[Any]) -> list[dict[str, Any] | None]:
-    """The difference of each value from its original; quick where all are equal."""
+    """Return the difference of each value from its original; quick where all are equal."""
     values = list(written)
     if _same(values, originals):
         return [None] * len(values)
@@ -196,7 +216,7 @@ def differences(written: Iterable[Any], originals: Sequence[Any]) -> list[dict[s
 
 
 def restored(written: Any, residue: dict[str, Any] | None) -> Any:
-    """The original value, from what we would write and the difference kept beside it."""
+    """Return the original value, from what we would write and the difference kept beside it."""
     if residue is None:
         return written
     if "is" in residue:
@@ -222,7 +242,10 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _written_alike(a: Any, b: Any) -> bool:
-    """Whether two values are the same JSON, which tells True from 1: quick, never wrongly so."""
+    """Return whether two values are the same JSON, which tells True from 1.
+
+    Quick, never wrongly so.
+    """
     try:
         return _SORTED.encode(a) == _SORTED.encode(b)
     except UnicodeEncodeError:

@@ -72,11 +72,11 @@ LONGEST_TEXT = 1 << 30
 
 
 def existing_file(path: str | Path) -> Path:
-    """The path, if it is a file that may be read and holds something; InputError otherwise.
+    """Return the path, if it is a file that may be read and holds something; InputError otherwise.
 
     It is not opened: whoever reads it finds what else is wrong.
     """
-    if held(path):
+    if lines_in_memory(path):
         return Path(path)
     path = check_path(path)
     if path.is_dir():
@@ -105,7 +105,7 @@ def existing_file(path: str | Path) -> Path:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
+    """Yield the file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -124,7 +124,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     InputError for a file that is missing, blank, damaged or cut off, with the line
     reached, and for a line that no file of the field has.
     """
-    if (rows := held(path)) is not None:
+    if (rows := lines_in_memory(path)) is not None:
         yield from rows
         return
     path = existing_file(path)
@@ -226,7 +226,10 @@ def _too_long(path: Path, number: int) -> InputError:
 
 
 def read_text(path: str | Path) -> str:
-    """The whole file as text, blank lines and line ends kept; refusals as in `read_lines`."""
+    """Return the whole file as text, blank lines and line ends kept.
+
+    Refusals as in `read_lines`.
+    """
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -272,7 +275,7 @@ def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:
 
 
 def text_of(line: bytes, path: str | Path, number: int | None) -> str:
-    """The line as text; InputError where it is not UTF-8."""
+    """Return the line as text; InputError where it is not UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -280,7 +283,7 @@ def text_of(line: bytes, path: str | Path, number: int | None) -> str:
 
 
 def plain_name(path: str | Path) -> str:
-    """The file's name in lower case, without the ending of its compression."""
+    """Return the file's name in lower case, without the ending of its compression."""
     name = sanitize_name(Path(path).name).lower()
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
@@ -292,7 +295,7 @@ _ENDINGS = re.compile(
 
 
 def system_of(file: str | Path) -> str:
-    """The system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
+    """Return the system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
 
     TREC publishes the runs of its participants as `input.NAME.gz`.
     """
@@ -359,7 +362,10 @@ def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
 
 
 def encode_json(value: object, path: str | Path) -> bytes:
-    """The value as one line of JSON, with its end; InputError for text that UTF-8 cannot hold."""
+    """Return the value as one line of JSON, with its end.
+
+    InputError for text that UTF-8 cannot hold.
+    """
     try:
         return msgspec.json.encode(value) + b"\n"
     except UnicodeEncodeError:
@@ -367,7 +373,7 @@ def encode_json(value: object, path: str | Path) -> bytes:
 
 
 def encode_text(text: str, path: str | Path) -> bytes:
-    """The text in UTF-8; InputError for text that UTF-8 cannot hold."""
+    """Return the text in UTF-8; InputError for text that UTF-8 cannot hold."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -598,7 +604,7 @@ def _compression(stream: io.BufferedReader) -> str:
 
 
 def unpacked(path: Path) -> io.BufferedReader:
-    """The bytes of a file, compressed or not.
+    """Return the bytes of a file, compressed or not.
 
     Reading raises InputError where more comes out than is in proportion to the file, and one of
     `READ_FAULTS` or zstandard's own error where it is damaged or cut off.
@@ -611,13 +617,16 @@ def unpacked(path: Path) -> io.BufferedReader:
 
 
 def is_read_fault(error: BaseException) -> bool:
-    """Whether a compressed file is damaged; zstandard is no dependency whose errors are known."""
+    """Return whether a compressed file is damaged.
+
+    Zstandard is no dependency whose errors are known.
+    """
     return isinstance(error, READ_FAULTS) or type(error).__name__ == "ZstdError"
 
 
 class _Source(Protocol):
     def read1(self, size: int, /) -> bytes:
-        """Some bytes, none at the end."""
+        """Return some bytes, none at the end."""
         ...
 
     def close(self) -> None:
@@ -703,14 +712,14 @@ _OPENERS: dict[str, Any] = {"gz": _gzip, "xz": lzma.LZMAFile, "zst": _Zstd}
 # ---- in memory -----------------------------------------------------------------------------------
 
 
-HeldLines = Sequence[tuple[int, bytes]]
+MemoryLines = Sequence[tuple[int, bytes]]
 """The rows that a name stands for: the number of each, and the row as a line of JSON."""
 
-_HELD: ContextVar[Mapping[Path, HeldLines] | None] = ContextVar("held", default=None)
+_HELD: ContextVar[Mapping[Path, MemoryLines] | None] = ContextVar("held", default=None)
 
 
 @contextmanager
-def holding(lines: Mapping[Path, HeldLines]) -> Iterator[None]:
+def reading_from_memory(lines: Mapping[Path, MemoryLines]) -> Iterator[None]:
     """Let these names stand for their rows meanwhile, whatever files there are of such names."""
     token = _HELD.set(lines)
     try:
@@ -719,8 +728,8 @@ def holding(lines: Mapping[Path, HeldLines]) -> Iterator[None]:
         _HELD.reset(token)
 
 
-def held(path: str | Path) -> HeldLines | None:
-    """The rows that a name stands for; None where it is that of a file.
+def lines_in_memory(path: str | Path) -> MemoryLines | None:
+    """Return the rows that a name stands for; None where it is that of a file.
 
     Raises InputError where there are none.
     """
@@ -731,7 +740,10 @@ def held(path: str | Path) -> HeldLines | None:
 
 
 def as_lines(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, bytes]]:
-    """Numbered rows of JSON-able values, each as a line of JSON."""
+    """Yield numbered rows of JSON-able values.
+
+    Each as a line of JSON.
+    """
     for number, row in rows:
         try:
             yield number, msgspec.json.encode(row)

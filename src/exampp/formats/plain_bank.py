@@ -25,7 +25,7 @@ from exampp.formats.lines import (
     decode_json,
     decode_part,
     encode_text,
-    held,
+    lines_in_memory,
     parse_each,
     parse_lines,
     plain_name,
@@ -70,7 +70,7 @@ def read(
     item without text or query, unknown columns or keys, a weight that is negative or no number, an
     id that one query has twice, and texts of one query that differ.
     """
-    if held(path):
+    if lines_in_memory(path):
         rows = _object_rows(path, on_error)
     elif _is_yaml(path):
         rows = _yaml_rows(read_text(path), path, on_error)

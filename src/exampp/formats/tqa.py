@@ -87,7 +87,10 @@ def _item(query_id: str, question_id: str, question: Json) -> Item:
 
 
 def _letter(key: str, choices: Json) -> str:
-    """The letter that the key means: as it stands, without its marks, or by the choice's text."""
+    """Return the letter that the key means.
+
+    As it stands, without its marks, or by the choice's text.
+    """
     bare = key.strip().rstrip(".)").lower()
     if key in choices or bare in choices:
         return key if key in choices else bare

@@ -18,11 +18,11 @@ from exampp.formats.detect import DetectedKind, detect_kind
 from exampp.formats.fields import brief, digest, duplicate_error, nearly, plain
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
-    HeldLines,
+    MemoryLines,
     OnError,
     as_lines,
     existing_file,
-    held,
+    lines_in_memory,
     plain_name,
     read_lines,
     read_text,
@@ -34,7 +34,7 @@ from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning
 from exampp.formats.registry import ROLES
 from exampp.formats.tables import named_rows
-from exampp.inputs.memory import held_rows, parts_of
+from exampp.inputs.memory import memory_lines, parts_of
 from exampp.sanitize import check_lists, check_path
 
 COLUMNS = (
@@ -100,7 +100,7 @@ class Renaming:
         return {name: column for column, name in known.items() if name not in named} | named
 
     def rows(self, table: str, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-        """The rows, their columns renamed."""
+        """Yield the rows, their columns renamed."""
         known: dict[tuple[str, ...], dict[str, str]] = {}
         for number, row in rows:
             header = tuple(row)
@@ -121,7 +121,9 @@ class Renaming:
                     f". Names on the left: {', '.join(COLUMNS)}",
                 )
 
-    def table(self, path: Path, on_error: OnError, *, may_be_bank: bool = True) -> HeldLines | None:
+    def table(
+        self, path: Path, on_error: OnError, *, may_be_bank: bool = True
+    ) -> MemoryLines | None:
         """Return the rows of a table that has one of the columns, or of queries or passages.
 
         None for any other file, for a TSV that the readers of queries and passages take, and for a
@@ -156,7 +158,7 @@ class Renaming:
 
 
 def _is_known(header: Sequence[str], separator: str) -> bool:
-    """Whether a header is one of queries or passages that only rows can be read of."""
+    """Return whether a header is one of queries or passages that only rows can be read of."""
     if separator == "\t" and _is_plain(header):
         return False
     names = {plain(name) for name in header}
@@ -170,7 +172,7 @@ def _is_plain(header: Sequence[str]) -> bool:
 
 
 def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    """Rows of text whose ids come without the spaces around them."""
+    """Yield rows of text whose ids come without the spaces around them."""
     for number, row in rows:
         ids = {name: cell.strip() for name, cell in row.items() if name.endswith("_id")}
         yield number, {**row, **ids}
@@ -212,7 +214,10 @@ class Known(NamedTuple):
 def given_files(
     files: Sequence[str | Path], kind: str | None, by_role: Sequence[Sequence[str | Path]]
 ) -> list[GivenFile]:
-    """Files of a kind, or of one that is to be told, and those of each role in their order."""
+    """Return files of a kind.
+
+    Or of one that is to be told, and those of each role in their order.
+    """
     check_lists(**dict(zip(ROLES, by_role, strict=True)))
     given = [GivenFile(check_path(file), kind) for file in files]
     for role, some in zip(ROLES, by_role, strict=True):
@@ -249,16 +254,16 @@ _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "res
 
 def rows_of(
     files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
-) -> Mapping[Path, HeldLines]:
+) -> Mapping[Path, MemoryLines]:
     """What of an import is rows, for `holding`: out of memory, or tables with named columns.
 
     Raises InputError for what has no rows, and where no table has one of the columns.
     """
     columns = renaming.columns
-    found: dict[Path, HeldLines] = {}
+    found: dict[Path, MemoryLines] = {}
     for given in files:
         if given.data is not None:
-            found[given.path] = held_rows(
+            found[given.path] = memory_lines(
                 str(given.path),
                 given.role or "",
                 given.data,
@@ -276,8 +281,8 @@ def rows_of(
 
 
 def _may_be_table(given: GivenFile) -> bool:
-    """Whether a file, as far as is said, may be a table of queries or passages."""
-    if held(given.path) or (given.kind, given.role) not in _OF_TABLES:
+    """Return whether a file, as far as is said, may be a table of queries or passages."""
+    if lines_in_memory(given.path) or (given.kind, given.role) not in _OF_TABLES:
         return False
     return bool(given.kind or given.role) or plain_name(given.path).endswith(_TABLES)
 
@@ -297,7 +302,7 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     `system` that is named means that it does.
     """
     for given in files:
-        if rows := held(given.path):
+        if rows := lines_in_memory(given.path):
             yield Known(given.path, _kind_of_rows(given, rows), system=given.system)
             continue
         path = check_path(given.path)
@@ -313,7 +318,7 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
             yield Known(path, *_detected(given, system))
 
 
-def _kind_of_rows(given: GivenFile, rows: HeldLines) -> str:
+def _kind_of_rows(given: GivenFile, rows: MemoryLines) -> str:
     if given.kind:
         return given.kind
     names = OBJECT.decode(rows[0][1]).keys()
@@ -348,7 +353,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _holds_runs(path: Path) -> bool:
-    """Whether the first file of a folder is a run by its content."""
+    """Return whether the first file of a folder is a run by its content."""
     if not (files := _files(path)):
         return False
     try:
@@ -387,10 +392,10 @@ Answers = dict[tuple[str, str], dict[str, None]]
 
 def unfold(
     files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
-) -> tuple[list[GivenFile], Mapping[Path, HeldLines]]:
+) -> tuple[list[GivenFile], Mapping[Path, MemoryLines]]:
     """Return the files, those of other programs as the parts that we know, and the parts' rows."""
     found: list[GivenFile] = []
-    rows: dict[Path, HeldLines] = {}
+    rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
     for given in files:
         preset = _preset(given)
@@ -428,7 +433,7 @@ def _once_each(
 def _preset(given: GivenFile) -> rag.Preset | None:
     if given.kind:
         return rag.preset_of(given.kind)
-    if given.role or given.data is not None or held(given.path):
+    if given.role or given.data is not None or lines_in_memory(given.path):
         return None
     path = check_path(given.path)
     if not path.is_file():
