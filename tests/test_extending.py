@@ -19,7 +19,7 @@ from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find, load
-from exampp.prompts.files import PROMPTS
+from exampp.prompts.catalogue import PROMPTS
 from exampp.store.runs import state
 
 ROOT = Path(__file__).parents[1]

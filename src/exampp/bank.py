@@ -56,7 +56,8 @@ from exampp.items.sealing import (
     write_sealed,
 )
 from exampp.measures.names import Measure
-from exampp.prompts import generation
+from exampp.prompts import load_generation
+from exampp.prompts.generation import GenerationRequest
 from exampp.records import BankEntry
 from exampp.records.items import MODEL, BankTexts
 from exampp.results.result import Table, Tables
@@ -465,7 +466,7 @@ class Bank:
         the query `query_id`, and `grounded` shows so many of the query's best passages. An item
         that asks the same as another one of its query is dropped unless `keep_near`.
         """
-        loaded = generation.load(prompt)
+        loaded = load_generation(prompt)
         if isinstance(grader, str):
             named, grader = grader, make_writer(grader, options)
             name = grader.called or options.get("model") or named
@@ -481,7 +482,7 @@ class Bank:
             edit_by(author, reason or f"{name} with {loaded.name}"),
             per=per,
             query_id=query_id,
-            wish=generation.GenerationRequest(keys, more, grounded),
+            wish=GenerationRequest(keys, more, grounded),
             keep_near=keep_near,
         )
 

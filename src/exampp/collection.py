@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from exampp.grading.calibrated import Calibrated, Frozen
     from exampp.grading.merge import Merged
     from exampp.grading.ray import Cluster
-    from exampp.grading.reparse import Reparsed
+    from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
@@ -582,7 +582,7 @@ class Collection:
         papers' own program does. Readings by other rules than before become the grades of a grader
         of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
         """
-        from exampp.grading.reparse import reparse
+        from exampp.grading.regrade import reparse
 
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return reparse(

@@ -13,7 +13,7 @@ from commands import Commands
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grading.plan import unnumbered_of
+from exampp.grading.requests import unnumbered_of
 from exampp.grading.run import GradingRun
 
 TEXT = "It scatters blue light."
@@ -122,7 +122,7 @@ def test_nobody_pays_for_another_way_of_reading(
         assert len(server.requests) == asked
         # the ratings are the grader's own now; what it could not read stays due, as always
         assert again.err == ""
-        assert "cells due       6\n" in again.out
+        assert "cells pending   6\n" in again.out
 
 
 def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

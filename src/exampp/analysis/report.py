@@ -25,11 +25,11 @@ from exampp.analysis.report_data import (
 )
 from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
-    bias_section,
-    bounded,
-    items_section,
-    reliability_section,
-    sensitivity_section,
+    about_attacks,
+    about_bias,
+    about_items,
+    about_reliability,
+    about_sensitivity,
     verdict_section,
 )
 from exampp.formats.output import writing
@@ -39,6 +39,7 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
+from exampp.results.notes import labelled
 from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import Value, interval_text
@@ -86,11 +87,11 @@ def _reliability(found: Reliability) -> Iterator[str]:
     for number, study in enumerate(found.known):
         what = "" if number else "generalisability over queries "
         without = f" without {study.shown_without}" if study.without else ""
-        yield f"{what}{_bounded(study.erho2)}{without}"
+        yield f"{what}{_estimate(study.erho2)}{without}"
 
 
-def _bounded(one: Estimate) -> str:
-    return one.reason if one.value is None else bounded(one)
+def _estimate(one: Estimate) -> str:
+    return one.reason if one.value is None else interval_text(one, 3)
 
 
 def _unread(battery: GradedBattery) -> str:
@@ -120,7 +121,7 @@ def _agreement(blocks: Sequence[AgreementBlock]) -> Iterator[str]:
     for block in blocks[:1]:
         kappa = block.estimates.get("kappa")
         if kappa is not None:
-            yield f"kappa {_bounded(kappa)}, {block.title}"
+            yield f"kappa {_estimate(kappa)}, {block.title}"
     if not blocks:
         yield "nobody judged"
 
@@ -152,19 +153,25 @@ def report(
 ) -> Document:
     """The whole report, beside `others` of the same exam; see `find` for what it raises."""
     found = compute_report_data(book, settings, source, others)
-    draft = "DRAFT GRADES: " if book.grader.is_draft else ""
+    answers = {
+        "items": about_items(found.items),
+        "reliability": about_reliability(found.reliability, found.board.notes),
+        "sensitivity": about_sensitivity(found.sensitivity, found.board.notes),
+        "bias": about_bias(found.bias),
+        **({"attacks": about_attacks(source.gaming)} if source.gaming else {}),
+    }
     sections = (
-        verdict_section(found),
+        verdict_section(found, answers),
         _evaluated(found),
         _leaderboard(found),
         _differences(found),
-        reliability_section(found.reliability, found.board.notes),
-        sensitivity_section(found.sensitivity, found.board.notes),
+        answers["reliability"].section,
+        answers["sensitivity"].section,
         _graders(found),
         _official(found),
-        bias_section(found.bias),
+        answers["bias"].section,
         corrected_section(source.corrected),
-        items_section(found.items),
+        answers["items"].section,
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),
@@ -175,7 +182,7 @@ def report(
         _provenance(found),
     )
     return Document(
-        title=f"{draft}{source.title or source.name}",
+        title=labelled(source.title or source.name, draft=book.grader.is_draft),
         subtitle=f"{counted(len(book.systems), 'system')} on "
         f"{counted(len(book.queries), 'query')}, graded by {book.grader.name}",
         sections=tuple(section for section in sections if section.blocks),
@@ -270,9 +277,9 @@ def _missing_table(found: ReportData) -> Table | Text:
 
 
 def _leaderboard(found: ReportData) -> Section:
-    draft = "DRAFT GRADES: " if found.book.grader.is_draft else ""
-    title = f"{draft}every measure, mean and standard error over queries"
-    measures = replace(wide(found.board), caption=title[:1].upper() + title[1:])
+    title = "Every measure, mean and standard error over queries"
+    draft = found.book.grader.is_draft
+    measures = replace(wide(found.board), caption=labelled(title, draft=draft))
     return Section.of(
         "leaderboard",
         "Leaderboard",
@@ -502,6 +509,6 @@ def _reproduce(found: ReportData) -> Section:
             Code("The commands", "\n".join(found.source.commands))
             if found.source.commands
             else None,
-            Code("BibTeX", report_methods.bibliography(found)),
+            Code("BibTeX", report_methods.bibliography(paragraph)),
         ],
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.base import LEAST_MASS, MARKED, Grader, check_grader
+from exampp.graders.base import MARKED, Grader, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
 from exampp.graders.options import (
@@ -26,17 +26,18 @@ from exampp.graders.registry import DEFAULT_PROMPT, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.ray import Cluster, RayWorkers
 from exampp.grading.requests import (
+    SELF_RATING,
+    Grading,
+    ReplyRules,
     check_prompt_fits,
-    reply_reader,
-    request_builder,
-    verification_rules,
+    unnumbered_of,
+    unnumbered_setting,
 )
-from exampp.grading.run import Grading, GradingRun
+from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.prompt import suggest
-from exampp.prompts.replies import UNNUMBERED
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -46,6 +47,7 @@ from exampp.records.graders import (
     grader_label,
 )
 from exampp.records.readings import describe_items_without_key, describe_items_without_text
+from exampp.sanitize import check_choice
 from exampp.store import runs as kept
 from exampp.store.bank import bank_of_kind, item_kinds
 from exampp.store.cells import (
@@ -60,30 +62,24 @@ from exampp.store.grades import graders, known_grader
 from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
 
 if TYPE_CHECKING:
-    pass
+    from exampp.graders.openai import OpenAICompatibleGrader
 
 
 MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
 
 
-def _that_grade(kind: str) -> str:
-    """The bundled prompts that grade items of a kind."""
-    grades = {kind, "answer"} if kind == "question" else {kind}
-    return ", ".join(name for name in names() if grades & set(load(name).grades))
-
-
 def kind_of(prompt: Prompt, kind: str | None) -> str:
-    """What a prompt grades; `kind` chooses where it can grade several."""
+    """Return what a prompt grades; `kind` chooses if it can grade several."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
-    if kind is None:
-        return kinds[0]
-    if kind not in kinds:
-        raise InputError(
-            f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
-            mend=f"Leave --kind away, or choose one that does by --prompt: {_that_grade(kind)}",
-        )
-    return kind
+    if kind is None or kind in kinds:
+        return kind or kinds[0]
+    grades = {kind, "answer"} if kind == "question" else {kind}
+    others = ", ".join(name for name in names() if grades & set(load(name).grades))
+    raise InputError(
+        f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
+        mend=f"Leave --kind away, or choose one that does by --prompt: {others}",
+    )
 
 
 def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
@@ -103,32 +99,6 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
             f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
             mend="Leave --answers-of out, or choose --prompt answer-verification",
         )
-
-
-SELF_RATING = "self-rating"
-"""The rules of reading to which it matters what a text without a number is."""
-
-
-def unnumbered_of(settings: Mapping[str, Any]) -> str:
-    """What a text without a number is to the grader of these settings; absence means an answer."""
-    return str(settings.get("unnumbered", UNNUMBERED[0]))
-
-
-def least_mass_of(settings: Mapping[str, Any]) -> float:
-    """What labels must have of the probability, to the grader of these settings."""
-    return float(settings.get("least_mass", LEAST_MASS))
-
-
-def unnumbered_setting(unnumbered: str) -> dict[str, str]:
-    """The same as a part of settings: graders that were made before it could be chosen keep theirs.
-
-    Raises InputError for what is not one of `prompts.reading.UNNUMBERED`.
-    """
-    if unnumbered not in UNNUMBERED:
-        raise InputError(
-            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
-        )
-    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}
 
 
 def grader_with_same_replies(
@@ -229,19 +199,7 @@ def join_grading(
             **(settings or {}),
         },
     )
-    return Grading(
-        grader,
-        prompt,
-        identity,
-        request_builder(prompt, chosen, grader),
-        reply_reader(
-            prompt,
-            thresholds=thresholds,
-            unnumbered=unnumbered_of(identity.settings),
-            least_mass=least_mass_of(identity.settings),
-        ),
-        verification_rules(prompt),
-    )
+    return Grading(grader, prompt, identity, ReplyRules.of(prompt, identity.settings))
 
 
 WRITTEN_TOKENS = 2048
@@ -278,12 +236,11 @@ def make_grading(
     options: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
     cluster: Cluster | None = None,
-    wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
-    """The grading of a backend, by the workers of a cluster where there is a `cluster`.
+    """Return the grading of a backend, by the workers of a cluster if one is given.
 
-    `wrap` makes the grader that is asked out of the backend's. Raises InputError for a name or an
-    option that it does not know.
+    Raises:
+        InputError: The backend or an option is unknown.
     """
     backend = GRADERS.get(name)
     if backend is None:
@@ -293,12 +250,20 @@ def make_grading(
     prompt = load(given.get("prompt", backend.prompt))
     kind_of(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
-    made = check_grader(
-        make_grader(name, prompt, given)
-        if cluster is None
-        else _workers_of_backend(name, prompt, given, cluster)
-    )
-    made = wrap(made) if wrap else made
+    if cluster is None:
+        made = check_grader(make_grader(name, prompt, given))
+    elif name == "openai":
+        raise InputError(
+            "a server is asked from here, and workers would not make it any faster",
+            field="on",
+            mend="Leave --on out",
+        )
+    else:
+        if (model := given.get("model")) is not None and Path(model).is_dir():
+            # workers run in folders of their own
+            given["model"] = str(Path(model).resolve())
+        make = partial(make_grader, name, prompt, given)
+        made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
     if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
     return join_grading(
@@ -309,30 +274,6 @@ def make_grading(
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
         unnumbered=given.get("unnumbered"),
         settings=settings,
-    )
-
-
-def grade_by_workers(
-    make: Callable[[], Grader], cluster: Cluster, *, computes: bool = False
-) -> SpreadGrader:
-    """The grader that workers of a cluster make, each for itself; see `RayWorkers`."""
-    return SpreadGrader(RayWorkers(cluster, make, computes=computes))
-
-
-def _workers_of_backend(
-    name: str, prompt: Prompt, given: Mapping[str, Any], cluster: Cluster
-) -> Grader:
-    if name == "openai":
-        raise InputError(
-            "a server is asked from here, and workers would not make it any faster",
-            field="on",
-            mend="Leave --on out",
-        )
-    if (model := given.get("model")) is not None and Path(model).is_dir():
-        # workers run in folders of their own
-        given = {**given, "model": str(Path(model).resolve())}
-    return grade_by_workers(
-        partial(make_grader, name, prompt, given), cluster, computes=name == "hf"
     )
 
 
@@ -391,24 +332,14 @@ def make_batch_grading(
         options = {"api_key": "none", **options}
     settings = {"answers_of": answers_of} if answers_of else None
 
-    def wrap(made: Grader) -> Grader:
-        from exampp.graders.openai import OpenAICompatibleGrader
-
-        return BatchGrader(cast(OpenAICompatibleGrader, made), connection, chosen, offline=offline)
-
-    return make_grading(grader, options, settings, wrap=wrap)
-
-
-def bind_identity(grading: Grading) -> None:
-    """Tell a grader by batches who it is in the collection."""
-    known = getattr(grading.grader, "bind", None)
-    if known is not None:
-        known(grading.identity)
+    grading = make_grading(grader, options, settings)
+    inner = cast("OpenAICompatibleGrader", grading.grader)
+    return replace(grading, grader=BatchGrader(inner, connection, chosen, offline=offline))
 
 
 def resume_options(grading: Grading) -> Sequence[str] | None:
-    """The options by which a run that was stopped goes on; see `BatchGrader.goes_on_by`."""
-    return getattr(grading.grader, "goes_on_by", None)
+    """Return the options by which a stopped run continues; see `BatchGrader.goes_on_by`."""
+    return grading.grader.goes_on_by if isinstance(grading.grader, BatchGrader) else None
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -459,6 +390,7 @@ def plan_run(
     Raises InputError for what is no grader, and for an option that it does not have or that would
     change nothing.
     """
+    check_choice("pool", pool, POOLS)
     stored = graders(connection)
     known = [one.identity for one in stored]
     source = None
@@ -482,7 +414,8 @@ def plan_run(
         grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
         if not batches:
             check_no_open_batches(connection, same.key)
-    bind_identity(grading)
+    if isinstance(grading.grader, BatchGrader):
+        grading.grader.bind(grading.identity)
     kind = grading.identity.kind
     exam = GradingScope(
         kind,
@@ -493,7 +426,7 @@ def plan_run(
         verifies=grading.prompt.verifies,
         max_queries=max_queries,
         shard=None if shard is None else parse_shard(shard),
-        pool=parse_pool(pool),
+        pool=cast("Pool", pool),
         each_cell=not grading.grader.same_text_same_grade,
     )
     keyless = items_without_key(connection, exam)
@@ -556,28 +489,16 @@ def _grading_of(
     check_answers_of(prompt, answers_of)
     name = said.name or wanted.model or own.called or type(own).__name__
     if cluster is not None:
-        own = _workers_of_grader(own, cluster)
+        own = _on_workers(own, cluster)
     return join_grading(
         own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
     )
 
 
-def _workers_of_grader(grader: Grader, cluster: Cluster) -> Grader:
-    spread_grader = grade_by_workers(partial(_itself, grader), cluster)
-    spread_grader.same_text_same_grade = grader.same_text_same_grade
-    return spread_grader
-
-
-def _itself(grader: Grader) -> Grader:
-    return grader
-
-
-def parse_pool(name: str) -> Pool:
-    """Which passages are graded, by name. Raises InputError for a name that is none of `POOLS`."""
-    for pool in POOLS:
-        if pool == name:
-            return pool
-    raise InputError(f"unknown pool {name!r}", mend=f"Give one of {', '.join(POOLS)}")
+def _on_workers(grader: Grader, cluster: Cluster) -> Grader:
+    spread = SpreadGrader(RayWorkers(cluster, partial(check_grader, grader)))
+    spread.same_text_same_grade = grader.same_text_same_grade
+    return spread
 
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -616,9 +537,12 @@ def function_grading(
         concurrency=wanted.concurrency,
         same_text_same_grade=said.same_text_same_grade,
     )
-    kind = _kind(wanted.kind, kinds)
+    if wanted.kind is None and len(kinds) > 1:
+        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
+        raise InputError(what, mend="Say it with kind")
+    kind = wanted.kind or (kinds[0] if kinds else KINDS[0])
     if cluster is not None:
-        grader = _workers_of_grader(grader, cluster)
+        grader = _on_workers(grader, cluster)
     # a function sees the query, so that its ratings are of the query's text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join_grading(grader, checked, prompt, kind)
@@ -637,12 +561,3 @@ def _checked_name(name: str | None) -> str:
     if name in GRADERS.names():
         raise InputError(f"{name!r} is the name of another grader", mend="Choose another name")
     return name
-
-
-def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
-    if wanted is not None:
-        return wanted
-    if len(kinds) > 1:
-        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
-        raise InputError(what, mend="Say it with kind")
-    return kinds[0] if kinds else KINDS[0]

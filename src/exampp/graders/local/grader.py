@@ -104,7 +104,7 @@ def load(
     """Load a model from a folder or from the Hugging Face hub and make it a grader.
 
     `model` is a name with `more` options (the fields of `LocalOptions`), or a record of them.
-    `labels` are the replies that a prompt asks for, where they are few. The decode is `score` (the
+    `labels` are the replies that a prompt wants, where they are few. The decode is `score` (the
     probability of each label after one decoder pass), `generate` (write the reply, as in the
     papers) or `auto`: score where there are labels and one pass can tell them apart, else generate;
     the grader's `note` then says why. `task` is one of `checkpoint.TASKS`; by default the model's
