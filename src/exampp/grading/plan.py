@@ -236,8 +236,11 @@ def make_grading(
     options: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
     cluster: Cluster | None = None,
+    wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
     """Return the grading of a backend, by the workers of a cluster if one is given.
+
+    `wrap` makes the grader that is asked out of the backend's.
 
     Raises:
         InputError: The backend or an option is unknown.
@@ -264,6 +267,7 @@ def make_grading(
             given["model"] = str(Path(model).resolve())
         make = partial(make_grader, name, prompt, given)
         made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
+    made = wrap(made) if wrap else made
     if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
     return join_grading(
@@ -332,9 +336,11 @@ def make_batch_grading(
         options = {"api_key": "none", **options}
     settings = {"answers_of": answers_of} if answers_of else None
 
-    grading = make_grading(grader, options, settings)
-    inner = cast("OpenAICompatibleGrader", grading.grader)
-    return replace(grading, grader=BatchGrader(inner, connection, chosen, offline=offline))
+    def wrap(made: Grader) -> Grader:
+        inner = cast("OpenAICompatibleGrader", made)
+        return BatchGrader(inner, connection, chosen, offline=offline)
+
+    return make_grading(grader, options, settings, wrap=wrap)
 
 
 def resume_options(grading: Grading) -> Sequence[str] | None:
