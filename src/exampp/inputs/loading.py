@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,11 @@ class Loader:
         self.connection = importer.connection
         self.path = path
         self.record = record
-        self.places = QueryPlaces(importer.connection)
+
+    @cached_property
+    def places(self) -> QueryPlaces:
+        """The queries of the collection, as they are when the first of them is looked for."""
+        return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
         """Return how the file is read."""
@@ -173,7 +178,7 @@ class Loader:
             self.check,
             self.by.system,
             self.by.is_named,
-            self.places.id_of_text,
+            lambda text: self.places.id_of_text(text),
             self.by.scale,
             self.by.bad_cells,
         )
@@ -220,7 +225,6 @@ class Loader:
         count = 0
         for one in found:
             count += self.queries(one.queries)
-            self.places = QueryPlaces(self.connection)
             count += self.judgments(one.judgments)
         return count
 
