@@ -134,7 +134,7 @@ def meanings_of(prompt: Prompt) -> dict[str, str]:
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """Names of the slots that a template uses, in order of appearance."""
+    """Return names of the slots that a template uses, in order of appearance."""
     return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))
 
 
@@ -148,7 +148,7 @@ def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")
 
 
 def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """What is wrong with a slot that there is not, and the mend."""
+    """Return what is wrong with a slot that there is not, and the mend."""
     listed = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (
