@@ -140,8 +140,9 @@ def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
         for one in judgments:
             cells = (one.query_id, one.passage_id)
             if any("\t" in cell or "\n" in cell for cell in cells):
-                what = f"an id with a tab or a line break cannot stand in a table: {cells}"
-                raise InputError(what, file=path)
+                raise InputError(
+                    f"an id with a tab or a line break cannot stand in a table: {cells}", file=path
+                )
             stream.write("\t".join((*cells, str(one.relevance))).encode() + b"\n")
             count += 1
     return count

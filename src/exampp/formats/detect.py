@@ -75,8 +75,9 @@ def read_bank_file(path: str | Path, on_error: OnError = raise_error) -> Iterato
     form = built_in_formats().get(kind)
     if form is None or form.holds is not BankEntry or form.read is None:
         names = (one.name for one in built_in_formats().values() if one.holds is BankEntry)
-        mend = f"Kinds of banks: {', '.join(names)}"
-        raise InputError(f"is no bank but {kind}", file=path, mend=mend)
+        raise InputError(
+            f"is no bank but {kind}", file=path, mend=f"Kinds of banks: {', '.join(names)}"
+        )
     yield from form.read(Path(path), ReadOptions(on_error))
 
 

@@ -153,9 +153,11 @@ def _from_row(header: tuple[str, str], row: Mapping[str, Any], _: int) -> _Syste
 def _only(scores: score_tables.Scores, name: str) -> Mapping[str, float]:
     """Return the scores by the only measure."""
     if len(scores) != 1:
-        what = f"holds several measures: {', '.join(scores)}" if scores else "holds no score"
-        mend = "Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them"
-        raise InputError(what, file=name, mend=mend)
+        raise InputError(
+            f"holds several measures: {', '.join(scores)}" if scores else "holds no score",
+            file=name,
+            mend="Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them",
+        )
     return next(iter(scores.values()))
 
 

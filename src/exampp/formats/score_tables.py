@@ -132,8 +132,11 @@ def read_folder(path: Path) -> Scores:
     for file in sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != "."):
         scores = read(file, alone=True)
         if scores is None:
-            mend = "Its lines are `measure value` or `measure topic value`"
-            raise InputError("holds no scores of one system", file=file, mend=mend)
+            raise InputError(
+                "holds no scores of one system",
+                file=file,
+                mend="Its lines are `measure value` or `measure topic value`",
+            )
         for measure, by_system in scores.items():
             of_measure = found.setdefault(measure, {})
             if twice := of_measure.keys() & by_system.keys():
@@ -459,8 +462,9 @@ def _from_wide(lines: _Lines, path: str | Path) -> Iterator[_Row]:
 
 def _check_width(cells: Sequence[str], names: Sequence[str], path: str | Path, line: int) -> None:
     if len(cells) != len(names):
-        what = f"{len(cells)} columns, but the header has {len(names)}"
-        raise InputError(what, file=path, line=line)
+        raise InputError(
+            f"{len(cells)} columns, but the header has {len(names)}", file=path, line=line
+        )
 
 
 def _value(cell: str, field: str, path: str | Path, line: int) -> float:
@@ -487,8 +491,12 @@ def _grouped(
             scores, key = of_measure.setdefault(row.system, {}), row.topic
         if key in scores:
             topic = "" if row.topic is None else f" of topic {brief(row.topic)}"
-            what = f"system {brief(row.system)} has {row.measure}{topic} twice"
-            raise InputError(what, file=path, line=row.line, mend="Remove one of the two")
+            raise InputError(
+                f"system {brief(row.system)} has {row.measure}{topic} twice",
+                file=path,
+                line=row.line,
+                mend="Remove one of the two",
+            )
         scores[key] = row.value
     return totals, topics
 
@@ -500,16 +508,24 @@ def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
         wanted = set().union(*missing.values()) if missing else set()
         for system, values in missing.items():
             if left := sorted(wanted - values.keys()):
-                mend = "Give rows of `all` topics, or every system all topics"
-                raise _missing(system, measure, left[0], path, mend)
+                raise _missing(
+                    system,
+                    measure,
+                    left[0],
+                    path,
+                    "Give rows of `all` topics, or every system all topics",
+                )
             mean = sum(values.values()) / len(values)
             totals.setdefault(measure, {})[system] = mean
     return totals
 
 
 def _missing(system: str, measure: str, topic: str, path: str | Path, mend: str) -> InputError:
-    what = f"system {brief(system)} has no {measure} of topic {brief(topic)}, which others have"
-    return InputError(what, file=path, mend=mend)
+    return InputError(
+        f"system {brief(system)} has no {measure} of topic {brief(topic)}, which others have",
+        file=path,
+        mend=mend,
+    )
 
 
 def one_of(scores: Scores, measure: str | None, path: str | Path) -> Mapping[str, float]:
@@ -533,8 +549,11 @@ def _chosen(names: Mapping[str, object], measure: str | None, path: str | Path) 
     if measure is None or fitting:
         first = next(iter(fitting), "MEASURE").replace("\u2265", ">=")
         choice = f"{Path(path).name}:{first}"
-        mend = f"Choose one: {choice if choice.split() == [choice] else repr(choice)}"
-        raise InputError(f"holds several measures: {listed}", file=path, mend=mend)
+        raise InputError(
+            f"holds several measures: {listed}",
+            file=path,
+            mend=f"Choose one: {choice if choice.split() == [choice] else repr(choice)}",
+        )
     raise InputError(f"has no measure {brief(measure)}", file=path, mend=f"It has {listed}")
 
 

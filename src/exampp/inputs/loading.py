@@ -435,8 +435,9 @@ class Loader:
             count += self._stage(((ranked, None) for ranked in ranking), is_logged=not quoted)
         if others:
             names = listed([*others])
-            what = f"known texts of documents stay, of these another is said: {names}"
-            add_warning(self.path, None, what)
+            add_warning(
+                self.path, None, f"known texts of documents stay, of these another is said: {names}"
+            )
         return count
 
     def decisions(self, found: Iterable[CellDecision]) -> int:

@@ -150,8 +150,11 @@ def rename_generated(
 
 
 def _note_several(path: Path | None, text: str, ids: Sequence[str]) -> None:
-    what = f"queries {', '.join(ids)} have the same text and stay separate: {brief(text)}"
-    add_warning(path or "queries", None, what)
+    add_warning(
+        path or "queries",
+        None,
+        f"queries {', '.join(ids)} have the same text and stay separate: {brief(text)}",
+    )
 
 
 def note_bare(path: Path, query_ids: Sequence[str]) -> None:
