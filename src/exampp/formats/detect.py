@@ -16,11 +16,17 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.formats import car, fields, passages, queries, responses
 from exampp.formats.fields import nearly, own_names, plain
-from exampp.formats.format import FirstRecords, Format, ReadOptions, first_records
+from exampp.formats.format import (
+    ROLES,
+    FirstRecords,
+    Format,
+    ReadOptions,
+    built_in_formats,
+    first_records,
+)
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
-from exampp.formats.registry import ROLES, built_in_formats
 from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")
