@@ -91,7 +91,7 @@ def test_options_reach_the_model_and_the_identity(model: Any) -> None:
 
 
 def test_a_reply_has_its_usage_and_how_it_ended(model: Any) -> None:
-    ends = {"stop": (False, {}), "max_tokens": (True, {})}
+    ends: dict[str, Any] = {"stop": (False, {}), "max_tokens": (True, {})}
     ends["content_filter"] = (False, {"refusal": True, "reason": "content_filter"})
     for stop, expected in ends.items():
         model.answer = lambda _, stop=stop: output("so", stop)
