@@ -19,8 +19,7 @@ from exampp.web.page_request import (
     StillComputing,
     page_of,
 )
-from exampp.web.pages.bank import FormLine, typed_lines
-from exampp.web.pages.basket import basket_of, count_edits
+from exampp.web.pages.bank import FormLine, basket_of, count_edits, typed_lines
 
 router = APIRouter()
 PAGE = 100
