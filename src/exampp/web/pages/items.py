@@ -185,5 +185,5 @@ def _open(request: PageRequest, one: ListedItem) -> OpenItem:
     with request.open() as collection:
         dossier = read_query(request, collection, one.query_id)
         criteria = request.choice.of(collection).criteria(min_rating=request.min_rating)
-        sight = QueryView(dossier, criteria)
-    return OpenItem(*item_errors(sight, one.item_id), basis=sight.evidence.by)
+        view = QueryView(dossier, criteria)
+    return OpenItem(*item_errors(view, one.item_id), basis=view.evidence.by)
