@@ -25,7 +25,8 @@ from multiprocessing.queues import Queue
 from typing import Any
 
 from exampp.graders.base import Request
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.options import OpenAIOptions
 
 PATH = "/chat/completions"
 PASSAGE = "A reef is a ridge of rock, coral or similar material beneath the surface. " * 6
@@ -120,11 +121,9 @@ async def bare(url: str, number: int, concurrency: int, *, raw: bool = False) ->
 
 def ours(url: str, number: int, concurrency: int) -> int:
     grader = OpenAICompatibleGrader(
-        "tiny",
-        url,
-        decode="text",
-        sampling=Sampling(max_tokens=8),
-        policy=RetryPolicy(max_concurrency=concurrency),
+        OpenAIOptions(
+            model="tiny", base_url=url, decode="text", max_new_tokens=8, concurrency=concurrency
+        )
     )
     return sum(reply.text == "4" for _, reply in grader.answer(make_asks(number)))
 

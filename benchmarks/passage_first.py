@@ -37,7 +37,8 @@ from hf_flan_shapes import DATA, LABELS, read_texts
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.local import load
 from exampp.graders.local.models import Causal
-from exampp.graders.openai import OpenAICompatibleGrader, Sampling
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.options import OpenAIOptions
 from exampp.prompts import fill
 from exampp.prompts import load as load_prompt
 
@@ -184,10 +185,10 @@ def on_llama_cpp(file: Path, passages: int, questions: int, rounds: int) -> None
     with tempfile.TemporaryDirectory() as folder, llama_server(Path(folder), file) as url:
 
         def make_grader(**extra: bool) -> OpenAICompatibleGrader:
-            sampling = Sampling(extra_body=extra)
-            return OpenAICompatibleGrader(
-                "m", url, labels=LABELS, decode="labels", least_mass=0, sampling=sampling
+            options = OpenAIOptions(
+                model="m", base_url=url, decode="labels", least_mass=0, extra_body=extra
             )
+            return OpenAICompatibleGrader(options, LABELS)
 
         grader, uncached = make_grader(), make_grader(cache_prompt=False)
         for one in (grader, uncached):

@@ -30,7 +30,7 @@ DEAD = "http://127.0.0.1:9/v1"
 
 @pytest.fixture(autouse=True)
 def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.graders.openai.sender.LONGEST_BACKOFF", 0.01)
+    monkeypatch.setattr("exampp.graders.openai.client.LONGEST_BACKOFF", 0.01)
 
 
 def replied(seen: Seen) -> Answer:

@@ -19,7 +19,7 @@ from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find, load
-from exampp.prompts.files import PROMPTS
+from exampp.prompts.catalogue import PROMPTS
 from exampp.store.runs import state
 
 ROOT = Path(__file__).parents[1]
@@ -129,7 +129,7 @@ def test_from_the_command_line(exam: Path, exampp_command: Commands) -> None:
 def test_from_python(exam: Path) -> None:
     with exampp.create("my.exam", exist_ok=True) as collection:
         collection.import_files("two.csv", kind="csv-run")
-        collection.grade("shared-words", enough=1)  # type: ignore[call-arg]
+        collection.grade("shared-words", enough=1)
         grades = collection.grades("shared-words")
         # p1 and p2 share "air" with a question of q1, p4 nothing with any; beta leaves q2 out
         assert grades.evaluate(["AnswerRate"], min_rating=5).scores("AnswerRate") == {
@@ -137,7 +137,7 @@ def test_from_python(exam: Path) -> None:
             "beta": 0.5,
         }
         with pytest.raises(exampp.InputError, match="enough is 'x'"):
-            collection.grade("shared-words", enough="x")  # type: ignore[call-arg]
+            collection.grade("shared-words", enough="x")
         with pytest.raises(exampp.InputError, match=r"no option --beams\. It has --enough, --kind"):
             collection.grade("shared-words", beams=2)
         with pytest.raises(exampp.InputError, match="AnswerRate has no parameter"):
@@ -145,7 +145,7 @@ def test_from_python(exam: Path) -> None:
     assert load("sample-yes-no").reading == "yes-no"
     grader = GRADERS.get("shared-words")
     assert grader is not None
-    made = grader.make(load("question-self-rating"), {"enough": 2})
+    made = grader.make(grader.options(enough=2), load("question-self-rating"))
     ((_, reply),) = made.answer([Request(1, "a blue sky", "The sky is blue.")])
     assert reply.text == "5"
 
@@ -209,7 +209,11 @@ def test_what_is_not_what_it_should_be_is_told(exam: Path, monkeypatch: pytest.M
     code = """
 import exampp
 B = 1
-R = exampp.Backend(print, options={"bank": exampp.Option(str, "")})
+from dataclasses import dataclass
+@dataclass(frozen=True, kw_only=True)
+class O(exampp.GraderOptions):
+    bank: str = exampp.option("", "")
+R = exampp.Backend(print, O)
 F = exampp.Format("cells")
 """
     package(exam / "site", "odd", code, monkeypatch, graders="odd=B\nodd2=R", formats="odd=F")

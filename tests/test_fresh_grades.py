@@ -41,7 +41,7 @@ def decide_here(exam: exampp.Collection, grades: Grades) -> None:
 
 def retire(exam: exampp.Collection, grades: Grades) -> None:
     (item, *_) = exam.bank().items("q2")
-    exam.bank().retire(item.item_id)
+    exam.bank().edit("retire", item.item_id)
 
 
 def rename(exam: exampp.Collection, grades: Grades) -> None:

@@ -111,7 +111,9 @@ def test_grader_and_bank_are_chosen_once(folder: Path) -> None:
         grades.report("report.html", official=["leaderboard.json"])
         assert Path("report.html").read_text().startswith("<!doctype html>")
         item = next(iter(exam.bank("main").show().rows))[2]
-        exam.bank("main").reword(str(item), "A better question?", author="ada", reason="ambiguous")
+        exam.bank("main").edit(
+            "reword", str(item), "A better question?", author="ada", reason="ambiguous"
+        )
         assert "A better question?" in exam.bank("main").show().render()
 
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, bounds, correct
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, correct
 from exampp.errors import ExamError, InputError
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population, check_linear, population
@@ -186,7 +186,7 @@ def one_draw(
     one = found.shown
     inside = [
         low - 1e-9 <= value <= high + 1e-9
-        for value, (low, high) in zip(true, (bounds(one, r) for r in range(len(rows))), strict=True)
+        for value, (low, high) in zip(true, (one.bounds(r) for r in range(len(rows))), strict=True)
         if low is not None and high is not None
     ]
     yield "score", float(np.mean(inside)) if inside else np.nan

@@ -39,7 +39,8 @@ import servers
 
 import exampp
 from exampp.graders.base import Grader, Reply, Request
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
 from exampp.store.bank import now
 from exampp.store.connection import transaction
@@ -96,8 +97,8 @@ def abandon(collection: exampp.Collection, given: Given) -> None:
 
 def ask_server(url: str) -> Action:
     def action(collection: exampp.Collection, given: Given) -> None:
-        policy = RetryPolicy(max_concurrency=4)
-        grader = OpenAICompatibleGrader("m", url, decode="text", policy=policy)
+        options = OpenAIOptions(model="m", base_url=url, decode="text", concurrency=4)
+        grader = OpenAICompatibleGrader(options)
         collection.grade(Counting(grader, given), model="m")
 
     return action

@@ -31,8 +31,8 @@ import exampp
 from exampp.errors import ExamError
 from exampp.formats import leaderboards
 from exampp.project.config import read_config
-from exampp.prompts import generation
 from exampp.prompts import load as load_prompt
+from exampp.prompts import load_generation
 
 SECONDS = 5.0
 MEBIBYTES = 1400
@@ -413,7 +413,7 @@ def build(folder: Path) -> tuple[Path, dict[str, Sample]]:
         "sealed": Sample("sealed.jsonl", exported["sealed.jsonl"], lambda c, p: c.bank().verify(p)),
         "exam.toml": Sample("exam.toml", EXAM.encode(), lambda _, p: read_config(p)),
         "prompt": Sample("p.toml", _bundled("catalogue"), lambda _, p: load_prompt(p)),
-        "generation": Sample("g.toml", _bundled("generation"), lambda _, p: generation.load(p)),
+        "generation": Sample("g.toml", _bundled("generation"), lambda _, p: load_generation(p)),
         "collection": Sample("other.exam", path.read_bytes(), _collection),
     }
     return path, samples | others

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from exampp.formats.format import Format
     from exampp.graders.base import Grader, Reply, Request
-    from exampp.graders.options import Option
+    from exampp.graders.options import GraderOptions, option
     from exampp.graders.registry import Backend
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
@@ -60,7 +60,8 @@ _HOMES = {
     "InputError": "exampp.errors",
     "Labelling": "exampp.measures.qrels",
     "Leaderboard": "exampp.measures.board",
-    "Option": "exampp.graders.options",
+    "GraderOptions": "exampp.graders.options",
+    "option": "exampp.graders.options",
     "Panel": "exampp.grades.panel",
     "Reply": "exampp.graders.base",
     "RankedQuery": "exampp.measures.formulas",
@@ -86,11 +87,11 @@ __all__ = [
     "GateSettings",
     "GateUndecided",
     "Grader",
+    "GraderOptions",
     "Grades",
     "InputError",
     "Labelling",
     "Leaderboard",
-    "Option",
     "Panel",
     "RankedQuery",
     "Reply",
@@ -101,6 +102,7 @@ __all__ = [
     "create",
     "measure",
     "open",
+    "option",
 ]
 
 

@@ -50,7 +50,6 @@ from exampp.store.tallies import tallied_contents
 if TYPE_CHECKING:
     from exampp.bank import Bank
     from exampp.graders.base import Grader
-    from exampp.graders.options import Options
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.grades.grades import Grades
@@ -58,9 +57,8 @@ if TYPE_CHECKING:
     from exampp.grading.batches import Batches
     from exampp.grading.calibrated import Calibrated, Frozen
     from exampp.grading.merge import Merged
-    from exampp.grading.plan import GradingOptions
     from exampp.grading.ray import Cluster
-    from exampp.grading.reparse import Reparsed
+    from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
@@ -510,7 +508,7 @@ class Collection:
         take_over: bool = False,
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
-        **options: Unpack[Options],
+        **options: Any,
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`.
 
@@ -551,7 +549,7 @@ class Collection:
         grader: str | Grader | Callable[..., Any],
         *,
         on_progress: Callable[[Progress], None] | None = None,
-        **options: Unpack[GradingOptions],
+        **options: Any,
     ) -> Progress:
         """Grade everything that is due, as `grading` has it; goes on where a call stopped."""
         tell = on_progress or (lambda _: None)
@@ -584,7 +582,7 @@ class Collection:
         papers' own program does. Readings by other rules than before become the grades of a grader
         of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
         """
-        from exampp.grading.reparse import reparse
+        from exampp.grading.regrade import reparse
 
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return reparse(

@@ -143,8 +143,7 @@ def test_one_query_is_said_to_be_too_few() -> None:
     found, _ = explained(book)
     table = compare_module.total(found)
     because = "because fewer than 2 queries count for both systems."
-    for what in ("p", "The effect size d_z"):
-        assert f"{what} is undefined, {because}" in table.notes
+    assert f"d_z, p: undefined, {because}" in table.notes
     assert "nan" not in render(table, "text").lower()
 
 
@@ -219,9 +218,9 @@ def test_a_cell_that_people_decided_is_not_quoted_by_the_grader() -> None:
 def test_the_tables_say_everything() -> None:
     book = exam()
     found, _ = explained(book)
-    texts = quoted_texts(found.changes, (dossier(query) for query in book.queries[:2]))
-    assert texts.queries == {"q1": "sea life", "q2": "sea life"}
-    items = compare_module.by_item(found, texts)
+    quotes = quoted_texts(found.changes, (dossier(query) for query in book.queries[:2]))
+    texts = {"q1": "sea life", "q2": "sea life"}
+    items = compare_module.by_item(found, texts, quotes)
     rows = [dict(zip([c.name for c in items.columns], row, strict=True)) for row in items.rows]
     assert [(r["item_id"], r["change"], r["passage_id"], r["rank"], r["quote"]) for r in rows] == [
         ("q2/i0", "gained", "p0", 1, "Whales breathe air at the surface."),
@@ -229,14 +228,14 @@ def test_the_tables_say_everything() -> None:
         ("q1/i0", "lost", "p0", 1, "Whales breathe air at the surface."),
     ]
     assert items.notes[0].startswith("No quote for 1 item:")
-    short = compare_module.by_item(found, texts, width=12)
+    short = compare_module.by_item(found, texts, quotes, width=12)
     assert short.rows[0][:2] == ("q2 sea life", "How do whal\N{HORIZONTAL ELLIPSIS}")
     assert "quoted" not in [column.name for column in short.columns]
     assert short.notes[0].startswith("Quotes are the sentences")
     for style in STYLES:
         for table in (
             compare_module.total(found),
-            compare_module.by_query(found, texts.queries),
+            compare_module.by_query(found, texts),
             items,
         ):
             assert "nan" not in render(table, style).lower()
@@ -274,7 +273,7 @@ def test_one_query_item_by_item_what_only_the_second_covers_first() -> None:
     ]
     assert found.on("q2").items[0].first is None
     assert found.on("q2").items[0].covered_by == "second"
-    rows = one.records()["items"].rows
+    _, rows = one.records()["items"].for_programs()
     assert len(rows) == 6
     assert rows[1][1:7] == ("q1/i1", "only new", "new", 2, 4, "p2")
     with pytest.raises(InputError, match="there is no query 'q9'"):

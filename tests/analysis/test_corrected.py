@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct, lead
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
 from exampp.errors import InputError
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population
@@ -206,7 +206,7 @@ def test_what_lies_within_all_intervals_is_not_called_wrong() -> None:
         at = np.arange(drawn)
         pool = replace(units(rows.tolist()), graded=np.full(100, graded))
         judged = JudgedSample(Sample(at, np.full(drawn, drawn / 100)), labels, 0, "uniform", "")
-        return lead(correct(pool, judged, CorrectionSettings(), min_rating=4))
+        return correct(pool, judged, CorrectionSettings(), min_rating=4).lead()
 
     assert "lies within the intervals of all 2 systems" in said(20, 0.6)
     assert "for 2 of 2 systems it is outside the interval" in said(80, 1.0)

@@ -13,7 +13,7 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking, official_ranks
 
 import exampp
-from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze, exam_notes
+from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.reliability import scored_column
 from exampp.errors import InputError
 from exampp.measures.cover import cover
@@ -154,7 +154,7 @@ def test_texts_lint_and_seals_stand_beside_items() -> None:
 
 
 POOR: Mapping[str, tuple[Callable[[], Gradebook], str]] = {
-    "one system": (lambda: exam_of("10"), "fewer than 2 systems sat the exam (1)"),
+    "one system": (lambda: exam_of("10"), "fewer than 2 systems were evaluated (1)"),
     "two systems": (lambda: exam_of("10", "01"), "any two systems lie on a line"),
     "no systems": (lambda: make_book(make_query([[5, 0]])), "there are no rankings"),
     "constant items": (lambda: exam_of("10", "10", "10"), "tells none of them apart"),
@@ -353,7 +353,7 @@ def test_a_bank_that_is_copied_is_no_more_reliable() -> None:
     assert (five.distinct, len(five.items)) == (3, 15)
     rests = [[str(row.item_rest) for row in found.items] for found in (once, five)]
     assert sorted(rests[0] * 5) == sorted(rests[1])
-    said = " ".join(exam_notes(five))
+    said = " ".join(five.exam_notes())
     ids = [row.item_id for row in five.items]
     assert "12 items with the words and the grades of another item" in said
     assert f"repeats {ids[0]}" in said

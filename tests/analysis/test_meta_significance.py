@@ -14,10 +14,10 @@ from gradebooks import GRADER, dl19, make_book, make_query, make_ranking
 
 from exampp.analysis.significance import (
     Significance,
+    Significances,
     SignificanceSettings,
     bars_overlap,
     leaderboard_table,
-    pairs_table,
     significance,
 )
 from exampp.errors import InputError
@@ -67,7 +67,10 @@ def found_and_notes(
     settings = SignificanceSettings(**options)
     found = significance(book_of(systems), board.columns[0], systems, settings)
     for name in STYLES:
-        for table in (leaderboard_table(found, board), pairs_table([found], board)):
+        for table in (
+            leaderboard_table(found, board),
+            Significances((found,), board).records()["pairs"],
+        ):
             assert "nan" not in render(table, name).lower()
     return found, list(leaderboard_table(found, board).notes)
 
@@ -143,13 +146,8 @@ def test_one_query() -> None:
     found, notes = found_and_notes({"a": [0.5], "b": [0.2]})
     assert [row.letters for row in found.systems] == [None, None]
     assert found.overlap == (None,)
-    assert notes[0] == (
-        "The letters and the share of distinguishable pairs of nCover@20 \u22654 are undefined, "
-        "because no pair can be tested."
-    )
-    assert any(
-        "the p-value), because fewer than 2 queries count for both systems" in n for n in notes
-    )
+    assert notes[0] == "nCover@20 \u22654: no letters, because no pair can be tested."
+    assert any("undefined, because fewer than 2 queries count for both systems" in n for n in notes)
 
 
 def test_no_query_counts_for_a_system() -> None:
@@ -160,7 +158,7 @@ def test_no_query_counts_for_a_system() -> None:
         ("never", None),
     ]
     assert any("told apart at 0.05, of 1: 1 (100.0%)" in n for n in notes)
-    assert any("for 2 of 3 pairs (the difference), because no query counts" in n for n in notes)
+    assert any("difference of b and never" in n and "because no query counts" in n for n in notes)
     assert found.systems[2].low is None
 
 
@@ -180,7 +178,7 @@ def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("exampp.stats.significance.MOST_GROUPS", 1)
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
-    assert any("The letters of nCover@20 \u22654 are undefined, because they" in n for n in notes)
+    assert any("nCover@20 \u22654: no letters, because they" in n for n in notes)
     assert any("told apart at 0.05, of 3: " in n for n in notes)
 
 
@@ -229,7 +227,7 @@ def test_the_table_of_pairs_is_tidy() -> None:
     board = board_of({"a": ramp(0.5), "b": ramp(0.9)})
     systems = board.column_systems
     found = significance(book_of(systems), board.columns[0], systems, SignificanceSettings())
-    (row,) = json.loads(render(pairs_table([found], board), "json"))["rows"]
+    (row,) = json.loads(render(Significances((found,), board).records()["pairs"], "json"))["rows"]
     assert (row["measure"], row["min_rating"], row["system"], row["other"]) == (
         "nCover@20",
         4,

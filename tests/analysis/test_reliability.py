@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.grader_reliability import grader_reliability
 from exampp.analysis.reliability import (
     ONE_ITEM,
     ONLY_COVER,
@@ -24,6 +23,7 @@ from exampp.analysis.reliability import (
     Reliability,
     ReliabilitySettings,
     Scored,
+    grader_reliability,
     reliability,
     scored_column,
 )

@@ -45,7 +45,7 @@ def test_what_is_offered(exampp_command: Commands, line: str, offered: list[str]
 def test_the_verbs_are_offered_without_importing_one() -> None:
     group: Any = Verbs()
     offered = group.shell_complete(click.Context(group), "re")
-    summaries = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
+    summaries = {name: text for of in PURPOSES.values() for name, (_, text) in of.items()}
     assert [(one.value, one.help) for one in offered] == [
         (name, summaries[name]) for name in ("reparse", "report", "review", "reproduce")
     ]

@@ -19,6 +19,7 @@ from commands import Commands
 import exampp
 from exampp.cli.command import FEW, OTHER, PANELS, by_panel
 from exampp.cli.main import PURPOSES, app
+from exampp.graders.registry import BUILT_IN
 from exampp.graders.scripted import ScriptedGrader
 
 GROUP: Any = app
@@ -34,7 +35,7 @@ def walk(group: Any, path: str = "exampp") -> Iterator[tuple[str, Any]]:
 
 
 ALL = dict(walk(GROUP))
-SUMMARIES = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
+SUMMARIES = {name: summary for of in PURPOSES.values() for name, (_, summary) in of.items()}
 
 
 def words(text: str) -> str:
@@ -70,9 +71,7 @@ def test_the_help_of_exampp_imports_no_verb() -> None:
     say = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
     ran = subprocess.run([sys.executable, "-c", f"{say}; {code}"], capture_output=True, text=True)
     verbs = {
-        f"exampp.cli.{verb.home.partition(':')[0]}"
-        for v in PURPOSES.values()
-        for verb in v.values()
+        f"exampp.cli.{home.partition(':')[0]}" for v in PURPOSES.values() for home, _ in v.values()
     }
     assert not verbs - {"exampp.cli.main"} & set(ran.stderr.split())
     assert "exampp.collection" not in ran.stderr
@@ -89,7 +88,9 @@ def test_a_long_help_has_its_options_by_purpose(path: str) -> None:
 
 
 def test_every_option_of_a_panel_exists() -> None:
-    known = {opt.lstrip("-") for one in ALL.values() for param in one.params for opt in param.opts}
+    grade = [ALL["exampp grade"].with_grader(["--grader", name]) for name in BUILT_IN]
+    commands = filter(None, [*ALL.values(), *grade])
+    known = {opt.lstrip("-") for one in commands for param in one.params for opt in param.opts}
     assert {name for names in PANELS.values() for name in names.split()} <= known
 
 

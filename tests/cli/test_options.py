@@ -39,6 +39,7 @@ from options_example import FEW, ITEM, MANY
 
 from exampp.cli.command import Command
 from exampp.cli.main import app
+from exampp.graders.registry import BUILT_IN
 from exampp.records.gradebook import Gradebook
 from exampp.store import read_model
 from exampp.store.connection import file_of
@@ -217,7 +218,10 @@ OPTIONS: Mapping[str, Uses] = {
             "--bank": "small",
             "--depth": "1",
             "--pool": "judged",
-            "--decode": "text",
+            "--decode": {
+                f"grade bare.exam {HF}": "generate",
+                f"grade bare.exam {OPENAI}": "text",
+            },
             "--beams": "3",
             "--limit": "99",
             "--batch-tokens": "99",
@@ -910,8 +914,13 @@ ALL = dict(commands(app))
 
 
 def spellings(command: Any) -> list[list[str]]:
-    """All spellings of each option: --measure and -m, --resume and --no-resume."""
-    options = [one for one in command.params if one.param_type_name == "option"]
+    """All spellings of each option: --measure and -m, --resume and --no-resume.
+
+    A command that takes graders has those of all graders of exampp, too.
+    """
+    variants = [command, *filter(None, (command.with_grader(["--grader", g]) for g in BUILT_IN))]
+    params = {one.name: one for variant in variants for one in variant.params}
+    options = [one for one in params.values() if one.param_type_name == "option"]
     return [[*one.opts, *one.secondary_opts] for one in options]
 
 

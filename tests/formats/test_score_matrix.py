@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from exampp.errors import InputError
-from exampp.formats.score_matrix import is_table, read
+from exampp.formats.score_tables import is_table
+from exampp.formats.score_tables import read_matrix as read
 
 
 def write(folder: Path, text: str, name: str = "scores.csv") -> Path:

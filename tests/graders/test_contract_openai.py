@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from contract import GraderContract, Make
+from openai_graders import openai_grader
 from servers import FaultServer, capable, llama_server
 
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
-
-POLICY = RetryPolicy(max_concurrency=16, timeout=30, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 16, "timeout": 30, "backoff": 0.01}
 LABELS = tuple("012345")
 
 
@@ -29,7 +29,7 @@ class TestText(GraderContract):
 
     @pytest.fixture
     def make(self, llama: str) -> Make:
-        return lambda: OpenAICompatibleGrader("tiny", llama, decode="text", policy=POLICY)
+        return lambda: openai_grader("tiny", llama, decode="text", **POLICY)
 
 
 class TestLabels(GraderContract):
@@ -37,30 +37,30 @@ class TestLabels(GraderContract):
 
     @pytest.fixture
     def make(self, llama: str) -> Make:
-        return lambda: OpenAICompatibleGrader("tiny", llama, labels=LABELS, policy=POLICY)
+        return lambda: openai_grader("tiny", llama, labels=LABELS, **POLICY)
 
 
 class TestStandIn(GraderContract):
-    look_ahead = 2 * POLICY.max_concurrency
+    look_ahead = 2 * POLICY["concurrency"]
 
     @pytest.fixture
     def make(self) -> Iterator[Make]:
         with FaultServer() as server:
             url = server.url.replace("127.0.0.1", "localhost")
-            yield lambda: OpenAICompatibleGrader("tiny", url, decode="text", policy=POLICY)
+            yield lambda: openai_grader("tiny", url, decode="text", **POLICY)
 
 
 class TestDecisions(GraderContract):
-    look_ahead = 2 * POLICY.max_concurrency * 10 + 1
+    look_ahead = 2 * POLICY["concurrency"] * 10 + 1
 
     @pytest.fixture
     def make(self) -> Iterator[Make]:
         with capable("systemone") as server:
-            yield lambda: OpenAICompatibleGrader(
+            yield lambda: openai_grader(
                 "tiny",
                 server.url,
                 labels=LABELS,
                 meanings=dict.fromkeys(LABELS, "a level"),
                 decode="decisions",
-                policy=POLICY,
+                **POLICY,
             )

@@ -18,7 +18,7 @@ from tiny_models import LABELS
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Request
 from exampp.graders.local import load
-from exampp.graders.local.checkpoint import fetch
+from exampp.graders.local.checkpoint import load_model
 
 pytest_plugins = ("tiny_models",)
 
@@ -53,9 +53,9 @@ def test_code_of_a_model_never_runs(
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n" * 9))
     if auto == "AutoConfig":
         with pytest.raises(InputError, match="needs code of its own, which exampp never runs"):
-            fetch(str(folder), device="cpu")
+            load_model(str(folder), device="cpu")
     else:
-        fetch(str(folder), device="cpu")
+        load_model(str(folder), device="cpu")
     assert not ran.exists()
 
 

@@ -48,7 +48,7 @@ def test_settings_of_other_graders(t5: Path, llama: Path, bert: Path) -> None:
     assert generating["decode"] == "generate"
     assert (generating["max_new_tokens"], generating["beams"]) == (7, 3)
     assert "labels" not in generating
-    chat = load(str(llama), device="cpu", dtype="bfloat16", template={"tone": "calm"})
+    chat = load(str(llama), device="cpu", dtype="bfloat16", chat_template_kwargs={"tone": "calm"})
     assert chat.settings["task"] == "causal"
     assert chat.settings["dtype"] == "bfloat16"
     assert chat.settings["template"] == {"tone": "calm"}
@@ -103,11 +103,11 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
         ({"device": "cpu,cpu"}, "'cpu,cpu' are no cards to share a model"),
         ({"device": "cpu, tpu"}, "no device 'tpu' here"),
         ({"device": "cpu,"}, "'cpu,' are no cards to share a model"),
-        ({"quantize": "3bit"}, "no quantisation '3bit'"),
-        ({"decode": "guess"}, "'guess' is not known"),
+        ({"quantize": "3bit"}, "quantize is '3bit'"),
+        ({"decode": "guess"}, "decode is 'guess'"),
         ({"task": "sorting"}, "'sorting' is not known"),
         ({"beams": 0}, "beams is 0"),
-        ({"batch_tokens": -1}, "batch_tokens is -1"),
+        ({"batch_tokens": -1}, "batch-tokens is -1"),
         ({"decode": "score"}, "0 different labels"),
         ({"task": "extractive"}, "has no weights for qa_outputs"),
     ],

@@ -15,7 +15,7 @@ import exampp
 from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load
 from exampp.graders.local import grader as local_loading
-from exampp.graders.local.checkpoint import fetch
+from exampp.graders.local.checkpoint import load_model
 from exampp.graders.local.texts import choose
 from exampp.prompts import fill, fit
 from exampp.prompts import load as load_prompt
@@ -219,7 +219,7 @@ def test_a_card_is_not_waited_for_while_a_batch_is_begun(
     model: Any = load(str(request.getfixturevalue(name)), labels=LABELS, device="cpu").model
     rows = [row for (row,) in model.encode(prompts(9))]
     # a device that computes nothing: to wait for a value of it is an error
-    model.model = fetch(str(request.getfixturevalue(name)), device="cpu").model.to("meta")
+    model.model = load_model(str(request.getfixturevalue(name)), device="cpu").model.to("meta")
     results = model.begin(rows)
     with pytest.raises(NotImplementedError, match="no data"):
         results()
@@ -332,7 +332,7 @@ def test_model_that_computes_no_numbers_is_a_fault(
     labels = () if name in ("bert", "t5_reader") else LABELS
     grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
     model: Any = grader.model
-    model.model = fetch(str(request.getfixturevalue(name)), device="cpu").model
+    model.model = load_model(str(request.getfixturevalue(name)), device="cpu").model
     with torch.no_grad():
         for weights in model.model.parameters():
             weights.fill_(math.nan)

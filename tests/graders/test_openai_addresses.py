@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 from contract import answers, make_asks
+from openai_graders import openai_grader
 from servers import DIGITS, Answer, FaultServer, Seen, capable, error, rating
 
 from exampp.errors import InputError
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai import OpenAICompatibleGrader
 
-POLICY = RetryPolicy(max_concurrency=4, max_retries=3, timeout=30, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 3, "timeout": 30, "backoff": 0.01}
 NOBODY = "http://127.0.0.1:9/v1"
 
 
 def grader_at(*urls: str, **options: Any) -> OpenAICompatibleGrader:
-    given: dict[str, Any] = {"decode": "text", "policy": POLICY} | options
-    return OpenAICompatibleGrader("tiny", ",".join(urls), labels=tuple(DIGITS), **given)
+    given: dict[str, Any] = {"decode": "text", **POLICY} | options
+    return openai_grader("tiny", ",".join(urls), labels=tuple(DIGITS), **given)
 
 
 def passages(server: FaultServer) -> dict[str, set[str]]:
@@ -71,12 +72,12 @@ def test_what_a_lost_server_was_asked_goes_to_the_other(slots: int | None) -> No
         return Answer(cut=0) if gone > 15 else None
 
     with FaultServer(plan=plan, tells=tells) as lost, FaultServer(tells=tells) as other:
-        patient = RetryPolicy(max_concurrency=4, max_retries=3, timeout=30, backoff=5)
-        grader = grader_at(lost.url, other.url, policy=patient)
+        patient = {"concurrency": 4, "retries": 3, "timeout": 30, "backoff": 5}
+        grader = grader_at(lost.url, other.url, **patient)
         found = answers(grader, make_asks(40, 3))
         # a run asks in several goes, in the last of which it may not be asked at all
         assert answers(grader, []) == {}
-    assert grader.note == f"{lost.url.split('/')[2]} did not answer: the others were asked"
+    assert grader.note == f"{lost.url.split('/')[2]} did not answer: the others were used"
     assert sorted(found) == list(range(120))
     assert not [reply for reply in found.values() if reply.fault]
     # those that were on their way when it was lost, and no others: it is left alone
@@ -112,7 +113,7 @@ def test_servers_that_would_grade_in_different_ways_are_named() -> None:
 
 def test_batches_go_to_one_address() -> None:
     with pytest.raises(InputError, match="batches go to one address"):
-        grader_at(NOBODY, "http://127.0.0.1:10/v1").batch_form(offline=True)
+        grader_at(NOBODY, "http://127.0.0.1:10/v1").batch_adapter(offline=True)
 
 
 def test_an_address_that_is_given_twice_is_one() -> None:

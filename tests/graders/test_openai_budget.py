@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract import Counted, answers, make_ask, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.errors import InputError
 from exampp.graders.base import Reply, Request, Usage
-from exampp.graders.openai import (
-    BudgetSpent,
-    Limits,
-    OpenAICompatibleGrader,
-    Price,
-    RetryPolicy,
-    Sampling,
-)
+from exampp.graders.budget import BudgetSpent
+from exampp.graders.openai import OpenAICompatibleGrader
 
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
-def grader_at(server: FaultServer, limits: Limits, max_tokens: int = 8) -> OpenAICompatibleGrader:
-    return OpenAICompatibleGrader(
+def grader_at(
+    server: FaultServer, limits: dict[str, Any], max_tokens: int = 8
+) -> OpenAICompatibleGrader:
+    return openai_grader(
         "tiny",
         server.url,
         decode="text",
-        policy=POLICY,
-        limits=limits,
-        sampling=Sampling(max_tokens=max_tokens),
+        **POLICY,
+        **limits,
+        max_new_tokens=max_tokens,
     )
 
 
 def test_counts_tokens_and_cost() -> None:
     # each reply: 20 tokens read, 5 of them cached, 2 written
     with FaultServer() as server:
-        grader = grader_at(server, Limits(price=Price(read=1.0, written=4.0, cached=0.1)))
+        grader = grader_at(server, {"price_read": 1.0, "price_written": 4.0, "price_cached": 0.1})
         replies = answers(grader, make_asks(2, 5))
     assert {reply.usage for reply in replies.values()} == {Usage(20, 5, 2)}
     spent = grader.spent
@@ -48,7 +46,7 @@ def test_counts_tokens_and_cost() -> None:
 def test_max_requests_stops_pulling(most: int) -> None:
     source = Counted(make_asks(100))
     with FaultServer() as server:
-        grader = grader_at(server, Limits(max_requests=most))
+        grader = grader_at(server, {"max_requests": most})
         replies = answers(grader, source)
         assert len(server.requests) == len(replies) == source.pulled == most
     assert grader.stopped == f"max_requests: {most} requests"
@@ -60,18 +58,18 @@ def test_max_requests_counts_retries_and_is_kept() -> None:
         return error(500) if seen.attempt < 2 else None
 
     with FaultServer(plan=plan) as server:
-        grader = grader_at(server, Limits(max_requests=20))
+        grader = grader_at(server, {"max_requests": 20})
         replies = answers(grader, make_asks(100))
         assert len(server.requests) == grader.spent.requests == 20
         assert grader.stopped
         unasked = [reply.fault for reply in replies.values() if reply.fault]
-        assert all("not asked again: max_requests" in fault for fault in unasked)
+        assert all("not retried: max_requests" in fault for fault in unasked)
         assert grader.spent.retries == 20 - len(replies)
 
 
 def test_what_was_not_reached_is_not_stopped() -> None:
     with FaultServer() as server:
-        grader = grader_at(server, Limits(max_requests=50))
+        grader = grader_at(server, {"max_requests": 50})
         answers(grader, make_asks(3))
         assert grader.stopped == ""
         list(grader.answer(make_asks(100)))
@@ -80,10 +78,9 @@ def test_what_was_not_reached_is_not_stopped() -> None:
 
 
 def test_max_cost_is_kept_and_nearly_used() -> None:
-    price = Price(read=100.0, written=100.0)
     each = 22 * 100 / 1e6
     with FaultServer() as server:
-        grader = grader_at(server, Limits(max_cost=0.5, price=price))
+        grader = grader_at(server, {"max_cost": 0.5, "price_read": 100.0, "price_written": 100.0})
         replies = answers(grader, make_asks(1_000))
         assert grader.stopped.startswith("max_cost: 0.")
         assert grader.spent.cost == pytest.approx(len(server.requests) * each)
@@ -98,7 +95,7 @@ def test_max_cost_counts_the_worst_where_tokens_are_not_told() -> None:
         return Answer({**completion("1"), "usage": None})
 
     with FaultServer(script) as server:
-        grader = grader_at(server, Limits(max_cost=0.1, price=Price(100.0, 100.0)))
+        grader = grader_at(server, {"max_cost": 0.1, "price_read": 100.0, "price_written": 100.0})
         answers(grader, make_asks(1_000))
         assert 0.05 < grader.spent.cost <= 0.1
         assert len(server.requests) < 10
@@ -106,7 +103,7 @@ def test_max_cost_counts_the_worst_where_tokens_are_not_told() -> None:
 
 def test_requests_that_were_lost_may_have_been_billed() -> None:
     with FaultServer(plan=lambda _: Answer(cut=0)) as server:
-        grader = grader_at(server, Limits(max_cost=0.1, price=Price(100.0, 100.0)))
+        grader = grader_at(server, {"max_cost": 0.1, "price_read": 100.0, "price_written": 100.0})
         replies = answers(grader, make_asks(1_000))
         assert 0.05 < grader.spent.lost <= 0.1
         assert len(server.requests) < 10
@@ -116,9 +113,9 @@ def test_requests_that_were_lost_may_have_been_billed() -> None:
 def test_a_limit_below_one_request_is_refused_after_what_came() -> None:
     asks = [make_ask(1, "short", "short"), make_ask(2, "long", "x" * 100_000)]
     with FaultServer() as server:
-        grader = grader_at(server, Limits(max_cost=0.11, price=Price(1.0, 1.0)))
+        grader = grader_at(server, {"max_cost": 0.11, "price_read": 1.0, "price_written": 1.0})
         assert not any(reply.fault for reply in answers(grader, asks).values())
-        grader = grader_at(server, Limits(max_cost=0.11, price=Price(10.0, 1.0)))
+        grader = grader_at(server, {"max_cost": 0.11, "price_read": 10.0, "price_written": 1.0})
         came: list[tuple[Request, Reply]] = []
         with pytest.raises(InputError, match=r"could cost 1\.00\d+, and max_cost is 0\.11"):
             came.extend(grader.answer(asks))
@@ -128,14 +125,14 @@ def test_a_limit_below_one_request_is_refused_after_what_came() -> None:
 def test_an_ask_that_is_too_dear_for_what_is_left_has_no_reply() -> None:
     asks = [make_ask(1, "short", "short"), make_ask(2, "long", "x" * 9_900)]
     with FaultServer() as server:
-        grader = grader_at(server, Limits(max_cost=0.1003, price=Price(10.0, 1.0)))
+        grader = grader_at(server, {"max_cost": 0.1003, "price_read": 10.0, "price_written": 1.0})
         assert [(ask.key, reply.fault) for ask, reply in grader.answer(asks)] == [(1, "")]
     assert grader.stopped == "max_cost: 0.000202 of 0.1003 spent"
 
 
 def test_closing_gives_back_what_was_held() -> None:
     with FaultServer() as server:
-        grader = grader_at(server, Limits(max_requests=100))
+        grader = grader_at(server, {"max_requests": 100})
         stream = grader.answer(make_asks(100))
         next(stream)
         stream.close()  # type: ignore[attr-defined]
@@ -147,7 +144,11 @@ def test_closing_gives_back_what_was_held() -> None:
     ("limits", "sampling", "message"),
     [
         ({"max_cost": 1.0}, {}, "max_cost needs a price"),
-        ({"max_cost": 1.0, "price": Price(1, 1)}, {"max_tokens": None}, "max_cost needs max_tok"),
+        (
+            {"max_cost": 1.0, "price_read": 1, "price_written": 1},
+            {"max_new_tokens": None},
+            "max_cost",
+        ),
         ({}, {"extra_body": {"model": "x", "n": 2}}, "extra_body sets model, n"),
     ],
 )
@@ -155,9 +156,9 @@ def test_what_cannot_be_kept_is_refused(
     limits: dict[str, object], sampling: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        OpenAICompatibleGrader(
+        openai_grader(
             "tiny",
             "http://localhost/v1",
-            limits=Limits(**limits),  # type: ignore[arg-type]
-            sampling=Sampling(**sampling),  # type: ignore[arg-type]
+            **limits,  # type: ignore[arg-type]
+            **sampling,  # type: ignore[arg-type]
         )

@@ -7,21 +7,20 @@ from typing import Any
 
 import pytest
 from contract import answers, make_asks
+from openai_graders import openai_grader
 from servers import DIGITS, Answer, FaultServer, Seen, error, llama_server, logprobs
 
 from exampp.errors import InputError
 from exampp.graders.base import Request
-from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai import OpenAICompatibleGrader
 
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=30, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 30, "backoff": 0.01}
 LABELS = tuple(DIGITS)
 TOLD = {" 4": -0.105, "The": -2.4}
 
 
-def grader_at(url: str, decode: Decode = "text") -> OpenAICompatibleGrader:
-    return OpenAICompatibleGrader(
-        "m", url, labels=LABELS, decode=decode, policy=POLICY, endpoint="completions"
-    )
+def grader_at(url: str, decode: str = "text") -> OpenAICompatibleGrader:
+    return openai_grader("m", url, labels=LABELS, decode=decode, **POLICY, endpoint="completions")
 
 
 def text_completion(text: Any = " 4", **more: Any) -> Answer:

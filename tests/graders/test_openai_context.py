@@ -10,9 +10,9 @@ import pytest
 from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.openai.budget import TEMPLATE_TOKENS
-from exampp.graders.openai.connection import ServerConnection
-from exampp.graders.openai.failures import RetryAction, failure_of_status, token_spans
+from exampp.graders.base import TEMPLATE_TOKENS, ApproximateTokens
+from exampp.graders.openai.client import ServerAddress
+from exampp.graders.openai.failures import RetryAction, failure_of_status
 from exampp.grading.plan import make_grading
 from exampp.records import State
 
@@ -27,6 +27,10 @@ TELLS: list[tuple[str, Any, int | None]] = [
     ("/v1/models", {"data": "none"}, None),
     ("/v1/models", [1], None),
 ]
+
+
+def token_count(text: str) -> int:
+    return len(ApproximateTokens.offsets(text))
 
 
 def telling(path: str, told: Any) -> FaultServer:
@@ -57,7 +61,7 @@ def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: P
         notes = [*collection.status().notes, *collection.grades().evaluate().notes]
     cut = [text for text in sent if "blue sky blue sky" in text]
     assert cut
-    assert all(295 <= len(token_spans(text)) + TEMPLATE_TOKENS <= 300 for text in cut)
+    assert all(295 <= token_count(text) + TEMPLATE_TOKENS <= 300 for text in cut)
     assert all("Question: " in text for text in cut), "the question stays whole"
     said = [note for note in notes if "1 passage was cut to fit what the model takes" in note]
     assert len(said) == 2
@@ -146,11 +150,11 @@ def test_what_a_server_takes_is_read_out_of_its_refusal(
     said: dict[str, Any], context: int | None
 ) -> None:
     with FaultServer() as server:
-        connection = ServerConnection(server.url, "key")
-        trouble = failure_of_status(400, {"error": said}, {}, connection, "m")
-    assert trouble.then is RetryAction.FAULT
-    assert trouble.reason.startswith("too long for the model")
-    assert trouble.context == context
+        address = ServerAddress(server.url, "key")
+        failure = failure_of_status(400, {"error": said}, {}, address, "m")
+    assert failure.action is RetryAction.FAIL
+    assert failure.reason.startswith("too long for the model")
+    assert failure.context == context
 
 
 @pytest.mark.parametrize("retried", [False, True])
@@ -160,7 +164,7 @@ def test_passages_too_long_are_cut_once_the_server_says_what_it_takes(
     takes = 300
 
     def script(seen: Seen) -> Answer:
-        tokens = len(token_spans(seen.text))
+        tokens = token_count(seen.text)
         if tokens + seen.body["max_tokens"] <= takes + 500:
             return rating(seen)
         return error(400, REFUSALS[1][0]["message"])

@@ -8,26 +8,25 @@ from typing import Any
 
 import pytest
 from contract import Counted, answers, item_text, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, capable, decide, error
 
 from exampp.errors import InputError
-from exampp.graders.openai import Limits, OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.grading.plan import make_grading
 from exampp.prompts import load
 from exampp.prompts.prompt import meanings_of
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
 def grader_at(
     server: FaultServer, labels: tuple[str, ...] = SIX, **more: Any
 ) -> OpenAICompatibleGrader:
     more = {"meanings": MEANINGS, **more}
-    return OpenAICompatibleGrader(
-        "tiny", server.url, labels=labels, decode="decisions", policy=POLICY, **more
-    )
+    return openai_grader("tiny", server.url, labels=labels, decode="decisions", **POLICY, **more)
 
 
 @pytest.mark.parametrize("path", ["decisions", "systemone"])
@@ -117,7 +116,7 @@ def test_answers_that_are_missing_are_faults() -> None:
     with FaultServer(script) as server:
         replies = answers(grader_at(server), make_asks(1, 3))
     assert {r.fault for r in replies.values()} == {
-        "the reply is malformed: 2 answers to 3 questions (asked 3 times)"
+        "the reply is malformed: 2 answers to 3 questions (tried 3 times)"
     }
 
 
@@ -132,13 +131,13 @@ def test_answers_that_are_missing_are_faults() -> None:
 def test_what_it_needs(more: dict[str, Any], message: str) -> None:
     options: dict[str, Any] = {"labels": SIX, **more}
     with pytest.raises(InputError, match=message):
-        OpenAICompatibleGrader("tiny", "http://localhost/v1", decode="decisions", **options)
+        openai_grader("tiny", "http://localhost/v1", decode="decisions", **options)
 
 
 def test_max_requests_loses_no_ask_that_was_pulled() -> None:
     source = Counted(make_asks(10, 3))
     with capable("decisions") as server:
-        grader = grader_at(server, limits=Limits(max_requests=4))
+        grader = grader_at(server, max_requests=4)
         replies = answers(grader, source)
         assert len(server.requests) == 4
     # one request was a probe; the last cannot look whether the passage has more items

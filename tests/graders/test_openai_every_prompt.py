@@ -21,9 +21,8 @@ from servers import llama_server
 
 from exampp.graders.base import LEAST_MASS, Reply
 from exampp.grading.plan import make_grading
-from exampp.grading.requests import ReplyReading
 from exampp.prompts import Prompt, load, names
-from exampp.records import State
+from exampp.records import Grade, State
 from exampp.store.cells import PendingCells
 
 GGUF = os.environ.get("EXAMPP_TEST_GGUF", "")
@@ -49,9 +48,9 @@ def server(
         yield url
 
 
-def says(prompt: Prompt, reply: Reply, reading: ReplyReading) -> bool:
+def says(prompt: Prompt, reply: Reply, grade: Grade) -> bool:
     """Whether the reply says the rating, by a rule that is simpler than those of reading."""
-    rating, text = reading.outcome.rating, reply.text.lower()
+    rating, text = grade.rating, reply.text.lower()
     if reply.scores:
         likeliest = max(reply.scores, key=lambda label: reply.scores[label])  # type: ignore[index]
         return reply.text == likeliest and reply.detail["outside"] <= 1 - LEAST_MASS
@@ -81,15 +80,15 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
         }
         source = {"answers_of": "x"} if "answer" in load(name).grades else None
         grading = make_grading("openai", options, source)
-        asks = [grading.ask(number, due).ask for number, due in enumerate(DUES)]
+        asks = [grading.request(number, due).ask for number, due in enumerate(DUES)]
         replies = answers(grading.grader, asks)
         assert len(replies) == len(DUES)
         for key, reply in replies.items():
-            reading = grading.read(DUES[key], reply)
-            states[reading.outcome.state.name] += 1
+            grade = grading.rules.read(DUES[key], reply)
+            states[grade.state.name] += 1
             assert not reply.fault, f"{name}: {reply.fault}"
-            assert (reading.outcome.rating is not None) == (reading.outcome.state is State.GRADED)
-            if reading.outcome.state is State.GRADED:
-                assert says(grading.prompt, reply, reading), f"{name}: {reply} is {reading}"
+            assert (grade.rating is not None) == (grade.state is State.GRADED)
+            if grade.state is State.GRADED:
+                assert says(grading.prompt, reply, grade), f"{name}: {reply} is {grade}"
     print(f"\n{endpoint}, {decode}: {len(ASKED)} prompts, {dict(states)}")
     assert sum(states.values()) == len(ASKED) * len(DUES)

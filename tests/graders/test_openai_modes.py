@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 from contract import answers, make_ask, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, capable, completion, error, logprobs
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply, Request, Usage
-from exampp.graders.openai import Decode, OpenAICompatibleGrader, RetryPolicy, Sampling
-from exampp.graders.openai.modes import Chat, LabelsMode, json_schema
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.openai.modes import CompletionMode
+from exampp.graders.options import OpenAIOptions
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
 def grader_at(
-    server: FaultServer, decode: Decode = "auto", labels: tuple[str, ...] = SIX, **more: Any
+    server: FaultServer, decode: str = "auto", labels: tuple[str, ...] = SIX, **more: Any
 ) -> OpenAICompatibleGrader:
-    return OpenAICompatibleGrader(
-        "tiny", server.url, labels=labels, decode=decode, policy=POLICY, **more
-    )
+    return openai_grader("tiny", server.url, labels=labels, decode=decode, **POLICY, **more)
 
 
 def log(chances: Mapping[str, float]) -> dict[str, float]:
@@ -33,7 +33,7 @@ def log(chances: Mapping[str, float]) -> dict[str, float]:
 
 
 def read_labels(labels: tuple[str, ...], chances: Mapping[str, float], text: str = "4") -> Reply:
-    mode = LabelsMode(Chat("tiny"), labels)
+    mode = CompletionMode(OpenAIOptions(), "labels", labels)
     data = completion(text, "length", logprobs=logprobs(log(chances)))
     return mode.read(data, []).replies[0]
 
@@ -68,13 +68,13 @@ class TestLabels:
         )
         first = data["choices"][0]["logprobs"]["content"][0]
         first["top_logprobs"] = first["top_logprobs"][1:]  # the said one is not among the top
-        scores = LabelsMode(Chat("tiny"), SIX).read(data, []).replies[0].scores
+        scores = CompletionMode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0].scores
         assert scores is not None
         assert scores["4"] == pytest.approx(0.6)
 
     def test_refusal_is_kept(self) -> None:
         data = completion(None, message={"refusal": "I cannot"})
-        reply = LabelsMode(Chat("tiny"), SIX).read(data, []).replies[0]
+        reply = CompletionMode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0]
         assert reply.detail["refusal"]
         assert reply.text == "I cannot"
 
@@ -92,7 +92,7 @@ class TestLabels:
         self, labels: tuple[str, ...], message: str
     ) -> None:
         with pytest.raises(InputError, match=message):
-            OpenAICompatibleGrader("tiny", "http://localhost/v1", labels=labels, decode="labels")
+            openai_grader("tiny", "http://localhost/v1", labels=labels, decode="labels")
 
 
 class TestJson:
@@ -106,14 +106,14 @@ class TestJson:
         ],
     )
     def test_schema_has_the_labels(self, labels: tuple[str, ...], value: dict[str, Any]) -> None:
-        schema = json_schema(labels, "grade")
+        schema = CompletionMode(OpenAIOptions(), "json", labels, "grade").settings()["schema"]
         assert schema["properties"] == {"grade": value}
         assert schema["required"] == ["grade"]
         assert schema["additionalProperties"] is False
 
     def test_needs_a_field(self) -> None:
         with pytest.raises(InputError, match="needs the field"):
-            OpenAICompatibleGrader("tiny", "http://localhost/v1", labels=SIX, decode="json")
+            openai_grader("tiny", "http://localhost/v1", labels=SIX, decode="json")
 
 
 class TestChoice:
@@ -134,7 +134,7 @@ class TestChoice:
         features: tuple[str, ...],
         labels: tuple[str, ...],
         field: str,
-        decode: Decode,
+        decode: str,
         text: str,
     ) -> None:
         with capable(*features) as server:
@@ -180,39 +180,23 @@ class TestChoice:
             (0.3, "text", "--least-mass would change nothing"),
         ):
             with pytest.raises(InputError, match=message):
-                grader_at(server, decode, least_mass=value)  # type: ignore[arg-type]
+                grader_at(server, decode, least_mass=value)
 
     @pytest.mark.parametrize(
         ("decode", "message"),
         [
-            ("labels", "tells no likeliest tokens"),
+            ("labels", "gives no likeliest tokens"),
             ("json", "does not keep to a JSON schema"),
             ("decisions", "has no typed decisions"),
         ],
     )
-    def test_mode_that_is_silently_ignored_is_an_error(self, decode: Decode, message: str) -> None:
+    def test_mode_that_is_silently_ignored_is_an_error(self, decode: str, message: str) -> None:
         with capable() as server:
             grader = grader_at(server, decode, field="grade", meanings=MEANINGS)
             assert grader.settings["decode"] == decode
             with pytest.raises(InputError, match=f"127.0.0.1:[0-9]+ {message}.*Choose decode"):
                 list(grader.answer(make_asks(3)))
             assert not any("Passage" in seen.text for seen in server.requests)
-
-    def test_capabilities_are_found_out_once(self) -> None:
-        with capable("logprobs", "json", "systemone") as server:
-            grader = grader_at(server)
-            assert grader.provenance["capabilities"] is None
-            found = grader.capabilities
-            assert found.as_dict() == {
-                "top_logprobs": 20,
-                "json_schema": True,
-                "decisions": "/systemone",
-                "label_mass": pytest.approx(0.9),
-            }
-            sent = len(server.requests)
-            assert grader.capabilities is found
-            assert len(server.requests) == sent == 4
-            assert grader.provenance["capabilities"] == found.as_dict()
 
     @pytest.mark.parametrize("status", [400, 422, 500, 501])
     def test_refused_feature_is_a_lack(self, status: int) -> None:
@@ -221,8 +205,9 @@ class TestChoice:
             return error(status, "unknown", param="response_format") if features else None
 
         with FaultServer(plan=plan) as server:
-            found = grader_at(server).capabilities
-        assert (found.top_logprobs, found.json_schema, found.decisions) == (0, False, "")
+            assert grader_at(server, field="grade").settings["decode"] == "text"
+            with pytest.raises(InputError, match="has no typed decisions"):
+                list(grader_at(server, "decisions", meanings=MEANINGS).answer(make_asks(1)))
 
     def test_fewer_likeliest_tokens_are_taken(self) -> None:
         def plan(seen: Seen) -> Answer | None:
@@ -250,14 +235,20 @@ class TestChoice:
             assert grader_at(server).settings["decode"] == "labels"
 
     def test_unknown_decode(self) -> None:
-        with pytest.raises(InputError, match="no decode 'best'"):
-            OpenAICompatibleGrader("tiny", "http://localhost/v1", decode="best")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="decode is 'best'"):
+            openai_grader("tiny", "http://localhost/v1", decode="best")
 
 
 def test_requests_say_what_the_settings_say() -> None:
-    sampling = Sampling(temperature=None, seed=3, max_tokens=9, extra_body={"top_k": 1})
+    schema = CompletionMode(OpenAIOptions(), "json", SIX, "grade").settings()["schema"]
+    sampling: dict[str, Any] = {
+        "temperature": None,
+        "seed": 3,
+        "max_new_tokens": 9,
+        "extra_body": {"top_k": 1},
+    }
     with capable("json") as server:
-        grader = grader_at(server, "json", field="grade", sampling=sampling)
+        grader = grader_at(server, "json", field="grade", **sampling)
         answers(grader, [Request(1, "item", "passage", "the user", "the system")])
         body = server.requests[-1].body
     assert body == {
@@ -274,7 +265,7 @@ def test_requests_say_what_the_settings_say() -> None:
             "json_schema": {
                 "name": "grade",
                 "strict": True,
-                "schema": json_schema(SIX, "grade"),
+                "schema": schema,
             },
         },
     }
@@ -282,7 +273,7 @@ def test_requests_say_what_the_settings_say() -> None:
         "name": "openai",
         "model": "tiny",
         "decode": "json",
-        "schema": json_schema(SIX, "grade"),
+        "schema": schema,
         "seed": 3,
         "max_tokens": 9,
         "extra_body": {"top_k": 1},

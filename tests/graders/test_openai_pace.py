@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 from contract import answers, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import InputError
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.openai.client import RateLimit
 from exampp.graders.openai.failures import retry_after
-from exampp.graders.openai.rate_limit import START, RateLimit
 
 
-def grader_at(server: FaultServer, policy: RetryPolicy) -> OpenAICompatibleGrader:
-    return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
+def grader_at(server: FaultServer, policy: dict[str, Any]) -> OpenAICompatibleGrader:
+    return openai_grader("tiny", server.url, decode="text", **policy)
 
 
 async def round_of(pace: RateLimit, number: int, *, overload: bool = False) -> None:
@@ -35,7 +37,7 @@ def test_limit_doubles_each_round_up_to_the_most() -> None:
     async def grow() -> list[float]:
         pace = RateLimit(30)
         # a latency beyond the jitter of the clock
-        pace._best = pace._recent = 1.0
+        pace.best = pace.recent = 1.0
         limits = [pace.limit]
         for _ in range(3):
             await round_of(pace, 2 * int(pace.limit))
@@ -43,8 +45,8 @@ def test_limit_doubles_each_round_up_to_the_most() -> None:
         return limits
 
     limits = asyncio.run(grow())
-    assert limits[0] == START
-    assert limits[1] >= 1.5 * START
+    assert limits[0] == RateLimit.START
+    assert limits[1] >= 1.5 * RateLimit.START
     assert limits[3] == 30
 
 
@@ -65,13 +67,13 @@ def test_limit_does_not_grow_while_replies_wait_in_a_queue() -> None:
     async def wait() -> float:
         pace = RateLimit(100)
         loop = asyncio.get_running_loop()
-        entered = [await pace.enter() for _ in range(START)]
-        pace._best, pace._recent = 0.001, 0.1
+        entered = [await pace.enter() for _ in range(RateLimit.START)]
+        pace.best, pace.recent = 0.001, 0.1
         for _ in entered:
             pace.leave(loop.time() - 0.1, answered=True, overload=False)
         return pace.limit
 
-    assert asyncio.run(wait()) == START
+    assert asyncio.run(wait()) == RateLimit.START
 
 
 def test_cancelled_waiters_lose_no_slots() -> None:
@@ -84,7 +86,7 @@ def test_cancelled_waiters_lose_no_slots() -> None:
         pace.leave(entered, answered=False, overload=False)  # the slot goes to the second
         waiting[1].cancel()  # which is cancelled before it runs
         await asyncio.wait_for(waiting[2], 1)
-        return pace._active
+        return pace.active
 
     assert asyncio.run(cancel()) == 1
 
@@ -92,8 +94,8 @@ def test_cancelled_waiters_lose_no_slots() -> None:
 def test_concurrency_reaches_the_most_and_not_more() -> None:
     # a delay that outweighs the time of the client, which is no sign of a queue
     with FaultServer(delay=0.1) as server:
-        answers(grader_at(server, RetryPolicy(max_concurrency=2 * START)), make_asks(40))
-        assert server.busiest == 2 * START
+        answers(grader_at(server, {"concurrency": 2 * RateLimit.START}), make_asks(40))
+        assert server.busiest == 2 * RateLimit.START
 
 
 def test_overloaded_server_is_found_out() -> None:
@@ -102,7 +104,7 @@ def test_overloaded_server_is_found_out() -> None:
         return error(503) if server.active > 4 else None
 
     with FaultServer(plan=plan, delay=0.005) as server:
-        policy = RetryPolicy(max_concurrency=64, max_retries=20, backoff=0.01)
+        policy = {"concurrency": 64, "retries": 20, "backoff": 0.01}
         grader = grader_at(server, policy)
         replies = answers(grader, make_asks(150))
         assert not any(reply.fault for reply in replies.values())
@@ -128,7 +130,7 @@ def test_retry_after_holds_for_all_requests(form: str) -> None:
         return error(429, headers=headers)
 
     with FaultServer(plan=plan) as server:
-        replies = answers(grader_at(server, RetryPolicy(max_concurrency=4)), make_asks(50))
+        replies = answers(grader_at(server, {"concurrency": 4}), make_asks(50))
         after = [time - told[0] for time in server.times if time > told[0]]
     assert not any(reply.fault for reply in replies.values())
     # what was on its way arrives at once, everything else after the rest
@@ -163,8 +165,8 @@ def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> No
 
 
 @pytest.mark.parametrize(
-    "changes", [{"max_concurrency": 0}, {"timeout": 0}, {"give_up_after": 0}, {"max_retries": -1}]
+    "changes", [{"concurrency": 0}, {"timeout": 0}, {"give_up_after": 0}, {"retries": -1}]
 )
-def test_policies_that_cannot_be(changes: dict[str, int]) -> None:
-    with pytest.raises(InputError, match=next(iter(changes))):
-        RetryPolicy(**changes)
+def test_policies_that_cannot_be(changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(changes)).replace("_", "-")):
+        openai_grader("tiny", "http://localhost/v1", **changes)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from contract import make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
 
-POLICY = RetryPolicy(max_retries=1, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"retries": 1, "timeout": 60, "backoff": 0.01}
 
 
 def redirecting(status: int, to: str) -> Answer:
@@ -22,15 +24,15 @@ def test_a_redirect_to_another_server_stops_the_run(status: int, decode: str) ->
     with FaultServer() as other:
         plan = redirecting(status, f"{other.url}/chat/completions")
         with FaultServer(plan=lambda _: plan) as server:
-            grader = OpenAICompatibleGrader(
+            grader = openai_grader(
                 "tiny",
                 server.url,
                 "key",
                 ("0", "1"),
-                decode=decode,  # type: ignore[arg-type]
-                policy=POLICY,
+                decode=decode,
+                **POLICY,
             )
-            with pytest.raises(InputError, match="sends requests on to") as caught:
+            with pytest.raises(InputError, match="redirects requests to") as caught:
                 list(grader.answer(make_asks(3)))
         assert other.requests == []
     assert "--redirect-to 127.0.0.1:" in caught.value.mend
@@ -41,8 +43,8 @@ def test_an_allowed_redirect_is_followed() -> None:
         plan = redirecting(307, f"{other.url}/chat/completions")
         with FaultServer(plan=lambda _: plan) as server:
             host = other.url.removeprefix("http://").removesuffix("/v1")
-            grader = OpenAICompatibleGrader(
-                "tiny", server.url, "key", decode="text", policy=POLICY, redirect_to=host
+            grader = openai_grader(
+                "tiny", server.url, "key", decode="text", **POLICY, redirect_to=host
             )
             assert all(not reply.fault for _, reply in grader.answer(make_asks(3)))
         assert len(other.requests) == 9
@@ -54,7 +56,7 @@ def test_a_redirect_within_the_server_is_followed_if_the_request_survives() -> N
         for status in (308, 302):
             plan = redirecting(status, target)
             server.plan = lambda seen, plan=plan: None if "moved" in seen.path else plan
-            grader = OpenAICompatibleGrader("tiny", server.url, "key", decode="text", policy=POLICY)
+            grader = openai_grader("tiny", server.url, "key", decode="text", **POLICY)
             if status == 308:
                 assert all(not reply.fault for _, reply in grader.answer(make_asks(2)))
             else:
@@ -68,6 +70,6 @@ def test_a_redirect_within_the_server_is_followed_if_the_request_survives() -> N
 )
 def test_odd_targets_are_refused(to: str) -> None:
     with FaultServer(plan=lambda _: redirecting(307, to)) as server:
-        grader = OpenAICompatibleGrader("tiny", server.url, "key", decode="text", policy=POLICY)
+        grader = openai_grader("tiny", server.url, "key", decode="text", **POLICY)
         with pytest.raises(ExamError):
             list(grader.answer(make_asks(1)))

@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 from contract import answers, make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
-from exampp.graders.openai.connection import ServerConnection
+from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.openai.client import ServerAddress
 from exampp.grading.plan import make_grading, make_writer
 
-POLICY = RetryPolicy(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
 def grader_at(server: FaultServer, **sampling: Any) -> OpenAICompatibleGrader:
-    chosen = Sampling(**sampling)
-    return OpenAICompatibleGrader("m", server.url, decode="text", policy=POLICY, sampling=chosen)
+    chosen = dict(**sampling)
+    return openai_grader("m", server.url, decode="text", **POLICY, **chosen)
 
 
 def refusing(**said: Answer) -> FaultServer:
@@ -49,7 +50,7 @@ def test_what_a_server_refuses_is_left_out_once_for_all(name: str, said: Answer)
         replies = answers(grader, make_asks(20, 2))
         assert {reply.fault for reply in replies.values()} == {""}
         refused = [name in seen.body for seen in server.requests]
-        assert sum(refused) <= POLICY.max_concurrency
+        assert sum(refused) <= POLICY["concurrency"]
         assert len(server.requests) == 40 + sum(refused)
         kept = {"temperature", "seed", "top_p", "max_tokens"} - {name}
         assert kept <= server.requests[-1].body.keys()
@@ -86,7 +87,7 @@ def test_a_server_that_refuses_what_is_not_sent_is_not_asked_in_a_circle(
 
 def test_the_completions_endpoint_has_one_name_for_the_limit() -> None:
     with FaultServer(lambda _: error(400, "Unsupported: 'max_tokens'")) as server:
-        grader = OpenAICompatibleGrader("m", server.url, decode="text", endpoint="completions")
+        grader = openai_grader("m", server.url, decode="text", endpoint="completions")
         with pytest.raises(InputError, match="'max_tokens'"):
             list(grader.answer(make_asks(1, 1)))
         assert len(server.requests) == 1
@@ -153,13 +154,13 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
         ({"extra_body": {"seed": 3}}, "extra_body sets seed"),
         ({"extra_body": {"top_p": 1}, "top_p": 0.5}, "extra_body sets top_p"),
         ({"temperature": "hot"}, "temperature is 'hot'. Give a number"),
-        ({"temperature": -1}, "temperature is -1.0. Give 0 or more"),
+        ({"temperature": -1}, "temperature is -1. Give 0 or more"),
         ({"temperature": float("nan")}, "temperature is nan"),
-        ({"top_p": 0}, "top_p is 0.0"),
-        ({"max_new_tokens": 0}, "max_tokens is 0"),
+        ({"top_p": 0}, "top-p is 0"),
+        ({"max_new_tokens": 0}, "max-new-tokens is 0"),
         ({"endpoint": "completions", "reasoning_effort": "low"}, "has no reasoning_effort"),
-        ({"endpoint": "completions", "decode": "decisions"}, "an endpoint of their own"),
-        ({"endpoint": "responses"}, "no endpoint 'responses'. Give one of chat, completions"),
+        ({"endpoint": "completions", "decode": "decisions"}, "a separate endpoint"),
+        ({"endpoint": "responses"}, "endpoint is 'responses'. Give one of chat, completions"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
@@ -171,8 +172,8 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
 
 def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert ServerConnection(api_key="some-key").mend.startswith("Name your server with --base-url")
-    assert ServerConnection("http://localhost:1/v1").mend.startswith("Start the server")
+    assert ServerAddress(api_key="some-key").hint.startswith("Name your server with --base-url")
+    assert ServerAddress("http://localhost:1/v1").hint.startswith("Start the server")
 
 
 @pytest.mark.parametrize("make", [make_grading, make_writer])

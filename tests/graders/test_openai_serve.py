@@ -15,12 +15,12 @@ import urllib.request
 from collections.abc import Iterator
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from contract import answers, make_asks
 from forked import forked
-
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
+from openai_graders import openai_grader
 
 pytest_plugins = ("tiny_models",)
 
@@ -74,9 +74,9 @@ def serve(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
     url, model = serve
-    policy = RetryPolicy(max_concurrency=4, timeout=60)
-    grader = OpenAICompatibleGrader(
-        model, url, labels=SIX, field="grade", meanings=MEANINGS, decode="decisions", policy=policy
+    policy: dict[str, Any] = {"concurrency": 4, "timeout": 60}
+    grader = openai_grader(
+        model, url, labels=SIX, field="grade", meanings=MEANINGS, decode="decisions", **policy
     )
     asks = list(make_asks(4, 5))
     replies = answers(grader, asks)
@@ -93,7 +93,4 @@ def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
 
 def test_what_it_ignores_is_found_out(serve: tuple[str, str]) -> None:
     url, model = serve
-    found = OpenAICompatibleGrader(model, url, labels=SIX).capabilities
-    assert found.decisions == "/systemone"
-    assert found.top_logprobs == 0
-    assert not found.json_schema
+    assert openai_grader(model, url, labels=SIX, field="grade").settings["decode"] == "text"

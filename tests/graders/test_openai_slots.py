@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 from contract import answers, item_text, make_asks, passage_text
+from openai_graders import openai_grader
 from servers import DIGITS, FaultServer, Seen, error, llama_server, rating
 
 from exampp.graders.base import Request
-from exampp.graders.openai import Limits, OpenAICompatibleGrader, RetryPolicy, Sampling
+from exampp.graders.openai import OpenAICompatibleGrader
 
-POLICY = RetryPolicy(max_concurrency=8, max_retries=1, timeout=30, backoff=0.01)
+POLICY: dict[str, Any] = {"concurrency": 8, "retries": 1, "timeout": 30, "backoff": 0.01}
 SLOTS = {"/props": {"total_slots": 3}}
 
 
 def grader_at(url: str, **options: Any) -> OpenAICompatibleGrader:
-    given: dict[str, Any] = {"decode": "text", "policy": POLICY} | options
-    return OpenAICompatibleGrader("tiny", url, labels=tuple(DIGITS), **given)
+    given: dict[str, Any] = {"decode": "text", **POLICY} | options
+    return openai_grader("tiny", url, labels=tuple(DIGITS), **given)
 
 
 def sent(server: FaultServer) -> dict[str, list[Seen]]:
@@ -51,9 +52,9 @@ def test_a_passage_has_one_slot_and_its_asks_go_in_order() -> None:
 
 
 def test_no_more_passages_than_requests_that_may_be_in_flight() -> None:
-    policy = RetryPolicy(max_concurrency=2, timeout=30)
+    policy = {"concurrency": 2, "timeout": 30}
     with FaultServer(delay=0.005, tells=SLOTS) as server:
-        answers(grader_at(server.url, policy=policy), make_asks(5, 3))
+        answers(grader_at(server.url, **policy), make_asks(5, 3))
     assert server.busiest == 2
     assert {seen.body["id_slot"] for seen in server.requests} == {0, 1}
 
@@ -67,9 +68,9 @@ def test_other_servers_get_all_at_once(told: dict[str, Any]) -> None:
 
 
 def test_a_slot_that_is_asked_for_stays() -> None:
-    sampling = Sampling(extra_body={"id_slot": 1})
+    sampling = {"extra_body": {"id_slot": 1}}
     with FaultServer(tells=SLOTS) as server:
-        answers(grader_at(server.url, sampling=sampling), make_asks(3, 2))
+        answers(grader_at(server.url, **sampling), make_asks(3, 2))
     assert {seen.body["id_slot"] for seen in server.requests} == {1}
 
 
@@ -91,7 +92,7 @@ def test_what_fails_in_the_middle_holds_up_nothing() -> None:
 
 def test_a_budget_ends_in_the_middle_of_a_passage() -> None:
     with FaultServer(tells=SLOTS) as server:
-        grader = grader_at(server.url, limits=Limits(max_requests=5))
+        grader = grader_at(server.url, max_requests=5)
         replies = answers(grader, make_asks(4, 3))
         assert len(server.requests) == len(replies) == 5
     assert "max_requests" in grader.stopped
@@ -122,7 +123,7 @@ def evaluated(url: str, prompt: str) -> int:
     for key in range(40):
         passage, item = passage_text(key // 10) * 8, item_text(key % 10)
         asks.append(Request(key, item, passage, prompt.format(passage=passage, item=item)))
-    grader = grader_at(url, sampling=Sampling(max_tokens=1))
+    grader = grader_at(url, max_new_tokens=1)
     assert not any(reply.fault for reply in answers(grader, asks).values())
     return grader.spent.read - grader.spent.cached
 

@@ -7,17 +7,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from contract import make_asks
+from openai_graders import openai_grader
 from servers import Answer, FaultServer, Plan, error
 
+from exampp.graders.background import BackgroundLoop
 from exampp.graders.function import FunctionGrader
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy
-from exampp.graders.openai.background_loop import BackgroundTask
+from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.stopping import wait_until_halted
 
-PATIENT = RetryPolicy(max_concurrency=4, max_retries=6, timeout=60)
+PATIENT: dict[str, Any] = {"concurrency": 4, "retries": 6, "timeout": 60}
 
 
 def in_time(condition: Callable[[], bool]) -> bool:
@@ -28,12 +30,12 @@ def in_time(condition: Callable[[], bool]) -> bool:
 
 
 def grader_at(server: FaultServer, decode: str = "text") -> OpenAICompatibleGrader:
-    return OpenAICompatibleGrader(
+    return openai_grader(
         "tiny",
         server.url,
         labels="012",
-        decode=decode,  # type: ignore[arg-type]
-        policy=PATIENT,
+        decode=decode,
+        **PATIENT,
     )
 
 
@@ -139,8 +141,9 @@ async def _never() -> None:
     await asyncio.Event().wait()
 
 
-def _errand() -> None:
-    BackgroundTask(_never).result()
+def _background_task() -> None:
+    with BackgroundLoop("exampp-test") as loop:
+        loop.run(_never())
 
 
 def _server() -> None:
@@ -159,7 +162,7 @@ def _pause() -> None:
     wait_until_halted(threading.Event(), 60)
 
 
-@pytest.mark.parametrize("waits", [_errand, _server, _function, _pause])
+@pytest.mark.parametrize("waits", [_background_task, _server, _function, _pause])
 def test_a_signal_that_does_not_wake_a_wait_is_heard(waits: Callable[[], None]) -> None:
     to_another_thread()
     with pytest.raises(KeyboardInterrupt):

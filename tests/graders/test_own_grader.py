@@ -12,6 +12,7 @@ import pytest
 import exampp
 from exampp.errors import Unfinished
 from exampp.graders.base import WRITTEN
+from exampp.graders.options import dashed
 
 
 class Least(exampp.Grader):
@@ -78,7 +79,9 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
 def test_an_option_that_nobody_would_heed_is_refused(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         for name, value in {"max_requests": 1, "repetition": 2, "temperature": 0.5}.items():
-            with pytest.raises(exampp.InputError, match=f"that you give has no option {name}"):
+            with pytest.raises(
+                exampp.InputError, match=f"that you give has no option {dashed(name)}"
+            ):
                 collection.grade(Least(), **{name: value})  # type: ignore[arg-type]
         assert not collection.graders
 

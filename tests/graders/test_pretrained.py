@@ -13,12 +13,13 @@ from typing import Any
 import exams
 import pytest
 from contract import answers
+from openai_graders import openai_grader
 from servers import llama_server
 
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.local import LocalGrader, load
-from exampp.graders.openai import OpenAICompatibleGrader, RetryPolicy, Sampling
+from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.prompts import load as load_prompt
 from exampp.records import State
 
@@ -56,15 +57,15 @@ def server(smollm_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def at(server: str, decode: str, **options: Any) -> OpenAICompatibleGrader:
-    given = {"labels": LABELS, "field": "grade", "sampling": Sampling(max_tokens=12)} | options
-    policy = RetryPolicy(max_concurrency=2, timeout=120)
-    return OpenAICompatibleGrader("smollm2", server, decode=decode, policy=policy, **given)  # type: ignore[arg-type]
+    given = {"labels": LABELS, "field": "grade", "sampling": {"max_new_tokens": 12}} | options
+    policy = {"concurrency": 2, "timeout": 120}
+    return openai_grader("smollm2", server, decode=decode, **policy, **given)  # type: ignore[arg-type]
 
 
 def test_both_engines_write_the_same_words(smollm: Path, server: str) -> None:
     grader = load(str(smollm), device="cpu", dtype="float32", max_new_tokens=20)
     (here,) = answers(grader, [PLAIN]).values()
-    (there,) = answers(at(server, "text", sampling=Sampling(max_tokens=20)), [PLAIN]).values()
+    (there,) = answers(at(server, "text", max_new_tokens=20), [PLAIN]).values()
     assert here.text == there.text
     assert here.text.endswith("A dog has four legs.")
     assert not here.truncated
@@ -95,9 +96,9 @@ def test_a_passage_that_is_read_once_has_the_ratings_of_one_that_is_not(
 def test_a_run_that_is_stopped_goes_on_and_labels_without_mass_are_no_grades(
     scoring: LocalGrader, tmp_path: Path
 ) -> None:
-    lenient = LocalGrader(
-        scoring.model, {**scoring.settings, "least_mass": 0.0}, {}, budget=4096, look_ahead=128
-    )
+    lenient = LocalGrader(scoring.model, {**scoring.settings, "least_mass": 0.0}, scoring._batcher)
+    lenient.called, lenient.note, lenient.unnumbered = scoring.called, "", None
+    lenient.provenance = {}
     with exams.make(tmp_path) as collection:
         prompt: dict[str, Any] = {"prompt": PROMPT.name, "model": "smollm2"}
         *_, strict = collection.grading(scoring, max_queries=1, **prompt).steps()

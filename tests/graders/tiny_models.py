@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from exampp.graders.local import grader
-from exampp.graders.local.checkpoint import LoadedModel, fetch, require
+from exampp.graders.local.checkpoint import LoadedModel, load_model, require
 from exampp.prompts import load as load_prompt
 
 for _package in ("torch", "transformers"):
@@ -194,7 +194,7 @@ def transformers() -> Any:
     return require()[1]
 
 
-_fetch_once = functools.cache(fetch)
+_fetch_once = functools.cache(load_model)
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         tokenizer = copy.deepcopy(once.tokenizer)
         return replace(once, model=copy.copy(once.model), tokenizer=tokenizer)
 
-    monkeypatch.setattr(grader, "fetch", fetched)
+    monkeypatch.setattr(grader, "load_model", fetched)
 
 
 @pytest.fixture(scope="session")

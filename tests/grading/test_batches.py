@@ -14,11 +14,8 @@ from typing import Any
 import exams
 import pytest
 from batch_servers import (
-    STUBS,
-    AnthropicStub,
     BatchStub,
     Call,
-    GoogleStub,
     Json,
     OpenAIStub,
     Outcome,
@@ -30,6 +27,7 @@ from forked import forked
 import exampp
 from exampp.cli.main import main
 from exampp.errors import ExamError, InputError, Unfinished
+from exampp.graders.openai.batches import OpenAIBatches
 from exampp.grading import batches
 from exampp.grading.batches import Batches
 from exampp.grading.run import Progress
@@ -40,24 +38,12 @@ CELLS = 8
 WAITED_FOR = Batches(poll=0)
 KEY = "sk-do-not-show-7f3a"
 PRICES: Any = {"price_read": 1_000_000.0, "price_written": 1_000_000.0}
-KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
-USUAL: dict[str, Any] = {
-    "openai": {"decode": "text", "temperature": None},
-    "anthropic": {},
-    "google": {},
-}
+USUAL: dict[str, Any] = {"decode": "text"}
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in KEYS.values():
-        monkeypatch.setenv(name, KEY)
-
-
-@pytest.fixture(params=STUBS)
-def stub(request: pytest.FixtureRequest) -> Iterator[BatchStub]:
-    with STUBS[request.param]() as server:
-        yield server
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 @pytest.fixture
@@ -66,17 +52,17 @@ def openai() -> Iterator[BatchStub]:
         yield server
 
 
-def name_of(stub: BatchStub) -> str:
-    return next(name for name, kind in STUBS.items() if isinstance(stub, kind))
+@pytest.fixture
+def stub(openai: BatchStub) -> BatchStub:
+    return openai
 
 
 def grade(
     exam: exampp.Collection, stub: BatchStub, batches: bool | Batches = True, **more: Any
 ) -> Progress:
     chosen = Batches(poll=0) if batches is True else batches
-    name = name_of(stub)
-    options = {"model": "tiny", "base_url": stub.url, **USUAL[name], **more}
-    return exam.grade(name, batches=chosen, **options)
+    options = {"model": "tiny", "base_url": stub.url, **USUAL, **more}
+    return exam.grade("openai", batches=chosen, **options)
 
 
 def cells(exam: exampp.Collection) -> dict[tuple[str, str], tuple[int, int | None]]:
@@ -106,14 +92,14 @@ def test_every_cell_is_graded_as_directly_and_paid_once(tmp_path: Path, stub: Ba
     said = []
     with exams.make(tmp_path) as exam:
         chosen = Batches(poll=0)
-        name = name_of(stub)
+        name = "openai"
         progress = exam.grade(
             name,
             model="tiny",
             base_url=stub.url,
             batches=chosen,
             on_progress=lambda one: said.append(one.awaits),
-            **USUAL[name],
+            **USUAL,
             **PRICES,
         )
         assert (progress.total, progress.done) == (CELLS, CELLS)
@@ -135,10 +121,8 @@ def test_every_cell_is_graded_as_directly_and_paid_once(tmp_path: Path, stub: Ba
 
 def test_the_grader_is_the_one_that_is_asked_directly(tmp_path: Path, openai: BatchStub) -> None:
     with exams.make(tmp_path) as exam:
-        direct = exam.grading("openai", model="tiny", base_url=openai.url, **USUAL["openai"])
-        by_batch = exam.grading(
-            "openai", model="tiny", base_url=openai.url, batches=True, **USUAL["openai"]
-        )
+        direct = exam.grading("openai", model="tiny", base_url=openai.url, **USUAL)
+        by_batch = exam.grading("openai", model="tiny", base_url=openai.url, batches=True, **USUAL)
         assert direct.grading.identity.key == by_batch.grading.identity.key
 
 
@@ -231,17 +215,8 @@ def test_validation_fails(tmp_path: Path, openai: BatchStub) -> None:
 
 
 def running(exam: exampp.Collection, stub: BatchStub, batches: Batches = WAITED_FOR) -> Any:
-    name = name_of(stub)
-    return exam.grading(name, model="tiny", base_url=stub.url, batches=batches, **USUAL[name])
-
-
-def test_google_refuses_a_batch(tmp_path: Path) -> None:
-    with GoogleStub() as stub, exams.make(tmp_path) as exam:
-        stub.validate = lambda _: [{"message": "bad request 3"}]
-        run = running(exam, stub)
-        list(run.steps())
-        assert "bad request 3" in run.why_stopped
-        assert cells(exam) == {}
+    name = "openai"
+    return exam.grading(name, model="tiny", base_url=stub.url, batches=batches, **USUAL)
 
 
 def test_a_full_queue_gets_smaller_batches(tmp_path: Path, openai: BatchStub) -> None:
@@ -279,7 +254,7 @@ def test_rate_limited_for_good(tmp_path: Path, stub: BatchStub) -> None:
 def test_a_wrong_key(tmp_path: Path, stub: BatchStub) -> None:
     stub.fault = lambda _: 401
     with exams.make(tmp_path) as exam:
-        with pytest.raises(InputError, match=f"Set {KEYS[name_of(stub)]}"):
+        with pytest.raises(InputError, match="Set OPENAI_API_KEY"):
             grade(exam, stub)
         assert out(exam) == []
 
@@ -357,9 +332,9 @@ def test_stopped_and_gone_on_with(tmp_path: Path, stub: BatchStub) -> None:
         shown = exam.status_tables()["batches"]
         assert [row[4] for row in shown.rows] == [CELLS]
         # asking directly would be paid for a second time
-        name = name_of(stub)
+        name = "openai"
         with pytest.raises(InputError, match=r"are out: .*--batch"):
-            exam.grade(name, model="tiny", base_url=stub.url, **USUAL[name])
+            exam.grade(name, model="tiny", base_url=stub.url, **USUAL)
         assert grade(exam, stub).done == CELLS
         assert len(stub.batches) == 1
         assert "batches" not in exam.status_tables()
@@ -401,15 +376,6 @@ def test_odd_results(
         assert ("were not sent" in run.late_note) is (mangle is strangers)
 
 
-def test_results_without_ids_go_by_their_order(tmp_path: Path) -> None:
-    google = GoogleStub()
-    google.keyed = False
-    with google as stub, exams.make(tmp_path) as exam:
-        assert grade(exam, stub).done == CELLS
-        found = cells(exam)
-        assert found == {cell: expected(*cell) for cell in found}
-
-
 def half_a_line(lines: list[bytes]) -> list[bytes]:
     return [*lines[:-1], lines[-1][:40]]
 
@@ -417,18 +383,15 @@ def half_a_line(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize("torn", [True, False])
 def test_results_that_break_off(tmp_path: Path, torn: bool) -> None:
     """What was whole is kept and not paid again; the same command gets the rest."""
-    for kind in (OpenAIStub, AnthropicStub):
-        folder = tmp_path / kind.__name__
-        folder.mkdir()
-        with kind() as stub, exams.make(folder) as exam:
-            stub.torn, stub.mangle = torn, (lambda lines: lines) if torn else half_a_line
-            with pytest.raises(Unfinished, match=r"cannot be read whole .*--cancel-batches"):
-                grade(exam, stub)
-            stub.torn, stub.mangle = False, lambda lines: lines
-            stub.files = {name: one for name, one in stub.files.items() if name[:4] == "file"}
-            assert grade(exam, stub).done == CELLS
-            assert set(stub.paid.values()) == {1}
-            assert len(stub.batches) == 1
+    with OpenAIStub() as stub, exams.make(tmp_path) as exam:
+        stub.torn, stub.mangle = torn, (lambda lines: lines) if torn else half_a_line
+        with pytest.raises(Unfinished, match=r"cannot be read whole .*--cancel-batches"):
+            grade(exam, stub)
+        stub.torn, stub.mangle = False, lambda lines: lines
+        stub.files = {name: one for name, one in stub.files.items() if name[:4] == "file"}
+        assert grade(exam, stub).done == CELLS
+        assert set(stub.paid.values()) == {1}
+        assert len(stub.batches) == 1
 
 
 def test_the_output_file_is_missing(tmp_path: Path, openai: BatchStub) -> None:
@@ -498,18 +461,6 @@ def test_killed_around_the_submission(
         assert set(stub.paid.values()) == {1}
 
 
-def test_somebody_elses_batch_is_told_by_its_results(tmp_path: Path) -> None:
-    """Anthropic keeps no names: a batch of as many requests is not ours if its ids are not."""
-    with AnthropicStub() as stub, exams.make(tmp_path) as exam:
-        body = {"model": "m", "max_tokens": 1, "messages": [{"content": "theirs"}]}
-        stub.add("", {f"theirs-{number}": body for number in range(CELLS)})
-        interrupted_before_sending(exam, stub)
-        assert grade(exam, stub).done == CELLS
-        assert all(state == 0 for state, _ in cells(exam).values())
-        assert len(stub.batches) == 2
-        assert {text: n for text, n in stub.paid.items() if n > 1} == {"theirs": CELLS}
-
-
 def interrupted_before_sending(exam: exampp.Collection, stub: BatchStub) -> None:
     def dies(self: Any, *more: Any) -> Any:
         raise Killed
@@ -544,9 +495,7 @@ def test_killed_between_replies_and_grades(
 
 
 def test_several_batches_by_size(tmp_path: Path, stub: BatchStub, monkeypatch: Any) -> None:
-    from exampp.graders.batches import SERVICES
-
-    monkeypatch.setattr(SERVICES[name_of(stub)], "most_requests", 3)
+    monkeypatch.setattr(OpenAIBatches, "most_requests", 3)
     with exams.make(tmp_path) as exam:
         assert grade(exam, stub).done == CELLS
         assert [len(one.requests) for one in stub.batches.values()] == [3, 3, 2]
@@ -563,7 +512,7 @@ def test_max_requests_and_max_cost_hold_before_sending(tmp_path: Path, openai: B
             batches=Batches(poll=0),
             max_requests=3,
             max_new_tokens=10,
-            **USUAL["openai"],
+            **USUAL,
         )
         list(run.steps())
         assert (len(cells(exam)), run.why_stopped) == (3, "max_requests: 3 requests")
@@ -578,7 +527,7 @@ def test_the_estimate_is_half(tmp_path: Path, openai: BatchStub) -> None:
     from exampp.grading.estimate import Prices, estimate
 
     with exams.make(tmp_path) as exam:
-        name, options = "openai", {"model": "tiny", "base_url": openai.url, **USUAL["openai"]}
+        name, options = "openai", {"model": "tiny", "base_url": openai.url, **USUAL}
         direct = estimate(exam.grading(name, **options), Prices(2.0, None, 4.0))
         half = estimate(exam.grading(name, batches=True, **options), Prices(2.0, None, 4.0))
         assert direct.cost is not None
@@ -685,7 +634,7 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
         assert "no reply to them" in run.why_stopped
         replies.write_text("\n".join(whole))
         assert exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS).done == 6
-        exam.bank("main").reword(first_item(exam), "Another question?", reason="a test")
+        exam.bank("main").edit("reword", first_item(exam), "Another question?", reason="a test")
         with pytest.raises(InputError, match="no line of it answers a request that is out"):
             exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
 
@@ -712,11 +661,9 @@ def first_item(exam: exampp.Collection) -> str:
 
 
 def test_a_file_needs_a_decode_that_is_named(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as exam:
-        with pytest.raises(InputError, match="--decode text, labels or json"):
-            exam.grading("openai", model="tiny", batches=Batches(tmp_path / "r.jsonl"))
-        with pytest.raises(InputError, match="those of OpenAI's protocol"):
-            exam.grading("google", model="tiny", batches=Batches(tmp_path / "r.jsonl"))
+    what = "--decode text, labels or json"
+    with exams.make(tmp_path) as exam, pytest.raises(InputError, match=what):
+        exam.grading("openai", model="tiny", batches=Batches(tmp_path / "r.jsonl"))
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -815,7 +762,7 @@ def test_the_end_of_batches_ends_files_and_what_is_at_the_provider(
     openai.looks = 10**9
     with exams.make(tmp_path) as exam:
         file = Batches(tmp_path / "r.jsonl")
-        options = {**FILE_OPTIONS, **USUAL["openai"]}
+        options = {**FILE_OPTIONS, **USUAL}
         list(exam.grading("openai", batches=file, max_queries=1, **options).steps())
         run = running(exam, openai)
         steps = run.steps()

@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.graders.base import MARKED, MEASURED, Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.plan import default_prompt, join_grading
-from exampp.grading.requests import LEAST_PASSAGE, fill_cell_prompt, reply_reader
+from exampp.grading.requests import LEAST_PASSAGE, ReplyRules, fill_cell_prompt
 from exampp.prompts import load, names
 from exampp.prompts.prompt import parse
 from exampp.records import State
@@ -116,11 +116,11 @@ def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: PendingCells, 
 def test_a_label_that_the_model_hardly_considers_is_no_grade(outside: float, state: State) -> None:
     scores = {"0": 0.1, "4": 0.9}
     reply = Reply("4", scores, detail={"outside": outside})
-    found = reply_reader(load("question-self-rating"))(DUE, reply)
-    assert found.outcome.state is state
+    found = ReplyRules(load("question-self-rating")).read(DUE, reply)
+    assert found.state is state
     assert found.detail is not None
     assert (found.detail["outside"], found.detail["scores"]) == (outside, scores)
     if state is State.UNPARSED:
-        assert (found.outcome.rule, found.outcome.rating) == ("little mass", None)
-    lenient = reply_reader(load("question-self-rating"), least_mass=0.01)(DUE, reply)
-    assert lenient.outcome.rating == 4
+        assert (found.rule, found.rating) == ("little mass", None)
+    lenient = ReplyRules(load("question-self-rating"), least_mass=0.01).read(DUE, reply)
+    assert lenient.rating == 4

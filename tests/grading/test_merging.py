@@ -211,7 +211,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every moment is a second after the one before."""
     tick = Clock()
     monkeypatch.setattr("exampp.store.bank.now", tick)
-    monkeypatch.setattr("exampp.decisions.now", tick)
+    monkeypatch.setattr("exampp.grades.decisions.now", tick)
 
 
 class Clock:
@@ -229,10 +229,10 @@ def test_the_newer_edit_of_an_item_stands_and_the_older_one_is_kept(
     ada, ben = copies(exam, "ada", "ben")
     with exampp.Collection(ada) as opened:
         item = item_of(opened)
-        opened.bank().reword(item, "Ada's words?", author="ada")
-        opened.bank().reword(item_of(opened, "q2"), "Ada's alone?", author="ada")
+        opened.bank().edit("reword", item, "Ada's words?", author="ada")
+        opened.bank().edit("reword", item_of(opened, "q2"), "Ada's alone?", author="ada")
     with exampp.Collection(ben) as opened:
-        opened.bank().reword(item, "Ben's words?", author="ben")
+        opened.bank().edit("reword", item, "Ben's words?", author="ben")
         opened.bank().edit("weight", item, "2", author="ben")
     (onto,) = copies(ben, "onto")
     (before,) = copies(ada, "before")
@@ -261,7 +261,7 @@ def test_an_import_of_the_same_bank_on_both_sides_is_no_edit(tmp_path: Path, clo
     ada, ben = tmp_path / "ada.exam", tmp_path / "ben.exam"
     exams.make(tmp_path, "ada.exam").close()
     with exampp.Collection(ada) as opened:
-        opened.bank().reword(item_of(opened), "Ada's words?", author="ada")
+        opened.bank().edit("reword", item_of(opened), "Ada's words?", author="ada")
     exams.make(tmp_path, "ben.exam").close()
     before = content(ada)
     assert merge(ada, ben).conflicts == ()
@@ -403,7 +403,7 @@ def test_what_ends_in_the_middle_leaves_everything_as_it_was(
     with exampp.Collection(other) as opened:
         opened.grade("draft")
     before = exams.tables(exam)
-    from exampp.store import merging
+    from exampp.store import merge as merging
 
     run = merging.MergeStep.run
     with exampp.Collection(exam) as opened:
@@ -473,9 +473,9 @@ def perform(path: Path, operations: Sequence[tuple[str, Any, int]], who: str) ->
                             query_id, item, passage, number, author=who
                         )
                     elif what == "reword":
-                        opened.bank().reword(item, f"{who}: {number}?", author=who)
+                        opened.bank().edit("reword", item, f"{who}: {number}?", author=who)
                     else:
-                        opened.bank().retire(item, author=who)
+                        opened.bank().edit("retire", item, author=who)
                 except exampp.InputError:
                     # reworded to what another says, retired already
                     continue
@@ -491,7 +491,7 @@ def test_merging_is_commutative_associative_and_idempotent(
     tick = Clock()
     with monkeypatch.context() as patch, tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         patch.setattr("exampp.store.bank.now", tick)
-        patch.setattr("exampp.decisions.now", tick)
+        patch.setattr("exampp.grades.decisions.now", tick)
         exam = Path(folder) / "my.exam"
         exams.make(Path(folder)).close()
         grade_all_by(exam)

@@ -155,12 +155,6 @@ def test_the_grader_is_chosen_as_everywhere(tmp_path: Path, exampp_command: Comm
     assert "no grader fits" in exampp_command("reparse", path, "--prompt", "sun").err
 
 
-def test_reading_again_is_no_option_of_grade(exampp_command: Commands) -> None:
-    ran = exampp_command("grade", "my.exam", "--grader", "m", "--reparse", "--compat", "rubric")
-    assert ran.code == 2
-    assert "Say: exampp reparse COLLECTION --grader NAME" in ran.err
-
-
 OWN = """
 name = "mine"
 title = "my prompt"

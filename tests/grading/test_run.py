@@ -16,7 +16,8 @@ import exampp
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.scripted import Script, ScriptedGrader
 from exampp.grading.plan import join_grading
-from exampp.grading.run import Grading, GradingRun, Progress
+from exampp.grading.requests import Grading
+from exampp.grading.run import GradingRun, Progress
 from exampp.prompts import load
 from exampp.records import State
 from exampp.store import runs as leases

@@ -18,8 +18,7 @@ from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading import merge
 from exampp.records.gradebook import MISSING
-from exampp.store.merge import OtherCollection
-from exampp.store.merging import MOST_OTHERS
+from exampp.store.merge import MOST_OTHERS, OtherCollection
 
 
 def rate(ask: Request) -> str:

@@ -142,7 +142,7 @@ def test_versions_that_differ_are_told(
     start: Callable[..., ProcessWorkers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = start(scripted)
-    monkeypatch.setattr("exampp.__version__", "7.0")
+    monkeypatch.setattr("exampp.grading.workers.__version__", "7.0")
     assert spread(pool).note.endswith("has exampp 0.1.0, here is 7.0")
 
 

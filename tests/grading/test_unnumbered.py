@@ -13,7 +13,7 @@ from commands import Commands
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grading.plan import unnumbered_of
+from exampp.grading.requests import unnumbered_of
 from exampp.grading.run import GradingRun
 
 TEXT = "It scatters blue light."

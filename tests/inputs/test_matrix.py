@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import car_files
 import exams
@@ -14,7 +14,7 @@ import pytest
 import test_rag_files
 
 import exampp
-from exampp.cli.options import ExportFormat
+from exampp.cli.collection import ExportFormat
 from exampp.formats import leaderboards
 from exampp.formats.rag import presets
 from exampp.formats.registry import built_in_formats
@@ -325,7 +325,7 @@ def test_the_documented_table_is_the_matrix() -> None:
 
 def test_the_matrix_is_what_the_code_reads_and_writes() -> None:
     written = {layout.written for layout in MATRIX if layout.written}
-    assert written | {"ir-metadata"} == set(exported()) == {one.value for one in ExportFormat}
+    assert written | {"ir-metadata"} == set(exported()) == set(get_args(ExportFormat))
     assert SAMPLES.keys() | MADE.keys() == set(BY_KIND)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.formats import columnar, rag
+from exampp.formats import rag, tables
 from exampp.store.bank import bank_names
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
@@ -603,4 +603,4 @@ def test_a_file_at_which_polars_panics_is_damaged(
 
     monkeypatch.setattr(polars.LazyFrame, "collect", panic)
     with pytest.raises(InputError, match=r"is a damaged Parquet file \(assertion failed"):
-        list(columnar.rows(path))
+        list(tables.rows(path))

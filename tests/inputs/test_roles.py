@@ -156,7 +156,7 @@ files = ["f"]
     with exampp.Collection(tmp_path / "my.exam") as collection:
         counts = {row[0]: row[1] for row in collection.contents().rows}
         assert (counts["queries"], counts["passages"], counts["judgments"]) == (2, 4, 4)
-    assert "5 files as they were" in exampp_command("run", config).out
+    assert "5 files unchanged" in exampp_command("run", config).out
     config.write_text('[collection]\npath = "my.exam"\n[inputs]\ndepth = 3\n')
     ran = exampp_command("run", config)
     assert ran.code == 2

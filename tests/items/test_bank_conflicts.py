@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.items.edits import Operation
+from exampp.items.edits import change_item, changes_of, find_item
 from exampp.records import item_id
 from exampp.results.result import Table
-from exampp.store.bank import ItemState
+from exampp.store.bank import ItemChange, ItemState
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
 NEW, OTHER = "Which colour does air scatter most?", "What scatters blue light?"
@@ -198,30 +199,23 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
 def test_several_edits_are_saved_together_or_not_at_all(tmp_path: Path) -> None:
     """A reworded and weighed item, a retired and a new one; then each kind of refusal."""
     with exams.make(tmp_path) as collection:
-        seen = {SKY_ID: newest(collection), SUNSET_ID: newest(collection)}
-        new = ItemState("q1", "", OTHER)
-        edits: list[Operation | ItemState] = [
-            Operation("reword", SKY_ID, (NEW,)),
-            Operation("weight", SKY_ID, ("2",)),
-            Operation("retire", SUNSET_ID),
-            new,
-        ]
-        saved = rows(collection.bank().save("q1", edits, seen=seen, author="bob"))
-        assert len(saved) == 4
+        bank = collection.bank()
+        sky, sunset = (find_item(bank.items("q1"), name) for name in (SKY_ID, SUNSET_ID))
+        new = ItemChange("add", None, ItemState("q1", "", OTHER))
+        heavy = change_item(sky, "weight", ["3"])
+        changes = [*changes_of(sky, replace(sky, text=NEW, weight=2.0)), new]
+        saved = rows(bank.save([*changes, change_item(sunset, "retire", [])], author="bob"))
+        assert [row["change"] for row in saved] == ["reword", "weight", "add", "retire"]
         assert state_of(collection, SKY_ID)[:2] == (NEW, 2.0)
         assert state_of(collection, SUNSET_ID)[3] == "retired"
         assert state_of(collection, item_id("q1", OTHER))[3] == "active"
         before = exams.tables(collection.path)
-        refused: list[tuple[list[Operation | ItemState], dict[str, int]]] = [
-            # the last of them is so already
-            ([Operation("weight", SKY_ID, ("3",)), Operation("retire", SUNSET_ID)], {}),
-            # the bank has it already
-            ([Operation("weight", SKY_ID, ("3",)), new], {}),
-            ([Operation("weight", SKY_ID, ("3",)), Operation("retire", "q1/nothing")], {}),
-        ]
-        for wanted, known in refused:
+        now = find_item(bank.items("q1"), SKY_ID)
+        again = change_item(now, "weight", ["3"])
+        gone = ItemChange("retire", replace(now, item_id="q1/nothing"), replace(now, active=False))
+        for refused in ([again, again], [again, new], [again, gone]):
             with pytest.raises(exampp.InputError):
-                collection.bank().save("q1", wanted, seen=known)
+                bank.save(refused)
         with pytest.raises(exampp.EditConflict):
-            collection.bank().save("q1", [Operation("weight", SKY_ID, ("3",))], seen=seen)
+            bank.save([heavy])
         assert exams.tables(collection.path) == before

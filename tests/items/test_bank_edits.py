@@ -198,7 +198,7 @@ def test_reverting_appends_and_can_be_reverted(tmp_path: Path) -> None:
         collection.bank().add("q2", "Where do compasses point?")
         edited = rows(collection.bank().show())
         middle = rows(collection.bank().log())[-1]["edit"]
-        assert collection.bank().revert(start, dry_run=True).rows
+        assert collection.bank().trial(lambda bank: bank.revert(start)).changes.rows
         assert rows(collection.bank().show()) == edited
         changes = rows(collection.bank().revert(start, reason="all wrong"))
         assert [row["change"] for row in changes] == ["reword", "weight", "restore", "retire"]
@@ -279,7 +279,7 @@ def test_changed_texts_become_edits(tmp_path: Path, exported: Path) -> None:
         grade(collection)
         collection.bank().export(exported)
         replace_in(exported, SKY, NEW)
-        dry = collection.bank().apply(exported, dry_run=True)
+        dry = collection.bank().trial(lambda bank: bank.apply(exported)).changes
         assert [(r["change"], r["item"]) for r in rows(dry)] == [("reword", SKY_ID)]
         assert SKY in texts(collection)
         assert collection.bank().apply(exported, author="ann", reason="by hand") == dry
@@ -309,7 +309,7 @@ def test_a_whole_file_of_changes(tmp_path: Path) -> None:
         collection.bank().export(path)
         marker = path.read_text().splitlines()[0]
         path.write_text(YAML.format(marker=marker, sky=SKY_ID, new=NEW))
-        kept = rows(collection.bank().apply(path, dry_run=True))
+        kept = rows(collection.bank().trial(lambda bank: bank.apply(path)).changes)
         assert [row["change"] for row in kept] == ["reword", "weight", "key", "add", "add"]
         all_of_it = rows(collection.bank().apply(path, retire_missing=True))
         assert [(row["change"], row["before"]) for row in all_of_it[5:]] == [
@@ -458,7 +458,7 @@ def test_an_importance_that_a_file_gives_is_set(tmp_path: Path, name: str) -> No
             replace_in(path, SKY, f"{SKY}\n    importance: okay")
             replace_in(path, SUNSET, f"{SUNSET}\n    importance: vital")
         changes = [("weight", "1", "0.5"), ("importance", "", "okay"), ("importance", "", "vital")]
-        dry = collection.bank().apply(path, dry_run=True)
+        dry = collection.bank().trial(lambda bank: bank.apply(path)).changes
         assert [row[2:] for row in dry.rows] == changes
         assert collection.bank().apply(path, author="ann").rows == dry.rows
         entries = {i.text: i for entry in collection.bank().texts().entries for i in entry.items}

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import exampp
 from exampp.formats import bank as workbench_bank
 from exampp.graders.scripted import ScriptedGrader
-from exampp.items.sealing import choose_sealed, commitment_of, record_of
-from exampp.items.verifying import verify_file
+from exampp.items.sealing import choose_sealed, commitment_of, record_of, verify_file
 from exampp.results.result import Table
 from exampp.store.bank import ItemState
 

@@ -198,7 +198,7 @@ def test_people_set_importances(tmp_path: Path) -> None:
         exam.export(tmp_path / "same.csv", "bank")
         rows = (tmp_path / "same.csv").read_text().splitlines()
         assert [row.split(",")[-1] for row in rows] == ["importance", "vital", "okay"]
-        bank.weigh("b", 1.0, author="ada", reason="it is needed")
+        bank.edit("weight", "b", "1.0", author="ada", reason="it is needed")
         exam.export(tmp_path / "other.csv", "bank")
     assert "okay" not in (tmp_path / "other.csv").read_text()
     (tmp_path / "bad.csv").write_text(BANK.replace("okay", "good"))

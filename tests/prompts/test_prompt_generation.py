@@ -10,21 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
+from exampp.prompts.catalogue import all_prompts
+from exampp.prompts.catalogue import load_generation as load
 from exampp.prompts.generation import (
+    GenerationPrompt,
     GenerationRequest,
+    build,
     fill_request,
-    load,
-    names,
-    parse,
     prompt_hash,
 )
+from exampp.records.toml import parse_toml
 
 GOLDEN = Path(__file__).parent / "golden_generation"
 QUERY, SUBTOPIC = "Earth's {science}", "Plate tectonics, {query_title}"
+NAMES = tuple(one.name for one in all_prompts() if isinstance(one, GenerationPrompt))
 MINE = 'name = "mine"\nmakes = "nugget"\nuser = "Facts on {query_text}, please."\n'
 
 
-@pytest.mark.parametrize("name", names())
+def build_text(text: str) -> GenerationPrompt:
+    return build(parse_toml(text))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
     golden = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
     prompt = load(name)
@@ -32,7 +39,7 @@ def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
 
 
 def test_there_is_a_golden_file_for_each() -> None:
-    assert names() == (
+    assert NAMES == (
         "car-nuggets",
         "car-questions",
         "car-questions-list",
@@ -41,7 +48,7 @@ def test_there_is_a_golden_file_for_each() -> None:
         "dl-questions-list",
         "nuggetizer-creator",
     )
-    assert sorted(path.stem for path in GOLDEN.iterdir()) == list(names())
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == list(NAMES)
 
 
 def test_the_prompts_are_table_1_to_the_letter(shared_data: Path) -> None:
@@ -109,7 +116,7 @@ ROUGH = st.lists(
 
 @given(query=ROUGH | st.text(), subtopic=ROUGH, known=ROUGH, passage=ROUGH)
 def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, passage: str) -> None:
-    prompt = parse(
+    prompt = build_text(
         'name = "a"\nmakes = "question"\nsystem = "S {query_subtopic} S"\n'
         'user = "<{query_title}|{query_text}|{query_subtopic}> {instruction} {{query_text}}"\n'
         'instruction = "I {query_subtopic} I"\n'
@@ -131,7 +138,6 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
         ("name = ", "broken TOML"),
         (MINE + "make = 1", "make: unknown key 'make'. did you mean 'makes'?"),
         (MINE + "title = 1", "title: 'title' is 1. give a text"),
-        (MINE.replace('makes = "nugget"\n', ""), "'makes' is missing"),
         (MINE.replace('"nugget"', '"query"'), "'query' is nothing that a bank holds"),
         (MINE.replace("query_text", "query"), r"uses {query}, which is no slot"),
         (
@@ -156,11 +162,11 @@ def test_a_wrong_file_is_an_error_of_one_line(text: str, message: str, tmp_path:
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'car-nuggets'"):
         load("car-nugget")
-    with pytest.raises(InputError, match="give a name"):
+    with pytest.raises(InputError, match="grades, and asks for no items of a bank"):
         load("question-self-rating")
     with pytest.raises(InputError, match="cannot be read"):
         load("nothing.toml")
 
 
 def test_without_a_file_there_is_no_place() -> None:
-    assert parse(MINE).makes == "nugget"
+    assert build_text(MINE).makes == "nugget"

@@ -99,20 +99,6 @@ def test_the_newest_judgment_stands_and_can_be_withdrawn(exam: exampp.Collection
             grades.decisions.judge(plan, **{**call, **wrong})  # type: ignore[arg-type]
 
 
-def test_uncertainty_needs_judgments_and_another_seed(exam: exampp.Collection) -> None:
-    grades = exam.grades()
-    with pytest.raises(InputError, match="no passage has a judgment"):
-        grades.decisions.plan(20, "P@6", design="uncertainty")
-    grades.decisions.plan(20, "P@6", seed=1)
-    exam.add(qrels={"q00": qrels()["q00"]})
-    again = exam.grades()
-    with pytest.raises(InputError, match="another --seed"):
-        again.decisions.plan(20, "P@6", design="uncertainty", seed=1)
-    assert again.decisions.plan(20, "P@6", design="uncertainty", seed=2).design == "uncertainty"
-    with pytest.raises(InputError, match="by influence"):
-        again.decisions.plan(20, "Cover@6", design="uncertainty", seed=3)
-
-
 @pytest.mark.parametrize("measure", ["nDCG@6", "AP", "RBP"])
 def test_no_sample_for_what_is_no_sum(exam: exampp.Collection, measure: str) -> None:
     with pytest.raises(InputError):

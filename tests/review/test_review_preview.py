@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import exams
 import numpy as np
@@ -14,17 +15,25 @@ from hypothesis import strategies as st
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.items.edits import Operation
+from exampp.items.edits import apply_change, change_item, find_item
 from exampp.records import item_id
 from exampp.records.gradebook import QueryGrades
 from exampp.review.impact import Baseline, EditPreview
-from exampp.store.bank import ItemState
+from exampp.store.bank import ItemChange, ItemState
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
 NEW = "Which colour does air scatter most?"
 SKY_ID, SUNSET_ID, MAGNET_ID = item_id("q1", SKY), item_id("q1", SUNSET), item_id("q2", MAGNET)
 OF_Q1 = 3
 """Passages in the pool of q1."""
+
+
+class Operation(NamedTuple):
+    """One edit of an item of q1."""
+
+    operation: str
+    item: str
+    values: tuple[str, ...] = ()
 
 
 def rating(ask: Request) -> str:
@@ -65,10 +74,27 @@ def save(collection: exampp.Collection, edits: Sequence[Operation | ItemState]) 
             collection.bank().edit(edit.operation, edit.item, *edit.values, query_id="q1")
 
 
+def changes(
+    collection: exampp.Collection, edits: Sequence[Operation | ItemState], query_id: str = "q1"
+) -> list[ItemChange]:
+    items, found = collection.bank().items(query_id), []
+    for edit in edits:
+        if isinstance(edit, ItemState):
+            change = ItemChange("add", None, edit)
+        else:
+            known = find_item(items, edit.item, query_id)
+            change = change_item(known, edit.operation, edit.values)
+        apply_change(items, change)
+        found.append(change)
+    return found
+
+
 def check(collection: exampp.Collection, *edits: Operation | ItemState) -> EditPreview:
     """Preview, save, compare; grades what is due then."""
     before = exams.tables(collection.path)
-    preview = collection.grades().decisions.preview(query_of(collection), edits)
+    preview = collection.grades().decisions.preview(
+        query_of(collection), changes(collection, edits)
+    )
     assert exams.tables(collection.path) == before
     save(collection, edits)
     assert same(preview.query, query_of(collection))
@@ -89,7 +115,7 @@ def test_each_edit(tmp_path: Path) -> None:
         assert check(collection, Operation("restore", SKY_ID)).to_grade == 0
         new = ItemState("q1", "", "How far does light go?", subtopic_id="light", weight=0.5)
         assert check(collection, new).to_grade == OF_Q1
-        nugget = ItemState("q1", "", "blue light", "nugget")
+        nugget = ItemChange("add", None, ItemState("q1", "", "blue light", "nugget"))
         assert collection.grades().decisions.preview(query_of(collection), [nugget]).to_grade == 0
 
 
@@ -138,7 +164,8 @@ def test_what_was_graded_elsewhere_is_not_asked_again(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
         preview = collection.grades().decisions.preview(
-            query_of(collection, "q2"), [Operation("reword", MAGNET_ID, (SKY,))]
+            query_of(collection, "q2"),
+            changes(collection, [Operation("reword", MAGNET_ID, (SKY,))], "q2"),
         )
         pool = query_of(collection, "q2")
         shared = set(pool.passage_ids) & set(query_of(collection).passage_ids)
@@ -162,7 +189,7 @@ def test_what_the_bank_refuses(tmp_path: Path, edit: Operation | ItemState, what
     with exams.make(tmp_path) as collection:
         grade(collection)
         with pytest.raises(exampp.InputError, match=what):
-            collection.grades().decisions.preview(query_of(collection), [edit])
+            collection.grades().decisions.preview(query_of(collection), changes(collection, [edit]))
 
 
 TEXTS = [SKY, SUNSET, NEW, "How far does light go?"]
@@ -198,7 +225,9 @@ def test_any_edits_one_after_the_other(
                 known = collection.grades().decisions.preview(query_of(collection), []).states
                 edit = edit._replace(item=known[int(edit.item) % len(known)].item_id)
             try:
-                collection.grades().decisions.preview(query_of(collection), [edit])
+                collection.grades().decisions.preview(
+                    query_of(collection), changes(collection, [edit])
+                )
             except exampp.InputError:
                 continue
             check(collection, edit)
@@ -209,7 +238,9 @@ def test_the_impact_of_a_preview_is_that_of_saving(tmp_path: Path) -> None:
         grade(collection)
         before = Baseline.of(collection.grades().gradebook)
         edits: list[Operation | ItemState] = [Operation("retire", SKY_ID), ItemState("q1", "", NEW)]
-        preview = collection.grades().decisions.preview(before.query("q1"), edits)
+        preview = collection.grades().decisions.preview(
+            before.query("q1"), changes(collection, edits)
+        )
         save(collection, edits)
         after = Baseline.of(collection.grades().gradebook)
         impact = before.impact({"q1": preview.query})

@@ -76,7 +76,7 @@ def test_a_trial_tells_what_the_edit_does(path: Path, edit: Callable[[Bank], Tab
 
 def test_labels_of_a_changed_key_are_listed(path: Path) -> None:
     with exampp.Collection(path) as collection:
-        trial = collection.bank().trial(lambda bank: bank.set_key(SCATTER, "red light"))
+        trial = collection.bank().trial(lambda bank: bank.edit("key", SCATTER, "red light"))
         # only the verified grade of p1 ("blue light") changes, and the ratings do not
         labels = trial.tables()["labels"]
         assert [row[1:-1] for row in labels.rows] == [("q1", "p1", 1, 0)]

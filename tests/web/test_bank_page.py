@@ -16,7 +16,7 @@ import exampp
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.items import Item
 from exampp.store.bank import ItemState
-from exampp.web.pages.bank import FormLine, merge_form, query_edits, same_text
+from exampp.web.pages.bank import FormLine, changes_in, merge_form, same_text
 
 Q1 = next(iter(exams.QUERIES))
 
@@ -223,9 +223,8 @@ def lines_of(fields: dict[str, list[str]]) -> list[FormLine]:
 
 def becoming(fields: dict[str, list[str]]) -> dict[str, tuple[str | None, float, bool]]:
     """The items that a form changes as they become: text, weight, whether they are active."""
-    edits = query_edits(lines_of(fields), "q", "question").edits
-    states = [one for one in edits if isinstance(one, ItemState)]
-    return {one.item_id: (one.text, one.weight, one.active) for one in states}
+    states = [one.after for one in changes_in(lines_of(fields), "q", "question")]
+    return {one.item_id: (one.text, one.weight, one.active) for one in states if one}
 
 
 def test_an_untouched_form_makes_no_edits() -> None:
@@ -255,7 +254,9 @@ def test_only_touched_items_clash() -> None:
     assert (lines[0].text, lines[2].text) == ("one?", "drei?")
     stale = sent(seen_1="9", text_1="was one?", weight_1="4")
     assert becoming(stale) == {"i1": ("one?", 4.0, True)}
-    assert query_edits(lines_of(stale), "q", "question").seen == {"i1": 9}
+    (change,) = changes_in(lines_of(stale), "q", "question")
+    assert change.before is not None
+    assert change.before.edit == 9
     assert [line.key for line in lines_of(stale) if line.is_conflict] == [1]
 
 

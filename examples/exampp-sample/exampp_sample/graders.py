@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import exampp
@@ -19,11 +20,13 @@ class SharedWords(exampp.Grader):
         """What determines a reply: it makes the grader that it is."""
         return {"name": "shared-words", "version": 1, "enough": self.enough}
 
-    def answer(self, asks: Iterable[exampp.Ask]) -> Iterator[tuple[exampp.Ask, exampp.Reply]]:
-        """One reply to every ask."""
-        for ask in asks:
-            shared = words(ask.item) & words(ask.passage)
-            yield ask, exampp.Reply("5" if len(shared) >= self.enough else "0")
+    def answer(
+        self, requests: Iterable[exampp.Request]
+    ) -> Iterator[tuple[exampp.Request, exampp.Reply]]:
+        """Yield one reply to every request."""
+        for request in requests:
+            shared = words(request.item) & words(request.passage)
+            yield request, exampp.Reply("5" if len(shared) >= self.enough else "0")
 
 
 def words(text: str) -> set[str]:
@@ -31,7 +34,11 @@ def words(text: str) -> set[str]:
     return {word.strip(".,;:?!").lower() for word in text.split()}
 
 
-BACKEND = exampp.Backend(
-    lambda _, options: SharedWords(**options),
-    options={"enough": exampp.Option(int, "Words that must be shared. [default: 2]")},
-)
+@dataclass(frozen=True, kw_only=True)
+class SharedWordsOptions(exampp.GraderOptions):
+    """Options of the grader, in Python, in exam.toml and on the command line."""
+
+    enough: int = exampp.option("Words that must be shared.", 2, least=1)
+
+
+BACKEND = exampp.Backend(lambda options, _: SharedWords(options.enough), SharedWordsOptions)

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded
+from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, gaps, not_excluded
 from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
-from exampp.measures.board import PROVENANCE, Leaderboard, caption, provenance_values
+from exampp.measures.board import PROVENANCE_COLUMNS, Leaderboard, caption, provenance_values
 from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
 from exampp.measures.leaderboard import evaluate, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
@@ -29,9 +29,9 @@ from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import LEVEL
+from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.significance import PERMUTATIONS, Pair, compare_pairs
 
 CoveredBy = Literal["second", "first", "unknown", "both", "neither"]
@@ -165,13 +165,6 @@ class CoverChange:
     weight: float
 
 
-class ComparedTexts(NamedTuple):
-    """The texts of a comparison: what queries ask, and what passages say, by change."""
-
-    queries: dict[str, str]
-    quotes: dict[CoverChange, Quote]
-
-
 @dataclass(frozen=True, slots=True)
 class QueryDifference:
     """One query: values of both systems and their difference (None where it does not count)."""
@@ -184,39 +177,26 @@ class QueryDifference:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class SystemDifference:
-    """Two systems under one measure; `pair.difference` is second - first.
-
-    `queries` go from the largest difference to the smallest, `changes` by query in that order.
-    `board` is the leaderboard that the difference is taken from.
-    """
-
-    first: str
-    second: str
-    column: MeasureColumn
-    threshold: int
-    k: int
-    means: tuple[Mean, Mean]
-    pair: Pair
-    queries: tuple[QueryDifference, ...]
-    changes: tuple[CoverChange, ...]
-    items: int
-    board: Leaderboard
-
-    @property
-    def queries_won(self) -> tuple[int, int, int] | None:
-        """On how many queries the second is better, as good, and worse; None: undefined."""
-        pair = self.pair
-        if pair.won is None or pair.lost is None:
-            return None
-        better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
-        return better, pair.queries - better - worse, worse
-
-
-_P = Column("p", 5)
+ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
+"""Reads the texts and grades of some queries."""
+Quotes = Mapping[CoverChange, Quote]
+QUERIES = 5
+"""So many queries are explained to people unless they say otherwise."""
+_NAMED = 10
 _TITLE = 80
 """Characters of a query's text above its items."""
+_NO_GRADE = "a cell of a system that does not cover them has no grade"
+_COVERED_BY: Mapping[CoveredBy, str] = {
+    "second": "only {second}",
+    "first": "only {first}",
+    "unknown": "unknown",
+    "both": "both",
+    "neither": "neither",
+}
+_QUOTED = {
+    "answer": "Quotes are the answers that the grader took from the passages.",
+    "sentence": "Quotes are the sentences of the passages that come closest to the items.",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -239,282 +219,68 @@ class QueryComparison(Result):
         return sum(item.covered_by == covered_by for item in self.items)
 
     def tables(self) -> Mapping[str, Table]:
-        """Two rows an item, one a system, with whole quotes."""
-        return {"items": paired(self, for_people=True)}
-
-    def records(self) -> Mapping[str, Table]:
-        """The same with ids."""
-        return {"items": paired(self, for_people=False)}
-
-
-def total(found: SystemDifference) -> Table:
-    """One row: both means, the difference with its paired interval, p-value, queries won."""
-    pair = found.pair
-    difference = pair.difference
-    row: list[Value] = [
-        _name(found),
-        found.means[0].mean,
-        found.means[1].mean,
-        difference.value,
-        difference.low,
-        difference.high,
-        pair.p,
-        pair.effect.value,
-        pair.queries,
-        *_counts(found),
-    ]
-    columns: list[str | Column] = [
-        "measure",
-        found.first,
-        found.second,
-        "difference",
-        "95% low",
-        "high",
-        _P,
-        "d_z",
-        "queries",
-        "better",
-        "worse",
-        "equal",
-    ]
-    columns += [Column(name, readers="programs") for name in PROVENANCE]
-    row += provenance_values(found.board)
-    title = f"{found.second} compared with {found.first}, {caption(found.board)}"
-    return Table.of(columns, [row], title, [*found.board.notes, *_notes(found)])
-
-
-def verdict(found: SystemDifference, alpha: float = 0.05) -> str:
-    """What the comparison says, in one sentence: which is better, and whether it can be told."""
-    pair, (first, second) = found.pair, (found.first, found.second)
-    difference = pair.difference.value
-    if difference is None or pair.p is None:
-        reason = pair.difference.reason or "fewer than 2 queries count for both systems"
-        return f"Whether {second} or {first} is better is undefined, because {reason}."
-    if difference == 0:
-        same = " and returned the same passages" * (pair.difference.high == 0)
-        return f"{second} and {first} have the same mean{same}."
-    more = "more" if difference > 0 else "less"
-    here = counted(pair.queries, "query")
-    if pair.p_mean is not None and pair.p_mean <= alpha:
-        told = f"; the interval shows it {OVER_ALL}"
-    elif pair.p <= alpha:
-        told = f"; they do not behave alike, but {here} do not show which has the higher mean"
-    else:
-        told = "; the test does not show that they behave differently"
-    return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first} on {here}{told}."
-
-
-def by_query(found: SystemDifference, texts: Mapping[str, str], width: int | None = None) -> Table:
-    """A row a query, the largest difference first; texts of `width` characters at most."""
-    rows = [
-        [
-            query.query_id,
-            shorten(texts.get(query.query_id, ""), width),
-            query.first,
-            query.second,
-            query.difference,
-            query.gained,
-            query.lost,
+        """Two rows an item, one a system: its best passage for it, with the whole quote."""
+        columns: list[str | Column] = [
+            Column("item", readers="people"),
+            *(Column(name, readers="programs") for name in ("item", "item_id", "covered_by")),
+            *("system", "rank", "rating", "passage_id", "quote"),
+            Column("quoted", readers="programs"),
         ]
-        for query in found.queries
-    ]
-    columns = ["query_id", "query", found.first, found.second, "difference", "gained", "lost"]
-    return Table.of(columns, rows, f"{_name(found)} by query, largest differences first")
-
-
-def by_item(found: SystemDifference, texts: ComparedTexts, width: int | None = None) -> Table:
-    """A row an item gained or lost, query by query.
-
-    Texts have `width` characters at most; then the query's text stands in for ids of items, and
-    the notes say what all quotes are.
-    """
-    made = [
-        _item_row(change, texts.quotes.get(change, NO_QUOTE), width) for change in found.changes
-    ]
-    sources = {texts.quotes.get(change, NO_QUOTE).source for change in found.changes}
-    names = list(_ITEM_COLUMNS)
-    notes = []
-    if width is not None:
-        names.remove("item_id")
-        for row in made:
-            query_id = str(row["query_id"])
-            row["query_id"] = _titled(query_id, texts.queries.get(query_id, ""))
-        if len(sources - {""}) == 1:
-            names.remove("quoted")
-            notes.append(_QUOTED[min(sources - {""})])
-    if "" in sources:
-        silent = sum(not texts.quotes.get(change, NO_QUOTE).source for change in found.changes)
-        notes.append(
-            f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
-            "not known, or they have no word in common. A graded file knows items by their ids "
-            "alone: name a bank."
-        )
-    return Table.of(
-        names,
-        [[row[name] for name in names] for row in made],
-        f"Items that {found.second} gains or loses in its first {counted(found.k, 'passage')}, "
-        f"rated {found.threshold} or better",
-        notes,
-        grouped=width is not None,
-    )
-
-
-def paired(found: QueryComparison, *, for_people: bool) -> Table:
-    """Two rows an item, one a system: its best passage for it, with the whole quote."""
-    rows: list[list[Value]] = []
-    for item in found.items:
-        covers = _COVERED_BY[item.covered_by].format(first=found.first, second=found.second)
-        for system, best in ((found.first, item.first), (found.second, item.second)):
-            rows.append(_paired_row(item, covers, system, best))
-    columns = ["item", "item_id", "covered_by", "system", "rank", "rating", "passage_id"]
-    columns += ["quote", "quoted"]
-    kept = [at for at, name in enumerate(columns) if not (for_people and name in _FOR_MACHINES)]
-    if for_people:
-        for row in rows:
-            row[0] = f"{row[0]} ({row[2]})"
-    query = _titled(found.query_id, found.query_text)
-    notes = [
-        f"Covered is an item by a passage among the first {found.k} that is rated "
-        f"{found.threshold} or better; of each system the best rated passage is shown.",
-        f"Only {found.second} covers {found.count('second')} of "
-        f"{counted(len(found.items), 'item')}, only {found.first} {found.count('first')}, "
-        f"both {found.count('both')}, neither {found.count('neither')}.",
-    ]
-    if unknown := found.count("unknown"):
-        notes.append(f"{counted(unknown, 'item')} unknown: {_NO_GRADE}.")
-    return Table.of(
-        [columns[at] for at in kept],
-        [[row[at] for at in kept] for row in rows],
-        f"{found.second} compared with {found.first} on {query}, item by item",
-        notes,
-        grouped=for_people,
-    )
-
-
-_NO_GRADE = "a cell of a system that does not cover them has no grade"
-_FOR_MACHINES = ("item_id", "covered_by", "quoted")
-_COVERED_BY: Mapping[CoveredBy, str] = {
-    "second": "only {second}",
-    "first": "only {first}",
-    "unknown": "unknown",
-    "both": "both",
-    "neither": "neither",
-}
-
-
-def _paired_row(
-    item: PairedItem, covers: str, system: str, best: BestPassage | None
-) -> list[Value]:
-    named: list[Value] = [shorten(item.text or item.item_id, None), item.item_id, covers, system]
-    if best is None:
-        return [*named, None, None, None, "", None]
-    quote = best.quote
-    return [
-        *named,
-        *(best.rank, best.rating, best.passage_id),
-        *(shorten(quote.text, None), quote.source or None),
-    ]
-
-
-_ITEM_COLUMNS = (
-    *("query_id", "item_id", "item", "change", "passage_id", "rank", "rating", "other_best"),
-    *("quote", "quoted"),
-)
-_QUOTED = {
-    "answer": "Quotes are the answers that the grader took from the passages.",
-    "sentence": "Quotes are the sentences of the passages that come closest to the items.",
-}
-
-
-def _item_row(change: CoverChange, quote: Quote, width: int | None) -> dict[str, Value]:
-    return {
-        "query_id": change.query_id,
-        "item_id": change.item_id,
-        "item": shorten(quote.item or change.item_id, width),
-        "change": change.move,
-        "passage_id": change.passage_id,
-        "rank": change.rank,
-        "rating": change.rating,
-        "other_best": change.other_best,
-        "quote": shorten(quote.text, width),
-        "quoted": quote.source or None,
-    }
-
-
-def _titled(query_id: str, text: str) -> str:
-    return f"{query_id} {shorten(text, _TITLE)}".rstrip()
-
-
-def shorten(text: str, width: int | None) -> str:
-    """The text in one line, cut to a width if there is one."""
-    line = " ".join(text.split())
-    if width is None or len(line) <= width:
-        return line
-    return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _name(found: SystemDifference) -> str:
-    return found.column.name
-
-
-def _counts(found: SystemDifference) -> tuple[Value, Value, Value]:
-    """Queries on which the second is better, worse, and as good."""
-    if found.queries_won is None:
-        return None, None, None
-    better, equal, worse = found.queries_won
-    return better, worse, equal
-
-
-def _notes(found: SystemDifference) -> Iterator[str]:
-    moves = [change.move for change in found.changes]
-    gained, lost = moves.count("gained"), moves.count("lost")
-    yield (
-        f"{found.second} covers {counted(gained, 'item')} that {found.first} does not, and lacks "
-        f"{lost} that it covers, of {found.items} (first {counted(found.k, 'passage')}, rated "
-        f"{found.threshold} or better)."
-    )
-    if unknown := len(moves) - gained - lost:
-        yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
-    pair = found.pair
-    exact = "all sign patterns" if pair.exact else "random sign patterns"
-    how = "Gaffke's limits" if found.column.value_range else "Student's: no range is known"
-    yield (
-        f"The interval is that of the mean difference {OVER_ALL} ({how}), p that of the paired "
-        f"randomisation test ({exact}), two-sided. {ALIKE}"
-    )
-    if found.column.value_range and pair.queries:
-        yield f"{not_excluded(pair.queries, LEVEL)}."
-    yield from added_up(found.column.measure)
-    uncounted = sum(query.difference is None for query in found.queries)
-    if uncounted:
-        yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."
-    for what, reason in (
-        ("The difference", pair.difference.reason),
-        ("The interval of the difference", pair.difference.no_interval),
-        ("The effect size d_z", pair.effect.reason),
-    ):
-        if reason:
-            yield f"{what} is undefined, because {reason}."
-    if pair.p is None:
-        yield "p is undefined, because fewer than 2 queries count for both systems."
-
-
-ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
-"""Reads the texts and grades of some queries."""
-QUERIES = 5
-"""So many queries are explained to people unless they say otherwise."""
-_NAMED = 10
+        rows: list[list[Cell]] = []
+        for item in self.items:
+            covers = _COVERED_BY[item.covered_by].format(first=self.first, second=self.second)
+            name = shorten(item.text or item.item_id, None)
+            for system, best in ((self.first, item.first), (self.second, item.second)):
+                found: Sequence[Cell] = (None, None, None, "", None)
+                if best is not None:
+                    text, source = shorten(best.quote.text, None), best.quote.source or None
+                    found = (best.rank, best.rating, best.passage_id, text, source)
+                rows.append([f"{name} ({covers})", name, item.item_id, covers, system, *found])
+        notes = [
+            f"An item is covered by a passage among the first {self.k} that is rated "
+            f"{self.threshold} or better; of each system the best rated passage is shown.",
+            f"Only {self.second} covers {self.count('second')} of "
+            f"{counted(len(self.items), 'item')}, only {self.first} {self.count('first')}, "
+            f"both {self.count('both')}, neither {self.count('neither')}.",
+        ]
+        if unknown := self.count("unknown"):
+            notes.append(f"{counted(unknown, 'item')} unknown: {_NO_GRADE}.")
+        query = _titled(self.query_id, self.query_text)
+        caption = f"{self.second} compared with {self.first} on {query}, item by item"
+        return {"items": Table.of(columns, rows, caption, notes, grouped=True)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SystemComparison(Result, SystemDifference):
-    """Two systems under one measure, with the grades behind the leaderboard.
+class SystemComparison(Result):
+    """Two systems under one measure; `pair.difference` is second - first.
 
-    `read` reads the texts of queries.
+    `queries` go from the largest difference to the smallest, `changes` by query in that order.
+    `board` is the leaderboard that the difference is taken from, `book` holds the grades behind
+    it, and `read` reads the texts of queries.
     """
 
+    first: str
+    second: str
+    column: MeasureColumn
+    threshold: int
+    k: int
+    means: tuple[Mean, Mean]
+    pair: Pair
+    queries: tuple[QueryDifference, ...]
+    changes: tuple[CoverChange, ...]
+    items: int
+    board: Leaderboard
     book: Gradebook = field(compare=False)
     read: ReadDossiers = field(compare=False)
+
+    @property
+    def queries_won(self) -> tuple[int, int, int] | None:
+        """On how many queries the second is better, as good, and worse; None: undefined."""
+        pair = self.pair
+        if pair.won is None or pair.lost is None:
+            return None
+        better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
+        return better, pair.queries - better - worse, worse
 
     def on(self, query_id: str) -> QueryComparison:
         """One query item by item, with whole quotes. InputError for a query that is not known."""
@@ -554,11 +320,13 @@ class SystemComparison(Result, SystemDifference):
         known = {query.query_id for query in self.book.queries}
         named = [*(one.query_id for one in shown.changes), *(one.query_id for one in shown.queries)]
         ids = [query_id for query_id in dict.fromkeys(named) if query_id in known]
-        texts = quoted_texts(shown.changes, self.read(ids))
+        dossiers = list(self.read(ids))
+        texts = {dossier.query_id: dossier.query_text for dossier in dossiers}
+        quotes = quoted_texts(shown.changes, dossiers)
         return {
             "total": total(self),
-            "queries": by_query(shown, texts.queries, width),
-            "items": by_item(shown, texts, width),
+            "queries": by_query(shown, texts, width),
+            "items": by_item(shown, texts, quotes, width),
         }
 
     def records(self) -> dict[str, Table]:
@@ -571,6 +339,145 @@ class SystemComparison(Result, SystemDifference):
         known = {query.query_id for query in kept}
         changes = (one for one in self.changes if {one.query_id, one.exam_id} & known)
         return self if queries is None else replace(self, queries=kept, changes=tuple(changes))
+
+
+def total(found: SystemComparison) -> Table:
+    """One row: both means, the difference with its paired interval, p-value, queries won."""
+    pair, difference = found.pair, found.pair.difference
+    better, equal, worse = found.queries_won or (None, None, None)
+    row: list[Cell] = [
+        *(found.column.name, found.means[0].mean, found.means[1].mean),
+        *(difference.value, difference.low, difference.high, pair.p, pair.effect.value),
+        *(pair.queries, better, worse, equal, *provenance_values(found.board)),
+    ]
+    columns: list[str | Column] = ["measure", found.first, found.second, "difference", "95% low"]
+    columns += ["high", Column("p", 5), "d_z", "queries", "better", "worse", "equal"]
+    title = f"{found.second} compared with {found.first}, {caption(found.board)}"
+    return Table.of(
+        [*columns, *PROVENANCE_COLUMNS], [row], title, [*found.board.notes, *_notes(found)]
+    )
+
+
+def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
+    """What the comparison says, in one sentence: which is better, and whether it can be told."""
+    pair, (first, second) = found.pair, (found.first, found.second)
+    difference = pair.difference.value
+    if difference is None or pair.p is None:
+        reason = pair.difference.reason or "fewer than 2 queries count for both systems"
+        return f"Undefined whether {second} or {first} is better, because {reason}."
+    if difference == 0:
+        same = " and returned the same passages" * (pair.difference.high == 0)
+        return f"{second} and {first} have the same mean{same}."
+    more = "more" if difference > 0 else "less"
+    here = counted(pair.queries, "query")
+    if pair.p_mean is not None and pair.p_mean <= alpha:
+        shown = f"; the interval shows it {OVER_ALL}"
+    elif pair.p <= alpha:
+        shown = f"; they do not behave alike, but {here} do not show which has the higher mean"
+    else:
+        shown = "; the test does not show that they behave differently"
+    return (
+        f"{second} has {abs(difference):.3f} {more} {found.column.name} than {first} on "
+        f"{here}{shown}."
+    )
+
+
+def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
+    """A row a query, the largest difference first; texts of `width` characters at most."""
+    rows = [
+        [
+            *(query.query_id, shorten(texts.get(query.query_id, ""), width), query.first),
+            *(query.second, query.difference, query.gained, query.lost),
+        ]
+        for query in found.queries
+    ]
+    columns = ["query_id", "query", found.first, found.second, "difference", "gained", "lost"]
+    return Table.of(columns, rows, f"{found.column.name} by query, largest differences first")
+
+
+def by_item(
+    found: SystemComparison, texts: Mapping[str, str], quotes: Quotes, width: int | None = None
+) -> Table:
+    """A row an item gained or lost, query by query.
+
+    Texts have `width` characters at most; then the query's text stands in for ids of items, and
+    the notes say what all quotes are.
+    """
+    quoted = [quotes.get(change, NO_QUOTE) for change in found.changes]
+    sources = {one.source for one in quoted}
+    rows: list[list[Cell]] = [
+        [
+            change.query_id
+            if width is None
+            else _titled(change.query_id, texts.get(change.query_id, "")),
+            *(change.item_id, shorten(one.item or change.item_id, width), change.move),
+            *(change.passage_id, change.rank, change.rating, change.other_best),
+            *(shorten(one.text, width), one.source or None),
+        ]
+        for change, one in zip(found.changes, quoted, strict=True)
+    ]
+    notes = []
+    hidden = set() if width is None else {"item_id"}
+    if width is not None and len(sources - {""}) == 1:
+        hidden.add("quoted")
+        notes.append(_QUOTED[min(sources - {""})])
+    if "" in sources:
+        silent = sum(not one.source for one in quoted)
+        notes.append(
+            f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
+            "not known, or they have no word in common. A graded file knows items by their ids "
+            "alone: name a bank."
+        )
+    names = ("query_id", "item_id", "item", "change", "passage_id", "rank", "rating", "other_best")
+    columns = (*names, "quote", "quoted")
+    shown = [at for at, name in enumerate(columns) if name not in hidden]
+    return Table.of(
+        [columns[at] for at in shown],
+        [[row[at] for at in shown] for row in rows],
+        f"Items that {found.second} gains or loses in its first {counted(found.k, 'passage')}, "
+        f"rated {found.threshold} or better",
+        notes,
+        grouped=width is not None,
+    )
+
+
+def _titled(query_id: str, text: str) -> str:
+    return f"{query_id} {shorten(text, _TITLE)}".rstrip()
+
+
+def shorten(text: str, width: int | None) -> str:
+    """The text in one line, cut to a width if there is one."""
+    line = " ".join(text.split())
+    if width is None or len(line) <= width:
+        return line
+    return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _notes(found: SystemComparison) -> Iterator[str]:
+    moves = [change.move for change in found.changes]
+    gained, lost = moves.count("gained"), moves.count("lost")
+    yield (
+        f"{found.second} covers {counted(gained, 'item')} that {found.first} does not, and lacks "
+        f"{lost} that it covers, of {found.items} (first {counted(found.k, 'passage')}, rated "
+        f"{found.threshold} or better)."
+    )
+    if unknown := len(moves) - gained - lost:
+        yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
+    pair = found.pair
+    exact = "all sign patterns" if pair.exact else "random sign patterns"
+    how = "Gaffke's limits" if found.column.value_range else "Student's: no range is known"
+    yield (
+        f"The interval is that of the mean difference {OVER_ALL} ({how}), p that of the paired "
+        f"randomisation test ({exact}), two-sided. {ALIKE}"
+    )
+    if found.column.value_range and pair.queries:
+        yield f"{not_excluded(pair.queries, LEVEL)}."
+    yield from added_up(found.column.measure)
+    if uncounted := sum(query.difference is None for query in found.queries):
+        yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."
+    few = "" if pair.p is not None else "fewer than 2 queries count for both systems"
+    p = Estimate(pair.p, reason=few)
+    yield from gaps([("difference", pair.difference), ("d_z", pair.effect), ("p", p)])
 
 
 def compare(
@@ -676,20 +583,17 @@ def item_changes(
         yield from _moved(exam, ("lost", "unknown loss"), before, after, threshold)
 
 
-def quoted_texts(changes: Iterable[CoverChange], dossiers: Iterable[Dossier]) -> ComparedTexts:
-    """The texts behind some changes; what no dossier knows is left out."""
-    wanted: dict[str, list[CoverChange]] = {}
+def quoted_texts(
+    changes: Iterable[CoverChange], dossiers: Iterable[Dossier]
+) -> dict[CoverChange, Quote]:
+    """What passages say, by change; what no dossier knows is left out."""
+    known = {dossier.query_id: dossier for dossier in dossiers}
+    found = {}
     for change in changes:
-        wanted.setdefault(change.query_id, []).append(change)
-    found = ComparedTexts({}, {})
-    for dossier in dossiers:
-        found.queries[dossier.query_id] = dossier.query_text
-        items = {item_id: i for i, item_id in enumerate(dossier.grades.item_ids)}
-        passages = {passage_id: i for i, passage_id in enumerate(dossier.grades.passage_ids)}
-        for change in wanted.get(dossier.query_id, ()):
-            item, passage = items.get(change.item_id), passages.get(change.passage_id)
-            if item is not None and passage is not None:
-                found.quotes[change] = quote(dossier, passage, item)
+        dossier = known.get(change.query_id)
+        place = dossier and cell(dossier, change.item_id, change.passage_id)
+        if dossier and place:
+            found[change] = quote(dossier, *place)
     return found
 
 

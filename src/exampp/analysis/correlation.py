@@ -397,6 +397,14 @@ MOST_DECIMALS = 15
 ONLY_TOTALS = "only the totals of its systems are known"
 
 
+def correlation_of_board(
+    board: Leaderboard, officials: Mapping[str, Ranks], decimals: int | None = None
+) -> Table:
+    """Return the rank correlations of every column of a board with official leaderboards."""
+    method = replace(board_method(board, board.grader.name), notes=())
+    return of_board(compare_methods([method], officials, samples=0, decimals=decimals), board)
+
+
 def compare_methods(
     methods: Sequence[Method],
     officials: Mapping[str, Ranks],

@@ -1,8 +1,8 @@
-"""Is the exam a good one? Systems sit it, and its items are looked at.
+"""Is the exam a good one? Statistics of items, reliability of the exam, items to review first.
 
 Every item by what it tells of systems, the exam by how far its halves agree, both with and without
-the systems that stand far below the rest; the items to look at, worst first, and the leaderboard
-without them. Formulas and their sources: `stats.item_analysis`, `stats.item_response`.
+the systems far below the rest; the leaderboard without the items to review. Formulas and sources:
+`stats.item_analysis`, `stats.item_response`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from exampp.analysis.item_selection import (
     ItemChoice,
     ability_choices,
     choices,
-    choices_record,
     choices_table,
     fitted,
 )
@@ -36,7 +35,7 @@ from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Cell, Column, Value
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import MOST_DRAWS
 from exampp.stats.item_analysis import (
@@ -62,6 +61,24 @@ from exampp.stats.rank_correlation import CorrelationRows, Floats, kendall
 
 FEWEST_JUDGED = 5
 """With fewer passages on a side, what they cover tells nothing of an item."""
+DROPS = (0.0, 0.03, 0.25, 0.5)
+"""Shares of the worst systems without whom the exam is examined again."""
+SPLITS = 1000
+WARNED = 0.1
+"""Alpha that falls by more without one system is caused by that system."""
+SMALL = 4
+"""Of so few systems each is an outlier."""
+USUAL_SYSTEMS = 10
+_NAMED = 5
+_TEXT = 48
+_SHORTEST_ID = 6
+
+AGAINST = "against the rest"
+AGAINST_WITHOUT = "against the rest without the outlier"
+NOT_RELEVANT = "covers what is not relevant"
+
+Key = tuple[str, str]
+"""(query id, item id)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +86,11 @@ class ItemStatistics:
     """One item. What is undefined is None.
 
     `difficulty` is the mean credit of systems; `item_rest` its correlation with the rest of the
-    exam, `item_rest_without` the same without the system of the jackknife whose absence changes
-    alpha most. `relevant` and `not_relevant` are the shares covered of passages that people judged
-    so. `swaps` are the pairs of systems that stand otherwise without it. `constant` tells that it
-    is the same for all: "all pass", "all fail" or "all same". `sealed` is None where the bank was
-    never split. `why` it should be looked at; nothing where there is no reason.
+    exam, `item_rest_without` the same without the system of the jackknife that changes alpha most.
+    `relevant` and `not_relevant` are the shares covered of passages that people judged so. `swaps`
+    are the pairs of systems whose order changes without it. `constant` items are the same for all:
+    "all pass", "all fail" or "all same". `sealed` is None where the bank was never split. `why` it
+    should be reviewed; empty where there is no reason.
     """
 
     query_id: str
@@ -96,7 +113,7 @@ class ItemStatistics:
 
     @property
     def worst(self) -> float:
-        """The lowest of what speaks against it: lower is worse."""
+        """The lowest of the values against it: lower is worse."""
         known = (self.item_rest, self.item_rest_without, self.lift)
         return min((value for value in known if value is not None), default=1.0)
 
@@ -110,7 +127,7 @@ class ItemStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ExamRow:
-    """The exam as some of the systems sit it: `drop` is the share of the worst that are left out.
+    """The exam for some of the systems: `drop` is the share of the worst that are left out.
 
     None where one system is left out, which `name` tells. `alpha_varying` is alpha without the
     items that are the same for all.
@@ -129,8 +146,7 @@ class ExamRow:
     queries: SplitHalves
 
 
-@dataclass(frozen=True, slots=True)
-class Jackknife:
+class Jackknife(NamedTuple):
     """Alpha without each system in turn; `lowest` is at the system whose absence lowers it most."""
 
     without: Mapping[str, float | None]
@@ -139,24 +155,40 @@ class Jackknife:
     error: float | None
 
 
-AGAINST = "against the rest"
-AGAINST_WITHOUT = "against the rest without the outlier"
-NOT_RELEVANT = "covers what is not relevant"
-
-
 @dataclass(frozen=True, slots=True)
-class ItemFindings:
-    """What is found of the items of an exam.
+class ItemSettings:
+    """How items are examined: `min_relevant` is the lowest judgment of a relevant passage.
 
-    `exams` are the exam with all systems first; `floor` is the chance floor of Cover, `choices` the
+    `irt` fits the two-parameter model too, which takes seconds. Raises InputError for numbers out
+    of range.
+    """
+
+    min_relevant: int = 2
+    splits: int = SPLITS
+    seed: int = 0
+    irt: bool = False
+
+    def __post_init__(self) -> None:
+        check_integer("splits", self.splits, 2, MOST_DRAWS)
+        check_integer("the seed", self.seed, 0)
+
+
+# ---- the result ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemAnalysis(Result):
+    """The items of an exam and the exam itself.
+
+    `exams` are the exam with all systems first; `floor` is the chance level of Cover, `choices` the
     smaller exams against official leaderboards. `repeated` gives, by places, the items that repeat
-    another one, which count once in all statistics of the exam and of items. `notes` are those of
-    the grades, and `lacking` is what there is none of.
+    another one, which count once in all statistics. `lacking` is the prerequisite that is missing.
     """
 
     scores: ItemScores
     caption: str
     grader_key: str
+    settings: ItemSettings
     items: tuple[ItemStatistics, ...]
     exams: tuple[ExamRow, ...]
     jackknife: Jackknife
@@ -170,404 +202,336 @@ class ItemFindings:
 
     @property
     def statistic(self) -> str:
-        """What alpha is called: KR-20 where items are 0 or 1 and count alike."""
+        """The name of alpha: KR-20 where items are 0 or 1 and count alike."""
         return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
 
     @property
+    def name(self) -> str:
+        """The name of the scores."""
+        if self.scores.kind == "graded":
+            return f"graded Cover@{self.scores.k}"
+        return heading(f"Cover@{self.scores.k}", self.scores.min_rating)
+
+    @property
     def distinct(self) -> int:
-        """How many items there are, repeated ones once."""
+        """The number of items, repeated ones once."""
         return len(self.items) - len(self.repeated)
 
     @property
     def undefined(self) -> str:
-        """Why alpha is undefined, where it is; "" where it is not."""
+        """Why alpha is undefined; empty where it is defined."""
         if self.exams[0].alpha is not None:
             return ""
         if self.lacking:
             return self.lacking[:1].lower() + self.lacking[1:]
         if len(self.scores.systems) < 2:
-            return f"fewer than 2 systems sat the exam ({len(self.scores.systems)})"
+            return f"fewer than 2 systems were evaluated ({len(self.scores.systems)})"
         if self.distinct < 2:
             return "there is 1 item" if not self.repeated else "all items are the same one"
         return "all systems have the same score: the exam tells none of them apart"
 
     @property
     def look(self) -> tuple[ItemStatistics, ...]:
-        """The items to look at, worst first."""
+        """The items to review, worst first."""
         wanted = (row for row in self.items if row.why)
         return tuple(sorted(wanted, key=lambda row: (row.worst, row.query_id, row.item_id)))
 
+    def tables(self, limit: int = 20) -> Mapping[str, Table]:
+        """Return the exam, the `limit` worst items, the leaderboard without any, smaller exams."""
+        shown = {"exam": self._exam()}
+        if self.look:
+            shown["items"] = self._worst(limit)
+        if self.look or self.abilities:
+            shown["leaderboard"] = self._systems()
+        if self.officials:
+            shown["choices"] = choices_table(self.choices, self.name)
+        return shown
+
+    def records(self) -> Mapping[str, Table]:
+        """Return a row an item, a group of systems, a system, and a choice of items."""
+        names = (
+            *("query_id", "item_id", "difficulty", "constant", "item_total", "item_rest"),
+            *("item_rest_without", "alpha_if_deleted", "relevant", "not_relevant", "swaps"),
+            *("discrimination", "location", "lint", "sealed", "why", "text"),
+        )
+        values = ([getattr(row, name) for name in names] for row in self.items)
+        rows = [[", ".join(v) if isinstance(v, tuple) else v for v in row] for row in values]
+        shown = {
+            "items": Table.of(names, rows, self.caption),
+            "exam": self._exam(),
+            "systems": self._systems(),
+        }
+        if self.officials:
+            shown["choices"] = choices_table(self.choices, self.name)
+        return {name: table.keyed(self.grader_key) for name, table in shown.items()}
+
+    def _exam(self) -> Table:
+        """Return a row a group of systems: how reliable the exam is for them."""
+        columns = [
+            *(Column("exam"), _programs("drop"), Column("systems")),
+            *map(_programs, ("items", "statistic")),
+            *(Column(self.statistic, key="alpha"), _programs("alpha_varying")),
+            *map(_programs, ("all_pass", "all_fail")),
+            *(Column("same", 0, key="constant"), Column("< 0", 0, key="negative")),
+            *_half_columns("items"),
+            *_half_columns("queries"),
+            *map(_programs, ("jackknife_min", "jackknife_system", "jackknife_error")),
+            _programs("chance_floor"),
+        ]
+        jackknife = self.jackknife
+        floor = self.floor.values[0] if self.floor.values else None
+        whole = (jackknife.lowest, jackknife.system, jackknife.error, floor)
+        rows: list[list[Value]] = [
+            [
+                *(row.name, row.drop, row.systems, len(self.items), self.statistic),
+                *(row.alpha, row.alpha_varying, row.all_pass, row.all_fail),
+                *(row.constant, row.negative),
+                *(
+                    value
+                    for half in (row.items, row.queries)
+                    for value in (half.r, half.whole, half.tau, half.r_error, half.tau_error)
+                ),
+                *(whole if row.drop == 0 else (None,) * 4),
+            ]
+            for row in self.exams
+        ]
+        return Table.of(columns, rows, self.caption, self.exam_notes())
+
+    def _worst(self, limit: int) -> Table:
+        look = self.look[:limit]
+        short = _short_ids([row.item_id for row in self.items])
+        parts: list[tuple[Column, list[Cell]]] = [
+            (Column("item"), [short[row.item_id] for row in look]),
+            (Column("covered", 2), [row.difficulty for row in look]),
+            (Column("rest", 2), [row.item_rest for row in look]),
+            (Column("without", 2), [row.item_rest_without for row in look]),
+            (Column("relevant", 2), [row.relevant for row in look]),
+            (Column("not", 2), [row.not_relevant for row in look]),
+            (Column("swaps"), [row.swaps for row in look]),
+            (Column("sealed"), [row.sealed for row in look]),
+            (Column("lint"), [", ".join(row.lint) or None for row in look]),
+            (Column("text"), [_cut(row.text) or None for row in look]),
+        ]
+        shown = [part for part in parts if any(cell is not None for cell in part[1])]
+        rows = zip(*(cells for _, cells in shown), strict=True)
+        columns = [column for column, _ in shown]
+        return Table.of(columns, rows, "Items to review, worst first", self._worst_notes(limit))
+
+    def _worst_notes(self, limit: int) -> Iterator[str]:
+        counts = Counter(why for row in self.look for why in row.why)
+        meaning = {
+            AGAINST: "with a negative correlation with the rest of the exam (rest)",
+            AGAINST_WITHOUT: f"with one as soon as {self.jackknife.system} is left out (without)",
+            NOT_RELEVANT: f"covered by {FEWEST_JUDGED} passages or more that people judged not "
+            "relevant (not), at least as often as by relevant ones",
+        }
+        for why, text in meaning.items():
+            if counts[why]:
+                yield f"{counted(counts[why], 'item')} {text}."
+        if limit and len(self.look) > limit:
+            yield f"{len(self.look)} items, of which the worst {limit} are shown (--limit)."
+
+    def _systems(self) -> Table:
+        """Return a row a system, best first, with and without the items to review."""
+        scores, kept = self.scores, self._kept
+        whole = scores.cover()
+        nothing: list[Value] = [None] * len(whole)
+        without = scores.cover(kept) if kept.any() else None
+        ability: list[Sequence[Value]] = [nothing] * 5
+        if self.abilities:
+            of = self.abilities.all.abilities
+            ability = [of.mode.tolist(), of.error.tolist(), places(of.mode)]
+            ability += [of.mean.tolist(), of.deviation.tolist()]
+        modelled: Literal["all", "programs"] = "all" if self.abilities else "programs"
+        columns = [
+            *(Column("system"), Column(self.name, key="score"), Column("rank")),
+            *(
+                Column("without these", key="score_without"),
+                Column("rank without", key="rank_without"),
+            ),
+            Column("ability", readers=modelled),
+            Column("\N{PLUS-MINUS SIGN}", key="ability_error", readers=modelled),
+            Column("rank by it", key="ability_rank", readers=modelled),
+            *map(_programs, ("ability_mean", "ability_deviation", "alpha_without")),
+        ]
+        values: list[Sequence[Value]] = [
+            *(scores.systems, whole.tolist(), places(whole)),
+            *((nothing, nothing) if without is None else (without.tolist(), places(without))),
+            *(*ability, list(self.jackknife.without.values())),
+        ]
+        order = np.lexsort((np.arange(len(whole)), -ranked(whole))).tolist()
+        rows = [[column[at] for column in values] for at in order]
+        caption = "The leaderboard without the items to review"
+        return Table.of(columns, rows, caption, self._systems_notes())
+
     @property
-    def without_look(self) -> Bools:
-        """Which items are left without those to look at."""
+    def _kept(self) -> Bools:
+        """Which items are left without those to review."""
         return np.array([not row.why for row in self.items], np.bool_)
 
+    def _systems_notes(self) -> Iterator[str]:
+        scores, kept = self.scores, self._kept
+        gone = int((~kept).sum())
+        if not gone or not kept.any() or not scores.systems:
+            yield "No item is left." if gone else "No item is left out."
+            return
+        whole, less = ranked(scores.cover()), ranked(scores.cover(kept))
+        emptied = scores.emptied(kept)
+        more = f"; {emptied} queries have no items left." if emptied else "."
+        tau = _shown(kendall(whole, less).value)
+        yield f"Without {counted(gone, 'item')}: Kendall's tau-b of the two orders is {tau}{more}"
+        for name, ranks in self.officials.items():
+            both = [at for at, system in enumerate(scores.systems) if system in ranks]
+            better = [-ranks[scores.systems[at]] for at in both]
+            before, after = (_shown(kendall(one[both], better).value) for one in (whole, less))
+            yield f"Kendall's tau-b with {name}: {before} with all items, {after} without these."
 
-def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
-    """Return for each item the first item of its exam with the same words and the same credit.
+    # ---- notes -----------------------------------------------------------------------------------
 
-    Case, punctuation and whitespace make no difference. Items without a text repeat nothing.
-    """
-    words = {
-        (item.query_id, item.item_id): plain_words(item.text)
-        for entry in texts.entries
-        for item in entry.items
-    }
-    first: dict[tuple[object, ...], int] = {}
-    found = []
-    for at, item_id in enumerate(scores.item_ids):
-        text = words.get((scores.queries[scores.query[at]], item_id), "")
-        credit = scores.credit[:, at].tobytes()
-        key = (int(scores.exam[at]), text, credit) if text else (at,)
-        found.append(first.setdefault(key, at))
-    return np.array(found, np.intp)
-
-
-def plain_words(text: str) -> str:
-    """Return the words of a text in lower case, without punctuation."""
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
-
-
-WARNED = 0.1
-"""Alpha that falls by more without one system is that system's."""
-SMALL = 4
-"""Of so few systems each is an outlier."""
-USUAL_SYSTEMS = 10
-
-
-def name_of(found: ItemFindings) -> str:
-    """What the scores are called."""
-    if found.scores.kind == "graded":
-        return f"graded Cover@{found.scores.k}"
-    return heading(f"Cover@{found.scores.k}", found.scores.min_rating)
-
-
-def advice(found: ItemFindings) -> str:
-    """The one sentence that a person can act on."""
-    look, whole = found.look, found.exams[0]
-    if whole.alpha is None:
-        return f"{found.statistic} is undefined, because {found.undefined}."
-    different = "different " if found.repeated else ""
-    said = f"{found.statistic} of the {found.distinct} {different}items is {whole.alpha:.3f}"
-    if whole.alpha <= 0:
+    def advice(self) -> str:
+        """Return the one sentence that a person can act on."""
+        look, whole = self.look, self.exams[0]
+        if whole.alpha is None:
+            return f"{self.statistic} is undefined, because {self.undefined}."
+        different = "different " if self.repeated else ""
+        text = f"{self.statistic} of the {self.distinct} {different}items is {whole.alpha:.3f}"
+        if whole.alpha <= 0:
+            return (
+                f"{text}, not above 0: the items do not agree on who is better, and the order of "
+                "systems may be chance. Add items and queries before you review single items."
+            )
+        lowest = self.jackknife.lowest
+        if lowest is not None and whole.systems > SMALL and whole.alpha - lowest > WARNED:
+            text += (
+                f", but {lowest:.3f} without {self.jackknife.system}: the items agree about that "
+                "system, and much less about the others"
+            )
+        if not look:
+            return f"{text}. No item contradicts the rest."
+        rank = "1 item ranks" if len(look) == 1 else f"{len(look)} items rank"
         return (
-            f"{said}, not above 0: the items do not agree on who is better, and the order of "
-            "systems is chance as far as they tell. Single items say nothing in such an exam: add "
-            "items and queries first."
+            f"{text}. {rank} systems opposite to the rest of the exam, or covers passages that are "
+            f"not relevant. Review the worst first ({look[0].item_id})."
         )
-    lowest = found.jackknife.lowest
-    if lowest is not None and whole.systems > SMALL and whole.alpha - lowest > WARNED:
-        said += (
-            f", but {lowest:.3f} without {found.jackknife.system}: the items agree about that "
-            "system, and much less about the others"
+
+    def exam_notes(self) -> list[str]:
+        """Return what must be known to read the exam's table."""
+        few, *rest = (
+            list(part())
+            for part in (self._few, self._repeated, self._reading, self._floor, self._missing)
         )
-    if not look:
-        return f"{said}. No item speaks against itself."
-    speak = "1 item speaks" if len(look) == 1 else f"{len(look)} items speak"
-    return (
-        f"{said}. {speak} against themselves: look at the worst first ({look[0].item_id}), and "
-        "reword or retire what does not ask for the topic."
-    )
+        return [*few, self.advice(), *(note for notes in rest for note in notes), *self.notes]
 
+    def _few(self) -> Iterator[str]:
+        systems, queries = len(self.scores.systems), len(self.scores.queries)
+        if 0 < systems < FEWEST_SYSTEMS:
+            yield (
+                f"{counted(systems, 'system')} were evaluated: item-rest correlations are "
+                "undefined, as any two systems lie on a line."
+            )
+        elif 0 < systems < USUAL_SYSTEMS:
+            yield (
+                f"{systems} systems were evaluated: with fewer than {USUAL_SYSTEMS} the numbers of "
+                "single items are mostly chance."
+            )
+        if queries == 1:
+            yield "There is 1 query: it has no halves of queries."
+        if self.items and len(self.items) == queries:
+            yield "Every query has 1 item: they have no halves of items."
 
-def exam_notes(found: ItemFindings) -> list[str]:
-    """What must be known to read the exam's table."""
-    parts = (_few, _repeated, _reading, _floor, _judged, _filled)
-    few, *rest = ([*part(found)] for part in parts)
-    return [*few, advice(found), *(note for notes in rest for note in notes), *found.notes]
+    def _repeated(self) -> Iterator[str]:
+        if self.repeated:
+            named = [
+                f"{self.items[at].item_id} repeats {self.items[first].item_id}"
+                for at, first in list(self.repeated.items())[:_NAMED]
+            ]
+            more = len(self.repeated) - len(named)
+            yield (
+                f"{counted(len(self.repeated), 'item')} with the words and the grades of another "
+                f"item of the query: {', '.join(named)}{f' and {more:,} more' if more else ''}. "
+                f"They count once in {self.statistic}, halves and correlations, and in Cover as "
+                "often as they occur."
+            )
 
-
-def _few(found: ItemFindings) -> Iterator[str]:
-    systems = len(found.scores.systems)
-    if 0 < systems < FEWEST_SYSTEMS:
+    def _reading(self) -> Iterator[str]:
+        whole = self.exams[0]
+        if not whole.systems:
+            return
+        if whole.constant:
+            varying = (
+                "" if whole.alpha_varying is None else f"; without them {whole.alpha_varying:.3f}"
+            )
+            yield (
+                f"same: {whole.constant} of {self.distinct} items tell no systems apart (covered "
+                f"by all: {whole.all_pass}, by none: {whole.all_fail}). They count in "
+                f"{self.statistic}{varying}."
+            )
         yield (
-            f"{counted(systems, 'system')} sat the exam: item-rest correlations are undefined, as "
-            "any two systems lie on a line."
+            "< 0: items whose correlation with the rest of the exam is negative. r is the "
+            "correlation of random halves over systems, SB that of the whole exam by "
+            "Spearman-Brown, tau Kendall's tau-b of the halves' leaderboards: r depends on "
+            "outliers, tau does not."
         )
-    elif 0 < systems < USUAL_SYSTEMS:
+        if self.jackknife.lowest is not None and self.jackknife.error is not None:
+            yield (
+                f"{self.statistic} without any one system: {self.jackknife.lowest:.3f} or more "
+                f"(lowest without {self.jackknife.system}), jackknife standard error "
+                f"{self.jackknife.error:.3f}."
+            )
+
+    def _floor(self) -> Iterator[str]:
+        if self.scores.kind == "graded":
+            return
+        if not self.floor.values:
+            yield (
+                f"Nobody judged a graded passage 0, so the chance level of {self.name} is unknown."
+            )
+            return
+        mean = self.scores.cover().mean() if self.scores.systems else None
+        systems = "" if mean is None else f"; systems average {mean:.3f}"
         yield (
-            f"{systems} systems sat the exam: with fewer than {USUAL_SYSTEMS} the numbers of "
-            "single items are mostly chance."
-        )
-    if len(found.scores.queries) == 1:
-        yield "There is 1 query: it has no halves of queries."
-    if found.items and len(found.items) == len(found.scores.queries):
-        yield "Every query has 1 item: they have no halves of items."
-
-
-_NAMED = 5
-
-
-def _repeated(found: ItemFindings) -> Iterator[str]:
-    if not found.repeated:
-        return
-    named = [
-        f"{found.items[at].item_id} repeats {found.items[first].item_id}"
-        for at, first in list(found.repeated.items())[:_NAMED]
-    ]
-    more = len(found.repeated) - len(named)
-    yield (
-        f"{counted(len(found.repeated), 'item')} with the words and the grades of another item of "
-        f"the query: {', '.join(named)}{f' and {more:,} more' if more else ''}. They count once in "
-        f"{found.statistic}, halves and correlations, and in Cover as often as they are there."
-    )
-
-
-def _reading(found: ItemFindings) -> Iterator[str]:
-    whole = found.exams[0]
-    if not whole.systems:
-        return
-    if whole.constant:
-        varying = "" if whole.alpha_varying is None else f"; without them {whole.alpha_varying:.3f}"
-        yield (
-            f"same: {whole.constant} of {found.distinct} items tell no systems apart "
-            f"(covered by all: {whole.all_pass}, by none: {whole.all_fail}). They count in "
-            f"{found.statistic}{varying}."
-        )
-    yield (
-        "< 0: items whose correlation with the rest of the exam is negative. r is the correlation "
-        "of random halves over systems, SB that of the whole exam by Spearman-Brown, tau Kendall's "
-        "tau-b of the halves' leaderboards: r hears the outliers, tau the rest."
-    )
-    if found.jackknife.lowest is not None and found.jackknife.error is not None:
-        yield (
-            f"{found.statistic} without any one system: {found.jackknife.lowest:.3f} or more "
-            f"(lowest without {found.jackknife.system}), jackknife standard error "
-            f"{found.jackknife.error:.3f}."
+            f"Chance level: {self.floor.drawn} have {self.floor.values[0]:.3f} of {self.name}"
+            f"{systems}."
         )
 
-
-def _floor(found: ItemFindings) -> Iterator[str]:
-    floor = found.floor
-    if found.scores.kind == "graded":
-        return
-    if not floor.values:
-        yield (
-            "Nobody judged a graded passage 0, so that nothing tells what chance covers of "
-            f"{name_of(found)}."
-        )
-        return
-    mean = found.scores.cover().mean() if found.scores.systems else None
-    systems = "" if mean is None else f"; systems have {mean:.3f} on average"
-    yield (
-        f"Chance floor: {floor.drawn} have {floor.values[0]:.3f} of {name_of(found)}{systems}. "
-        "It is a floor of this pool, no proof of guessing."
-    )
-
-
-def _judged(found: ItemFindings) -> Iterator[str]:
-    if found.items and all(row.lift is None for row in found.items):
-        yield (
-            f"People judged fewer than {FEWEST_JUDGED} graded passages of each query relevant, or "
-            "as few not relevant: judgments tell nothing of the items."
-        )
+    def _missing(self) -> Iterator[str]:
+        scores = self.scores
+        if self.items and all(row.lift is None for row in self.items):
+            yield (
+                f"People judged fewer than {FEWEST_JUDGED} graded passages of each query relevant, "
+                "or as few not relevant: judgments tell nothing of the items."
+            )
+        if scores.missing:
+            yield (
+                f"{scores.missing:.1%} of the cells that are read have no grade, and count as not "
+                "covered here."
+            )
+        if silent := sum(count > 0 for count in scores.unanswered):
+            yield (
+                f"{counted(silent, 'system')} did not answer some queries (up to "
+                f"{max(scores.unanswered)}), whose items count as not covered."
+            )
 
 
-def _filled(found: ItemFindings) -> Iterator[str]:
-    scores = found.scores
-    if scores.missing:
-        yield (
-            f"{scores.missing:.1%} of the cells that are read have no grade, and count as not "
-            "covered here."
-        )
-    silent = sum(count > 0 for count in scores.unanswered)
-    if silent:
-        yield (
-            f"{counted(silent, 'system')} did not answer some queries (up to "
-            f"{max(scores.unanswered)}), whose items count as not covered."
-        )
+def _programs(name: str) -> Column:
+    return Column(name, readers="programs")
 
 
-def look_notes(found: ItemFindings, limit: int) -> list[str]:
-    """Why these items, how many there are, and what their columns are."""
-    look = found.look
-    counts = Counter(why for row in look for why in row.why)
-    outlier = found.jackknife.system
-    meaning = {
-        AGAINST: "with a negative correlation with the rest of the exam (rest)",
-        AGAINST_WITHOUT: f"with one as soon as {outlier} is left out (without)",
-        NOT_RELEVANT: f"covered by {FEWEST_JUDGED} passages or more that people judged not "
-        "relevant (not), at least as often as by relevant ones",
-    }
-    notes = [
-        f"{counted(counts[why], 'item')} {said}." for why, said in meaning.items() if counts[why]
-    ]
-    if limit and len(look) > limit:
-        notes.append(f"{len(look)} items, of which the worst {limit} are shown (--limit).")
-    return notes
+def _half_columns(group: str) -> Iterator[Column]:
+    for name, key in (("r", "r"), ("SB", "spearman_brown"), ("tau", "tau")):
+        yield Column(name, group=group, key=f"{group}_{key}")
+    yield from map(_programs, (f"{group}_r_error", f"{group}_tau_error"))
 
 
-def without_notes(found: ItemFindings) -> list[str]:
-    """What the leaderboard is without the items to look at."""
-    scores, kept = found.scores, found.without_look
-    gone = int((~kept).sum())
-    if not gone or not kept.any() or not scores.systems:
-        return ["No item is left." if gone else "No item is left out."]
-    whole, less = ranked(scores.cover()), ranked(scores.cover(kept))
-    agreement = kendall(whole, less)
-    tau = "undefined" if agreement.value is None else f"{agreement.value:.3f}"
-    notes = [
-        f"Without {counted(gone, 'item')}: Kendall's tau-b of the two orders is {tau}"
-        + (f"; {scores.emptied(kept)} queries have no items left." if scores.emptied(kept) else ".")
-    ]
-    for name, ranks in found.officials.items():
-        both = [at for at, system in enumerate(scores.systems) if system in ranks]
-        better = [-ranks[scores.systems[at]] for at in both]
-        values = [kendall(one[both], better).value for one in (whole, less)]
-        shown = ["undefined" if one is None else f"{one:.3f}" for one in values]
-        notes.append(
-            f"Kendall's tau-b with {name}: {shown[0]} with all items, {shown[1]} without these."
-        )
-    return notes
-
-
-_TEXT = 48
-_SHORTEST_ID = 12
-
-
-def tables(found: ItemFindings, limit: int) -> Mapping[str, Table]:
-    """The tables that people read."""
-    shown = {"exam": exam_table(found)}
-    if found.look:
-        shown["items"] = look_table(found, limit)
-    if found.look or found.abilities:
-        shown["leaderboard"] = leaderboard_table(found)
-    if found.officials:
-        shown["choices"] = choices_table(found.choices, name_of(found))
-    return shown
-
-
-def records(found: ItemFindings) -> Mapping[str, Table]:
-    """The same for programs, and every item."""
-    shown = {
-        "items": items_table(found),
-        "exam": exam_record(found),
-        "systems": systems_record(found),
-    }
-    if found.officials:
-        shown["choices"] = choices_record(found.choices, found.caption)
-    return {name: table.keyed(found.grader_key) for name, table in shown.items()}
-
-
-# ---- the exam ------------------------------------------------------------------------------------
-
-
-def exam_table(found: ItemFindings) -> Table:
-    """A row a group of systems: how reliable the exam is for them."""
-    columns: list[str | Column] = [
-        "exam",
-        "systems",
-        found.statistic,
-        Column("same", 0),
-        Column("< 0", 0),
-        *_HALVES,
-    ]
-    rows = [
-        [row.name, row.systems, row.alpha, row.constant, row.negative, *_halves(row)]
-        for row in found.exams
-    ]
-    return Table.of(columns, rows, found.caption, exam_notes(found))
-
-
-_HALVES = tuple(
-    Column(name, group=group) for group in ("items", "queries") for name in ("r", "SB", "tau")
-)
-
-
-def _halves(row: ExamRow) -> list[Value]:
-    return [value for half in (row.items, row.queries) for value in (half.r, half.whole, half.tau)]
-
-
-def exam_record(found: ItemFindings) -> Table:
-    """A row a group of systems, at full precision."""
-    names = (
-        *("exam", "drop", "systems", "items", "statistic", "alpha", "alpha_varying"),
-        *("all_pass", "all_fail", "constant", "negative"),
-        *(
-            f"{group}_{name}"
-            for group in ("items", "queries")
-            for name in ("r", "spearman_brown", "tau", "r_error", "tau_error")
-        ),
-        *("jackknife_min", "jackknife_system", "jackknife_error", "chance_floor"),
-    )
-    floor = found.floor.values[0] if found.floor.values else None
-    jackknife = found.jackknife
-    rows = [
-        [
-            row.name,
-            row.drop,
-            row.systems,
-            len(found.items),
-            found.statistic,
-            row.alpha,
-            row.alpha_varying,
-            row.all_pass,
-            row.all_fail,
-            row.constant,
-            row.negative,
-            *(
-                value
-                for half in (row.items, row.queries)
-                for value in (half.r, half.whole, half.tau, half.r_error, half.tau_error)
-            ),
-            *((jackknife.lowest, jackknife.system, jackknife.error) if row.drop == 0 else _NONE),
-            floor if row.drop == 0 else None,
-        ]
-        for row in found.exams
-    ]
-    return Table.of(names, rows, found.caption, exam_notes(found))
-
-
-_NONE: tuple[None, None, None] = (None, None, None)
-
-
-# ---- items ---------------------------------------------------------------------------------------
-
-
-def look_table(found: ItemFindings, limit: int) -> Table:
-    """The items to look at, worst first."""
-    look = found.look[:limit]
-    short = _short_ids([row.item_id for row in found.items])
-    parts: list[tuple[str | Column, list[Value]]] = [
-        ("item", [short[row.item_id] for row in look]),
-        (Column("covered", 2), [row.difficulty for row in look]),
-        (Column("rest", 2), [row.item_rest for row in look]),
-        (Column("without", 2), [row.item_rest_without for row in look]),
-        (Column("relevant", 2), [row.relevant for row in look]),
-        (Column("not", 2), [row.not_relevant for row in look]),
-        ("swaps", [row.swaps for row in look]),
-        ("sealed", [row.sealed for row in look]),
-        ("lint", [", ".join(row.lint) or None for row in look]),
-        ("text", [_cut(row.text) or None for row in look]),
-    ]
-    shown = [(name, cells) for name, cells in parts if any(cell is not None for cell in cells)]
-    rows = list(zip(*(cells for _, cells in shown), strict=True))
-    columns = [name for name, _ in shown]
-    return Table.of(columns, rows, "Items to look at, worst first", look_notes(found, limit))
-
-
-def items_table(found: ItemFindings) -> Table:
-    """A row an item, in the order of queries and ids."""
-    names = (
-        *("query_id", "item_id", "difficulty", "constant", "item_total", "item_rest"),
-        *("item_rest_without", "alpha_if_deleted", "relevant", "not_relevant", "swaps"),
-        *("discrimination", "location", "lint", "sealed", "why", "text"),
-    )
-    rows = [_item(row, names) for row in found.items]
-    return Table.of(names, rows, found.caption, [*exam_notes(found), *look_notes(found, 0)])
-
-
-def _item(row: ItemStatistics, names: Sequence[str]) -> list[Value]:
-    values = (getattr(row, name) for name in names)
-    return [", ".join(value) if isinstance(value, tuple) else value for value in values]
+def _shown(tau: float | None) -> str:
+    return "undefined" if tau is None else f"{tau:.3f}"
 
 
 def _short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """The starts of ids that tell them apart: hashes need not be shown whole."""
+    """Return the starts of ids that tell them apart: hashes need not be shown whole."""
     known = dict.fromkeys(ids)
-    at = [one.rfind("/") + 1 for one in known]
-    for length in range(_SHORTEST_ID - 6, 200):
-        found = {one: one[: start + length] for one, start in zip(known, at, strict=True)}
+    for length in range(_SHORTEST_ID, 200):
+        found = {one: one[: one.rfind("/") + 1 + length] for one in known}
         if len(set(found.values())) == len(known):
             return found
     return {one: one for one in known}
@@ -577,101 +541,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-# ---- systems -------------------------------------------------------------------------------------
-
-
-def leaderboard_table(found: ItemFindings) -> Table:
-    """The systems, best first, with and without the items to look at, and their abilities."""
-    names = ["system", name_of(found), "rank", "without these", "rank without"]
-    ability = found.abilities
-    names += ["ability", "\N{PLUS-MINUS SIGN}", "rank by it"] if ability else []
-    rows = [[row[name] for name in _SYSTEM[: 8 if ability else 5]] for row in _systems(found)]
-    return Table.of(
-        names, rows, "The leaderboard without the items to look at", without_notes(found)
-    )
-
-
-def systems_record(found: ItemFindings) -> Table:
-    """A row a system, best first, at full precision."""
-    rows = [[row[name] for name in _SYSTEM] for row in _systems(found)]
-    return Table.of(_SYSTEM, rows, found.caption, without_notes(found))
-
-
-_SYSTEM = (
-    *("system", "score", "rank", "score_without", "rank_without"),
-    *("ability", "ability_error", "ability_rank", "ability_mean", "ability_deviation"),
-    "alpha_without",
-)
-
-
-def _systems(found: ItemFindings) -> list[dict[str, Value]]:
-    scores = found.scores
-    whole = scores.cover()
-    kept = found.without_look
-    without = scores.cover(kept) if kept.any() else None
-    values: dict[str, Sequence[Value]] = {
-        "system": scores.systems,
-        "score": whole.tolist(),
-        "rank": places(whole),
-        "score_without": _all(len(whole)) if without is None else without.tolist(),
-        "rank_without": _all(len(whole)) if without is None else places(without),
-        "alpha_without": list(found.jackknife.without.values()),
-    }
-    for name in _SYSTEM[5:10]:
-        values[name] = _all(len(whole))
-    if found.abilities:
-        of = found.abilities.all.abilities
-        values |= {
-            "ability": of.mode.tolist(),
-            "ability_error": of.error.tolist(),
-            "ability_rank": places(of.mode),
-            "ability_mean": of.mean.tolist(),
-            "ability_deviation": of.deviation.tolist(),
-        }
-    order = np.lexsort((np.arange(len(whole)), -ranked(whole))).tolist()
-    return [{name: values[name][at] for name in _SYSTEM} for at in order]
-
-
-def _all(count: int) -> list[Value]:
-    return [None] * count
-
-
-DROPS = (0.0, 0.03, 0.25, 0.5)
-"""Shares of the worst systems without whom the exam is looked at again."""
-SPLITS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ItemSettings:
-    """How items are looked at: `min_relevant` is the lowest judgment of a relevant passage.
-
-    `irt` fits the two-parameter model too, which takes seconds. Raises InputError for numbers that
-    make no sense.
-    """
-
-    min_relevant: int = 2
-    splits: int = SPLITS
-    seed: int = 0
-    irt: bool = False
-
-    def __post_init__(self) -> None:
-        check_integer("splits", self.splits, 2, MOST_DRAWS)
-        check_integer("the seed", self.seed, 0)
-
-
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class ItemAnalysis(Result, ItemFindings):
-    """What `analyze items` found, and how it was asked."""
-
-    settings: ItemSettings
-
-    def tables(self, limit: int = 20) -> Mapping[str, Table]:
-        """The exam, the `limit` worst items, the leaderboard without any, what a choice gains."""
-        return tables(self, limit)
-
-    def records(self) -> Mapping[str, Table]:
-        """A row an item, and one an exam, a system and a choice of items."""
-        return records(self)
+# ---- computing -----------------------------------------------------------------------------------
 
 
 def analyze(
@@ -918,20 +788,42 @@ def _swaps(scores: ItemScores) -> list[int]:
     return found
 
 
-Key = tuple[str, str]
-"""(query id, item id)."""
+def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
+    """Return for each item the first item of its exam with the same words and the same credit.
+
+    Case, punctuation and whitespace make no difference. Items without a text repeat nothing.
+    """
+    words = {
+        (item.query_id, item.item_id): plain_words(item.text)
+        for entry in texts.entries
+        for item in entry.items
+    }
+    first: dict[tuple[object, ...], int] = {}
+    found = []
+    for at, item_id in enumerate(scores.item_ids):
+        text = words.get((scores.queries[scores.query[at]], item_id), "")
+        credit = scores.credit[:, at].tobytes()
+        key = (int(scores.exam[at]), text, credit) if text else (at,)
+        found.append(first.setdefault(key, at))
+    return np.array(found, np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedItem:
+def plain_words(text: str) -> str:
+    """Return the words of a text in lower case, without punctuation."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+# ---- the list of all items -----------------------------------------------------------------------
+
+
+class ListedItem(NamedTuple):
     """One item of the list; None is undefined, as everything is before it is graded.
 
     `relevant`, `not_relevant` are the shares covered of passages that people judged so, `gap` their
-    difference; `discrimination` is its correlation with the rest of the exam; `cells` counts its
-    graded passages that a system returned among its first k; `swaps` the pairs of systems that
-    stand otherwise without it; `overturned` the cells where the grader saw an answer and people
-    none. `state` says what is the matter with it, and `worst` the lowest of what speaks against it,
-    where that is a reason to look at it.
+    difference. `discrimination` is its correlation with the rest of the exam. `cells` counts its
+    graded passages that a system returned among its first k, `swaps` the pairs of systems whose
+    order changes without it, `overturned` the cells where the grader saw an answer and people none.
+    `state` lists reasons to review it, `worst` is the lowest value against it.
     """
 
     query_id: str
@@ -959,17 +851,14 @@ class ItemList(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """A row an item."""
-        names = ["query_id", "query", "item_id", "item", "relevant", "not_relevant", "gap"]
-        names += ["discrimination", "cells", "swaps", "lint", "overturned", "state"]
-        rows = [
-            [
-                *(one.query_id, one.query_text, one.item_id, one.text),
-                *(one.relevant, one.not_relevant, one.gap, one.discrimination, one.cells),
-                *(one.swaps, ", ".join(one.lint), one.overturned, ", ".join(one.state)),
-            ]
+        renamed = {"query_text": "query", "text": "item"}
+        names = ListedItem._fields[:-1]
+        rows = (
+            [", ".join(value) if isinstance(value, tuple) else value for value in one[:-1]]
             for one in self.items
-        ]
-        return {"items": Table.of(names, rows, "Items of all queries")}
+        )
+        columns = [renamed.get(name, name) for name in names]
+        return {"items": Table.of(columns, rows, "Items of all queries")}
 
 
 def item_list(

@@ -1,24 +1,25 @@
 """How reliable a leaderboard is, and how many queries and items a better one takes.
 
 A generalizability study of the scores (`stats.generalizability`), once with all systems and again
-without the worst: one system that is far below the others makes any exam look reliable. With Cover
-the items within queries are a facet of their own, and with several graders so are these.
+without the worst: one system far below the others makes any exam look reliable. With Cover the
+items of a query are a facet, and with several graders so are these (`grader_reliability`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.analysis.items import first_of_repeated
-from exampp.analysis.phrases import percent, share_shown, with_interval, worst_systems
+from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
-from exampp.formats import score_matrix
+from exampp.formats import score_tables
 from exampp.measures.board import Leaderboard, caption
 from exampp.measures.cover import Missing, coverings
 from exampp.measures.item_scores import item_scores
@@ -28,32 +29,59 @@ from exampp.measures.values import Values
 from exampp.records.gradebook import Gradebook
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
-from exampp.results.plots import lines as plots
+from exampp.results.notes import DRAFT
+from exampp.results.plots import lines
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, interval_text, marked
 from exampp.sanitize import or_default
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, check_draws, draw_queries, undefined
-from exampp.stats.generalizability import Needed, erho2
 
 Floats = NDArray[np.float64]
+
 DROPS = (0.0, 0.03, 0.25)
+ORDER, LEVEL = "E\u03c1\u00b2", "\u03a6"
+"""The coefficients: of the order of systems, of the level of their scores."""
+TIMES = "\u00d7"
+COMPONENTS: Mapping[str, str] = {
+    "s": "systems",
+    "q": "queries",
+    "g": "graders",
+    "sq": f"systems {TIMES} queries",
+    "sg": f"systems {TIMES} graders",
+    "qg": f"queries {TIMES} graders",
+    "iq": "items of a query",
+    "siq": f"systems {TIMES} items, error",
+    "sqg": f"systems {TIMES} queries {TIMES} graders, error",
+}
 ONLY_COVER = "only Cover is a mean over items"
+REPEATED = "the words and the grades of {} are those of another item of the query"
+ONE_ITEM = "no query has two items"
+UNEQUAL = "the items of a query weigh differently"
+SKIPPED = "with --missing skip systems have different items"
+
+MORE_QUERIES, MORE_ITEMS = 10, 5
+_MOST_ITEMS = 1000
+_PART = 0.1
+"""A coefficient that falls by more without the worst systems depends on them."""
+_ALL = 0.9995
+"""A coefficient above is printed as 1.000."""
+_POINTS = 48
 _NONE = theory.Needed(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class ReliabilitySettings:
-    """What is asked of an exam.
+    """How reliability is studied.
 
-    `target` is the coefficient wanted; `drop` are shares of the worst systems to leave out, each a
-    study of its own; `queries` and `items` the sizes of exams to foresee (by default half, as many,
-    twice and four times as many); `query_cost` and `item_cost` what one more costs; `samples` and
-    `seed` belong to the bootstrap.
+    `target` is the coefficient wanted. `drop` are shares of the worst systems to leave out, each a
+    study. `queries` and `items` are the sizes of exams to project (by default half, as many, twice
+    and four times as many); `query_cost` and `item_cost` what one more costs. `samples` and `seed`
+    belong to the bootstrap.
 
     Raises:
-        InputError: A number makes no sense.
+        InputError: A number is out of range.
     """
 
     target: float = 0.95
@@ -68,32 +96,24 @@ class ReliabilitySettings:
 
     def __post_init__(self) -> None:
         costs = (self.query_cost, self.item_cost)
-        wrong = (
-            *(
-                f"the {name} must be between 0 and 1, not {share:g}"
-                for name, share in {"target": self.target, "level": self.level}.items()
-                if not 0 < share < 1
+        rules: tuple[tuple[str, tuple[float, ...], Callable[[float], bool]], ...] = (
+            ("the target must be between 0 and 1", (self.target,), lambda x: 0 < x < 1),
+            ("the level must be between 0 and 1", (self.level,), lambda x: 0 < x < 1),
+            (
+                "a share of systems to leave out is from 0 to below 1",
+                self.drop,
+                lambda x: 0 <= x < 1,
             ),
-            *(
-                f"a share of systems to leave out is from 0 to below 1, not {drop:g}"
-                for drop in self.drop
-                if not 0 <= drop < 1
-            ),
-            *(
-                f"an exam has 1 or more {name}, not {size}"
-                for name, sizes in {"queries": self.queries, "items": self.items}.items()
-                for size in sizes
-                if size < 1
-            ),
-            *(
-                f"a cost is a number from 0 on, not {cost:g}"
-                for cost in costs
-                if not (math.isfinite(cost) and cost >= 0)
-            ),
-            *(["queries and items cannot both cost nothing"] if not any(costs) else []),
+            ("an exam has 1 or more queries", self.queries, lambda x: x >= 1),
+            ("an exam has 1 or more items", self.items, lambda x: x >= 1),
+            ("a cost is a number from 0", costs, lambda x: math.isfinite(x) and x >= 0),
         )
-        for what in wrong:
-            raise InputError(what)
+        for rule, values, holds in rules:
+            for value in values:
+                if not holds(value):
+                    raise InputError(f"{rule}, not {value:g}")
+        if not any(costs):
+            raise InputError("queries and items cannot both cost nothing")
         check_draws(self.samples, self.seed)
 
 
@@ -102,7 +122,7 @@ class Scored:
     """Scores of systems on queries, by whatever measure, to be studied.
 
     `exams` are those of the queries, in their order, systems x items each, of which the scores are
-    the means; empty where there are none, and `no_items` then says why. `lacking` says why there is
+    the means; empty where there are none, for the reason in `no_items`. `lacking` says why there is
     nothing to study.
     """
 
@@ -119,13 +139,11 @@ class Scored:
     grader_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExamSize:
-    """What an exam of so many queries and items (None: without limit) is to be expected to do.
+class ExamSize(NamedTuple):
+    """The reliability to expect of an exam of so many queries and items (None: without limit).
 
-    `phi` is the reliability of levels; `errors` are the standard errors of measurement, of
-    differences and of levels, in units of the score. `interval` names the method of the interval of
-    `erho2`, which is made for exams with as many items as this one.
+    `phi` is the reliability of levels. `errors` are the standard errors of measurement, of
+    differences and of levels, in units of the score. `interval` is the method of the interval.
     """
 
     queries: int
@@ -136,31 +154,28 @@ class ExamSize:
     interval: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ExamDesign:
-    """So many items per query, the queries that the target then takes (None: none suffice)."""
+class ExamDesign(NamedTuple):
+    """So many items per query, and the queries that the target then takes (None: none suffice)."""
 
     items: int
     queries: int | None
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class MarginalGain:
-    """More queries, or more items in every query: what they cost, and Erho2 after them."""
+class MarginalGain(NamedTuple):
+    """More queries, or more items per query: their cost, and Erho2 with them."""
 
-    more: int
+    more: str
     erho2: float | None
     cost: float
 
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityEstimate:
-    """The systems that are left when a share `drop` of the worst is not counted, best first.
+    """The reliability among the systems that remain when a share `drop` of the worst is left out.
 
-    `without` are the systems that are not counted, `limits` those of both coefficients for the
-    `systems`. `crossed` is None where nothing can be studied; `nested` where there are no items to
-    study.
+    `systems` are ordered from the best, `without` are left out. `crossed` is None where nothing
+    can be studied, `nested` where there are no items to study.
     """
 
     drop: float
@@ -175,18 +190,23 @@ class ReliabilityEstimate:
     for_level: theory.Needed = _NONE
     sizes: tuple[ExamSize, ...] = ()
     designs: tuple[ExamDesign, ...] = ()
-    purchases: tuple[MarginalGain, MarginalGain] | None = None
+    purchases: tuple[MarginalGain, ...] = ()
     reaches_target: bool = False
 
     @property
-    def says_something(self) -> bool:
+    def is_defined(self) -> bool:
         """Whether there is a coefficient."""
         return self.erho2.value is not None
 
     @property
     def shown_without(self) -> str:
-        """The systems that are left out, in words; "" where all count."""
+        """The systems that are left out, in words; empty where none is."""
         return worst_systems(self.without, len(self.systems) + len(self.without))
+
+    @property
+    def left_out(self) -> str:
+        """The systems that are left out, or that there are none."""
+        return self.shown_without or "none"
 
     @property
     def cheapest(self) -> ExamDesign | None:
@@ -194,87 +214,305 @@ class ReliabilityEstimate:
         priced = [one for one in self.designs if one.cost is not None]
         return min(priced, key=lambda one: one.cost or 0.0, default=None)
 
-
-@dataclass(frozen=True, slots=True)
-class GraderEstimate:
-    """Graders as a facet, without a share `drop` of the worst systems; None: `reason`.
-
-    `shown_without` names the systems that are left out.
-    """
-
-    drop: float
-    systems: int
-    shown_without: str
-    found: theory.WithGraders | None
-    reason: str = ""
+    @property
+    def components(self) -> dict[str, float]:
+        """The components of variance, negative ones as they are."""
+        if self.nested or not self.crossed:
+            return self.nested.raw if self.nested else {}
+        return {"s": self.crossed.raw_s, "q": self.crossed.raw_q, "sq": self.crossed.ms_e}
 
 
-ORDER, LEVEL = "E\u03c1\u00b2", "\u03a6"
-"""The coefficients: of the order of systems, of the level of their scores."""
-TIMES = "\u00d7"
-COMPONENTS: Mapping[str, str] = {
-    "s": "systems",
-    "q": "queries",
-    "g": "graders",
-    "sq": f"systems {TIMES} queries",
-    "sg": f"systems {TIMES} graders",
-    "qg": f"queries {TIMES} graders",
-    "iq": "items of a query",
-    "siq": f"systems {TIMES} items, error",
-    "sqg": f"systems {TIMES} queries {TIMES} graders, error",
-}
-_CROSSED_ERROR = f"systems {TIMES} queries, error"
-_PART = 0.1
-"""A coefficient that falls by more without the worst systems depends on them."""
+# ---- the result ----------------------------------------------------------------------------------
 
 
-def sentences(
-    scored: Scored, queries: int, studies: Sequence[ReliabilityEstimate], level: float
-) -> list[str]:
-    """Return what follows from the studies, most important first, and how they were made.
+@dataclass(frozen=True, slots=True, repr=False)
+class Reliability(Result):
+    """How reliable scores are: a study for every share of systems left out."""
 
-    `level` is that of the intervals.
-    """
-    known = _different(studies)
-    return [
-        *undefined_because(studies),
-        *_verdict(known),
-        *_advice(known),
-        *_no_interval(known),
-        *_negative(known),
-        *_no_items(scored, known),
-        *(method(level) if known else ()),
-        *_left_queries(scored, queries),
-        *scored.notes,
+    scored: Scored
+    queries: int
+    studies: tuple[ReliabilityEstimate, ...]
+    settings: ReliabilitySettings
+
+    @property
+    def known(self) -> list[ReliabilityEstimate]:
+        """The studies that have a coefficient."""
+        return [study for study in self.studies if study.is_defined]
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return reliability, components of variance, sizes of exams, and designs by cost."""
+        found = {"reliability": self._estimates()}
+        if self.known:
+            by_name = {study.left_out: study.components for study in self.known}
+            found["components"] = components_table(by_name, _COMPONENTS)
+            found["sizes"] = self._sizes()
+        if any(study.cheapest for study in self.studies):
+            found["designs"] = self._designs()
+        return found
+
+    def records(self) -> Mapping[str, Table]:
+        """Return the same, a row a value."""
+        sizes = [
+            [
+                *(study.drop, size.queries, size.items, size.erho2, size.interval or None),
+                *(size.phi, *size.errors),
+            ]
+            for study in self.studies
+            for size in study.sizes
+        ]
+        names = ("left_out", "queries", "items", "erho2", "interval", "phi")
+        about = "Exams of other sizes; items empty: without limit, or no facet"
+        found = {
+            "reliability": self._estimates(),
+            "components": component_records(
+                {study.drop: study.components for study in self.known}, _COMPONENTS
+            ),
+            "sizes": Table.of([*names, *_ERRORS], sizes, about),
+            "designs": self._designs(),
+        }
+        return {name: table.keyed(self.scored.grader_key) for name, table in found.items()}
+
+    def _estimates(self) -> Table:
+        target = f"{self.settings.target:g}"
+        squares = ("ms_s", "ms_q", "ms_e")
+        columns = [
+            *(_people("left out"), _programs("measure"), _programs("left_out"), Column("systems")),
+            *map(_programs, ("queries", "items", *squares, "ms_iq", "ms_siq")),
+            *(Column(ORDER, key="erho2"), Column(LEVEL, key="phi")),
+            Column("differences", 4, "error of", _ERRORS[0]),
+            Column("levels", 4, "error of", _ERRORS[1]),
+            *map(_programs, ("target", *_NEEDED)),
+            *(_people(f"{one} {target}", "queries for") for one in (ORDER, LEVEL)),
+        ]
+        rows: list[list[Cell]] = []
+        for study in self.studies:
+            one, nested = study.crossed, study.nested
+            needed = (study.for_order, study.for_level)
+            rows.append(
+                [
+                    *(study.left_out, self.scored.name, study.drop, len(study.systems)),
+                    *(self.queries, nested.items if nested else None),
+                    *(getattr(one, name) if one else None for name in squares),
+                    *((nested.ms_iq, nested.ms_siq) if nested else (None, None)),
+                    *(study.erho2, study.phi, *(one.errors(one.queries) if one else (None, None))),
+                    *(self.settings.target, *study.for_order, *study.for_level),
+                    *(_needed(number) if study.is_defined else None for number in needed),
+                ]
+            )
+        return Table.of(columns, rows, self._caption(), self.sentences(), grouped=True)
+
+    def _caption(self) -> str:
+        """The caption; that grades are drafts stands first."""
+        of = f"; {self.scored.caption}" if self.scored.caption else ""
+        before, draft, after = of.partition(f"{DRAFT}: ")
+        queries = counted(self.queries, "query")
+        return f"{draft}Reliability of {self.scored.name} on {queries}{before}{after}"
+
+    def _sizes(self) -> Table:
+        """Return a row a number of queries, a column a number of items per query."""
+        has_items = any(study.nested for study in self.known)
+        cells = (
+            (
+                (study.left_out, size.queries),
+                Column(_items(size.items), group="items per query") if has_items else Column(ORDER),
+                marked(size.erho2.value, "best" if self._is_present(study, size) else None),
+            )
+            for study in self.known
+            for size in study.sizes
+        )
+        return Table.wide(
+            ["left out", "queries"],
+            cells,
+            f"{ORDER} of exams of other sizes",
+            legend={"best": "this exam"},
+            grouped=True,
+        )
+
+    def _is_present(self, study: ReliabilityEstimate, size: ExamSize) -> bool:
+        items = study.nested.items if study.nested else None
+        return (size.queries, size.items) == (self.queries, items)
+
+    def _designs(self) -> Table:
+        columns = [
+            *(_people("left out"), _programs("left_out"), Column("items per query", key="items")),
+            *(Column("queries"), _people("items in all"), Column("cost", 0), _programs("cheapest")),
+        ]
+        rows: list[list[Cell]] = []
+        for study in self.studies:
+            for one in study.designs:
+                cheapest = one == study.cheapest
+                cells = None if one.queries is None else one.queries * one.items
+                cost = marked(one.cost, "best" if cheapest else None)
+                design = (one.items, one.queries, cells, cost, cheapest)
+                rows.append([study.left_out, study.drop, *design])
+        settings = self.settings
+        return Table.of(
+            columns,
+            rows,
+            f"Exams that reach {ORDER} {settings.target:g}, at {settings.query_cost:g} a query and "
+            f"{settings.item_cost:g} an item",
+            [f"-: {_NO_NUMBER}"] if any(row[3] is None for row in rows) else [],
+            legend={"best": "the least that any number of items per query costs"},
+            grouped=True,
+        )
+
+    def figure(self) -> Figure:
+        """Return reliability over queries, a line a number of items, a panel a study."""
+        deepest = 4 * self.queries
+        numbers = {round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)} | {self.queries}
+        points = [point for study in self.known for point in _points(study, sorted(numbers - {0}))]
+        figure = lines.reliability(
+            points,
+            self.scored.name,
+            present=self.queries,
+            target=self.settings.target,
+            interval=f"{percent(self.settings.level)} interval with the items of this exam",
+        )
+        return replace(figure, draft=self.scored.draft)
+
+    # ---- sentences -------------------------------------------------------------------------------
+
+    def sentences(self) -> list[str]:
+        """Return what follows from the studies, most important first, and how they were made."""
+        known = list({study.systems: study for study in self.known[::-1]}.values())[::-1]
+        left = len(self.scored.query_ids) - self.queries
+        found = [*undefined_because(self.studies), *_verdict(known), *_advice(known)]
+        for reason, where in _by_reason(known, lambda study: study.erho2.no_interval):
+            found.append(f"No confidence interval{where}: {reason}.")
+        below = [
+            f"{COMPONENTS[name]} {value:.3g} {among(study)}"
+            for study in known
+            for name, value in study.components.items()
+            if value < 0 and name != "s"
+        ]
+        if below:
+            found.append(f"Negative variances count as 0: {', '.join(below)}.")
+        if known and self.scored.no_items:
+            found.append(f"Items are no facet of this study, because {self.scored.no_items}.")
+        if known:
+            found.append(method(self.settings.level))
+        if left and self.queries:
+            found.append(
+                f"Left out, because they do not count for every system: {counted(left, 'query')}."
+            )
+        return [*found, *self.scored.notes]
+
+
+_COMPONENTS = "Where the variance of scores comes from"
+_NO_NUMBER = "these scores do not show that the systems differ, so no number follows"
+_ERRORS = ("error_of_differences", "error_of_levels")
+_NEEDED = tuple(
+    f"{coefficient}_{name}"
+    for coefficient in ("erho2", "phi")
+    for name in ("queries_for_target", "fewest", "most")
+)
+
+
+def _people(name: str, group: str = "") -> Column:
+    return Column(name, group=group, readers="people")
+
+
+def _programs(name: str) -> Column:
+    return Column(name, readers="programs")
+
+
+def _needed(needed: theory.Needed) -> str:
+    shown = [f"{number:,}" if number else "none" for number in needed]
+    return shown[0] if len(set(needed)) == 1 else f"{shown[0]} [{shown[1]}, {shown[2]}]"
+
+
+def _items(items: float | None) -> str:
+    return lines.NO_LIMIT if items is None else f"{items:.3g}"
+
+
+def _points(
+    study: ReliabilityEstimate, numbers: Sequence[int]
+) -> Iterator[lines.ProjectedReliability]:
+    panel = f"{counted(len(study.systems), 'system')}: {among(study).removeprefix('of ')}"
+    for items in dict.fromkeys(size.items for size in study.sizes):
+        for queries in numbers:
+            one = Estimate(None)
+            if study.nested is None or items == study.nested.items:
+                if study.crossed:
+                    one = theory.erho2(study.crossed, queries, study.limits)
+            else:
+                one = Estimate(study.nested.relative(queries, math.inf if items is None else items))
+            if one.value is not None:
+                yield lines.ProjectedReliability(
+                    panel, _items(items), queries, one.value, one.low, one.high
+                )
+
+
+def components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) -> Table:
+    """Return a row a component; its variance and share, for each set of systems left out."""
+    columns: list[str | Column] = ["variance of"]
+    for name in by_name:
+        group = f"{name} left out"
+        columns += [Column("variance", 6, group), Column("share", 3, group)]
+    every = list(by_name.values())
+    rows: list[list[Value]] = []
+    for name in every[0]:
+        pairs = ((raw[name], share_shown(_shares(raw)[name])) for raw in every)
+        rows.append([_component(name, every[0]), *(value for pair in pairs for value in pair)])
+    return Table.of(columns, rows, caption)
+
+
+def component_records(
+    by_drop: Mapping[float, Mapping[str, float]], caption: str, notes: Sequence[str] = ()
+) -> Table:
+    """Return a row a component and share of systems left out."""
+    rows: list[list[Value]] = [
+        [drop, name, _component(name, raw), value, max(0.0, value), _shares(raw)[name]]
+        for drop, raw in by_drop.items()
+        for name, value in raw.items()
     ]
+    columns = ["left_out", "component", "of", "raw", "variance", "share"]
+    return Table.of(columns, rows, caption, notes)
+
+
+def _shares(raw: Mapping[str, float]) -> dict[str, float | None]:
+    """Return the share of each component in all variance; negative ones count as 0."""
+    total = sum(max(0.0, value) for value in raw.values())
+    return {name: max(0.0, value) / total if total else None for name, value in raw.items()}
+
+
+def _component(name: str, raw: Mapping[str, float]) -> str:
+    """Return what varies; without items the interaction with queries holds the error."""
+    holds_error = name == "sq" and not raw.keys() & {"siq", "sqg"}
+    return COMPONENTS[name] + (", error" if holds_error else "")
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def among(study: ReliabilityEstimate | GraderEstimate) -> str:
+    """Return of which systems, in a sentence."""
+    return f"without {study.shown_without}" if study.shown_without else "of all systems"
+
+
+def _by_reason(
+    studies: Sequence[ReliabilityEstimate], reason_of: Callable[[ReliabilityEstimate], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each reason, and for which studies it holds where not for all."""
+    for reason in filter(None, dict.fromkeys(map(reason_of, studies))):
+        of = [study for study in studies if reason_of(study) == reason]
+        yield reason, "" if len(of) == len(studies) else f" {' and '.join(map(among, of))}"
 
 
 def undefined_because(studies: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Return which studies found nothing, and why."""
-    reasons = dict.fromkeys(study.erho2.reason for study in studies if study.erho2.reason)
-    for reason in reasons:
-        of = [study for study in studies if study.erho2.reason == reason]
-        where = "" if len(of) == len(studies) else f" {' and '.join(map(among, of))}"
+    """Yield which studies found nothing, and why."""
+    for reason, where in _by_reason(studies, lambda study: study.erho2.reason):
         yield f"The reliability is undefined{where}, because {reason}."
 
 
-def _different(studies: Sequence[ReliabilityEstimate]) -> list[ReliabilityEstimate]:
-    """The studies that found something, of those of the same systems the first."""
-    by_systems: dict[tuple[str, ...], ReliabilityEstimate] = {}
-    for study in studies:
-        if study.says_something:
-            by_systems.setdefault(study.systems, study)
-    return list(by_systems.values())
-
-
 def _verdict(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Tell how reliable the order is, and whether the worst systems make it so."""
+    """Yield how reliable the order is, and whether the worst systems cause it."""
     if not known or not (whole := known[0].erho2.value):
         return
     first, *rest = known
     of = counted(len(first.systems), "system")
-    parts = [f"{_value(one)} {among(one)}" for one in rest]
-    text = "; ".join([f"Reliability of the order ({ORDER}): {_value(first)} for {of}", *parts])
+    text = f"Reliability of the order ({ORDER}): {interval_text(first.erho2, 3)} for {of}"
+    text += "".join(f"; {interval_text(one.erho2, 3)} {among(one)}" for one in rest)
     least = min((one.erho2.value or 0.0 for one in rest), default=whole)
     if least < whole - _PART:
         part = "most" if least < whole / 2 else "part"
@@ -282,18 +520,13 @@ def _verdict(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
     yield f"{text}."
 
 
-def _value(study: ReliabilityEstimate) -> str:
-    bounded = with_interval(study.erho2)
-    return "-" if bounded is None else interval_text(bounded, 3)
-
-
 def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Give one piece of advice, from the study with the lowest coefficient."""
-    if not known:
+    """Yield one piece of advice, from the study with the lowest coefficient."""
+    study = min(known, key=lambda one: one.erho2.value or 0.0, default=None)
+    if study is None or study.crossed is None:
         return
-    study = min(known, key=lambda one: one.erho2.value or 0.0)
     found = study.crossed
-    if found and found.raw_s <= 0:
+    if found.raw_s <= 0:
         fewest = study.for_order.low
         more = f", and {ORDER} of the target takes {fewest:,} queries or more" if fewest else ""
         yield (
@@ -302,419 +535,38 @@ def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
         )
     elif study.reaches_target:
         most = study.for_order.high
-        shown = study.limits and found and most is not None and most <= found.queries
+        shown = study.limits and most is not None and most <= found.queries
         but = "" if shown else "; no interval shows that the coefficient does"
         yield f"The estimate reaches the target {among(study)}{but}."
-    elif study.purchases:
-        yield _purchase(study, *study.purchases)
+    elif study.nested:
+        present = study.erho2.value or 0.0
+
+        def gain(one: MarginalGain) -> float:
+            more = (one.erho2 or 0.0) - present
+            return more / one.cost if one.cost else math.inf
+
+        best, other = (
+            f"{one.more} (cost {one.cost:,.0f}): {one.erho2:.3f}"
+            for one in sorted(study.purchases, key=gain, reverse=True)
+        )
+        limit = study.nested.relative(found.queries, math.inf)
+        shows = limit is not None and limit <= _ALL
+        most_items = f"; more items alone reach at most {limit:.3f}" if shows else ""
+        yield (
+            f"Best next step {among(study)}, from {ORDER} {present:.3f}: {best}. Alternative: "
+            f"{other}{most_items}."
+        )
 
 
-def _purchase(study: ReliabilityEstimate, queries: MarginalGain, items: MarginalGain) -> str:
-    """Compare ten more queries with five more items in every query, by gain and cost."""
-    present = study.erho2.value or 0.0
-    of_queries = f"{queries.more} more queries (cost {queries.cost:,.0f}): {queries.erho2:.3f}"
-    of_items = f"{items.more} more items per query (cost {items.cost:,.0f}): {items.erho2:.3f}"
-    steps = [of_queries, of_items]
-    if _gain(present, queries) < _gain(present, items):
-        steps.reverse()
-    found = study.nested
-    limit = found.relative(found.means.queries, math.inf) if found else None
-    most = "" if limit is None or limit > _ALL else f"; more items alone reach at most {limit:.3f}"
-    return (
-        f"Best next step {among(study)}, from {ORDER} {present:.3f}: {steps[0]}. "
-        f"Alternative: {steps[1]}{most}."
-    )
-
-
-_ALL = 0.9995
-"""A coefficient above is shown as 1.000."""
-
-
-def _gain(present: float, purchase: MarginalGain) -> float:
-    gain = (purchase.erho2 or 0.0) - present
-    return gain / purchase.cost if purchase.cost else math.inf
-
-
-def among(study: ReliabilityEstimate | GraderEstimate) -> str:
-    """Return of which systems, in a sentence."""
-    return f"without {study.shown_without}" if study.shown_without else "of all systems"
-
-
-def _no_interval(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    for reason in dict.fromkeys(one.erho2.no_interval for one in known if one.erho2.no_interval):
-        of = [study for study in known if study.erho2.no_interval == reason]
-        where = "" if len(of) == len(known) else f" {' and '.join(map(among, of))}"
-        yield f"No confidence interval{where}: {reason}."
-
-
-def _negative(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    below = [
-        f"{COMPONENTS[name]} {value:.3g} {among(study)}"
-        for study in known
-        for name, value in components(study).items()
-        if value < 0 and name != "s"
-    ]
-    if below:
-        yield f"Negative variances count as 0: {', '.join(below)}."
-
-
-def _no_items(scored: Scored, known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    if known and scored.no_items:
-        yield f"Items are no facet of this study, because {scored.no_items}."
-
-
-def method(level: float) -> Iterator[str]:
+def method(level: float) -> str:
     """Return the meaning of the coefficients and of their intervals of this level."""
-    yield (
+    return (
         f"{ORDER}: the share of the variance of differences between these systems that other "
         f"queries would show again; {LEVEL}: the same of the scores themselves. Intervals "
         f"({percent(level)}) hold for these systems and for queries like these, by resampling the "
         "queries and one added query. Errors are standard errors of measurement, in units of the "
         "score."
     )
-
-
-def _left_queries(scored: Scored, queries: int) -> Iterator[str]:
-    left = len(scored.query_ids) - queries
-    if left and queries:
-        yield f"Left out, because they do not count for every system: {counted(left, 'query')}."
-
-
-def components(study: ReliabilityEstimate) -> dict[str, float]:
-    """The components as they come out."""
-    if study.nested:
-        return study.nested.raw
-    if study.crossed is None:
-        return {}
-    found = study.crossed
-    return {"s": found.raw_s, "q": found.raw_q, "sq": found.ms_e}
-
-
-def shares(raw: Mapping[str, float]) -> dict[str, float | None]:
-    """What part of all variance each component is, negative ones being 0."""
-    total = sum(max(0.0, value) for value in raw.values())
-    return {name: max(0.0, value) / total if total else None for name, value in raw.items()}
-
-
-def component_name(name: str, raw: Mapping[str, float]) -> str:
-    """What varies, in words; without items the interaction with queries holds the error."""
-    return (
-        _CROSSED_ERROR
-        if name == "sq" and "siq" not in raw and "sqg" not in raw
-        else COMPONENTS[name]
-    )
-
-
-def left_out(study: ReliabilityEstimate | GraderEstimate) -> str:
-    """Return which systems a study leaves out."""
-    return study.shown_without or "none"
-
-
-_COMPONENTS = "Where the variance of scores comes from"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Reliability(Result):
-    """How reliable scores are: a study for every share of systems dropped."""
-
-    scored: Scored
-    queries: int
-    studies: tuple[ReliabilityEstimate, ...]
-    settings: ReliabilitySettings
-
-    def sentences(self) -> list[str]:
-        """What follows from the studies, most important first, and how they were made."""
-        return sentences(self.scored, self.queries, self.studies, self.settings.level)
-
-    def tables(self) -> Mapping[str, Table]:
-        """Reliability by systems dropped, components, sizes of exams, and designs by cost."""
-        tables = {"reliability": _reliability(self)}
-        if any(study.says_something for study in self.studies):
-            tables["queries"] = _queries(self)
-            tables["components"] = components_table(
-                {left_out(one): components(one) for one in self.studies if one.says_something},
-                _COMPONENTS,
-            )
-            tables["sizes"] = _sizes_table(self)
-        if any(study.cheapest for study in self.studies):
-            tables["designs"] = _designs_table(self)
-        return tables
-
-    def records(self) -> Mapping[str, Table]:
-        """The same, a row a value."""
-        tables = {
-            "reliability": _study_records(self),
-            "components": component_records(_raw_by_drop(self), _COMPONENTS),
-            "sizes": _size_records(self),
-            "designs": _design_records(self),
-        }
-        return {name: table.keyed(self.scored.grader_key) for name, table in tables.items()}
-
-    def figure(self) -> Figure:
-        """Reliability over the number of queries, a line a number of items, a panel a study."""
-        studies = [study for study in self.studies if study.says_something]
-        deepest = 4 * self.queries
-        numbers = sorted(
-            {*(round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)), self.queries}
-        )
-        numbers = [number for number in numbers if number]
-        foreseen = [point for study in studies for point in _points(study, numbers)]
-        figure = plots.reliability(
-            foreseen,
-            self.scored.name,
-            present=self.queries,
-            target=self.settings.target,
-            interval=f"{percent(self.settings.level)} interval with the items at hand",
-        )
-        return replace(figure, draft=self.scored.draft)
-
-
-# ---- one row a study -----------------------------------------------------------------------------
-
-
-def _reliability(found: Reliability) -> Table:
-    rows = [[left_out(study), len(study.systems), *summary(study)] for study in found.studies]
-    columns: list[str | Column] = ["left out", "systems", *SUMMARY]
-    return Table.of(columns, rows, _caption(found), found.sentences())
-
-
-SUMMARY = (
-    Column(ORDER),
-    Column(LEVEL),
-    Column("differences", 4, "error of"),
-    Column("levels", 4, "error of"),
-)
-
-
-def summary(study: ReliabilityEstimate) -> list[Cell]:
-    """The values of `SUMMARY` of a study."""
-    if study.crossed is None:
-        return [None] * len(SUMMARY)
-    return [
-        with_interval(study.erho2),
-        with_interval(study.phi),
-        *study.crossed.errors(study.crossed.queries),
-    ]
-
-
-def _queries(found: Reliability) -> Table:
-    """How many queries, of as many items as now, reach the target."""
-    target = f"{found.settings.target:g}"
-    rows = [
-        [left_out(study), *((_needed(one)) for one in (study.for_order, study.for_level))]
-        for study in found.studies
-        if study.says_something
-    ]
-    columns = ["left out", f"for {ORDER} {target}", f"for {LEVEL} {target}"]
-    notes = [NO_NUMBER.format("none")] if any("none" in str(row[1:]) for row in rows) else []
-    return Table.of(columns, rows, f"Queries that an exam like this takes for {target}", notes)
-
-
-NO_NUMBER = "{}: these scores do not show that the systems differ, so no number follows"
-
-
-def _needed(needed: Needed) -> str:
-    shown = [f"{number:,}" if number else "none" for number in needed]
-    if needed == Needed(needed.queries, needed.queries, needed.queries):
-        return shown[0]
-    return f"{shown[0]} [{shown[1]}, {shown[2]}]"
-
-
-def _caption(found: Reliability) -> str:
-    """What is studied; that grades are drafts stands before all else."""
-    of = f"; {found.scored.caption}" if found.scored.caption else ""
-    before, draft, after = of.partition("DRAFT GRADES: ")
-    queries = counted(found.queries, "query")
-    return f"{draft}Reliability of {found.scored.name} on {queries}{before}{after}"
-
-
-# ---- components ----------------------------------------------------------------------------------
-
-
-def components_table(by_left_out: Mapping[str, Mapping[str, float]], caption: str) -> Table:
-    """A row a component, its variance and share of all; a group of columns what is left out."""
-    columns: list[str | Column] = ["variance of"]
-    for name in by_left_out:
-        group = f"{name} left out"
-        columns += [Column("variance", 6, group), Column("share", 3, group)]
-    every = list(by_left_out.values())
-    rows: list[list[Value]] = []
-    for name in every[0]:
-        row: list[Value] = [component_name(name, every[0])]
-        for raw in every:
-            row += [raw[name], share_shown(shares(raw)[name])]
-        rows.append(row)
-    return Table.of(columns, rows, caption)
-
-
-def component_records(
-    raw_by_drop: Mapping[float, Mapping[str, float]], caption: str, notes: Sequence[str] = ()
-) -> Table:
-    """A row a component and share of systems dropped."""
-    rows: list[list[Value]] = []
-    for drop, raw in raw_by_drop.items():
-        of_all = shares(raw)
-        for name, value in raw.items():
-            shown = component_name(name, raw)
-            rows.append([drop, name, shown, value, max(0.0, value), of_all[name]])
-    columns = ["left_out", "component", "of", "raw", "variance", "share"]
-    return Table.of(columns, rows, caption, notes)
-
-
-def _raw_by_drop(found: Reliability) -> dict[float, dict[str, float]]:
-    return {study.drop: components(study) for study in found.studies if study.says_something}
-
-
-# ---- other exams ---------------------------------------------------------------------------------
-
-
-def _sizes_table(found: Reliability) -> Table:
-    """A row a number of queries, a column a number of items per query."""
-    studies = [study for study in found.studies if study.says_something]
-    items = list(dict.fromkeys(size.items for study in studies for size in study.sizes))
-    group = "items per query" if items != [None] else ""
-    columns: list[str | Column] = ["left out", "queries"]
-    columns += [Column(_items(one) if group else ORDER, 3, group) for one in items]
-    rows: list[list[Cell]] = []
-    for study in studies:
-        of = {(size.queries, size.items): size for size in study.sizes}
-        for queries in dict.fromkeys(size.queries for size in study.sizes):
-            present = study.nested.items if study.nested else None
-            values = [
-                marked(
-                    of[queries, one].erho2.value if (queries, one) in of else None,
-                    "best" if queries == found.queries and one == present else "",
-                )
-                for one in items
-            ]
-            rows.append([left_out(study), queries, *values])
-    return Table.of(
-        columns,
-        rows,
-        f"{ORDER} of exams of other sizes",
-        legend={"best": "the exam at hand"},
-        grouped=True,
-    )
-
-
-def _items(items: float | None) -> str:
-    return plots.NO_LIMIT if items is None else f"{items:.3g}"
-
-
-def _designs_table(found: Reliability) -> Table:
-    rows: list[list[Cell]] = []
-    for study in found.studies:
-        for design in study.designs:
-            cells = None if design.queries is None else design.queries * design.items
-            cost = marked(design.cost, "best" if design == study.cheapest else "")
-            rows.append([left_out(study), design.items, design.queries, cells, cost])
-    settings = found.settings
-    caption = (
-        f"Exams that reach {ORDER} {settings.target:g}, at {settings.query_cost:g} a query and "
-        f"{settings.item_cost:g} an item"
-    )
-    notes = [NO_NUMBER.format("-")] if any(row[2] is None for row in rows) else []
-    columns: list[str | Column] = ["left out", "items per query", "queries", "items in all"]
-    columns.append(Column("cost", 0))
-    legend = {"best": "the least that any number of items per query costs"}
-    return Table.of(columns, rows, caption, notes, legend=legend, grouped=True)
-
-
-_POINTS = 48
-
-
-def _points(
-    study: ReliabilityEstimate, numbers: Sequence[int]
-) -> Iterator[plots.ProjectedReliability]:
-    panel = f"{counted(len(study.systems), 'system')}: {among(study).removeprefix('of ')}"
-    items = list(dict.fromkeys(size.items for size in study.sizes))
-    for line in items:
-        for queries in numbers:
-            if study.nested is None or line == study.nested.items:
-                one = erho2(study.crossed, queries, study.limits) if study.crossed else None
-                if one is not None and one.value is not None:
-                    yield plots.ProjectedReliability(
-                        panel, _items(line), queries, one.value, one.low, one.high
-                    )
-                continue
-            value = study.nested.relative(queries, math.inf if line is None else line)
-            if value is not None:
-                yield plots.ProjectedReliability(panel, _items(line), queries, value, None, None)
-
-
-# ---- for programs --------------------------------------------------------------------------------
-
-_NEEDED = ("queries_for_target", "fewest", "most")
-
-
-def _study_records(found: Reliability) -> Table:
-    columns = [
-        *("measure", "left_out", "systems", "queries", "items", "ms_s", "ms_q", "ms_e"),
-        *("ms_iq", "ms_siq", "erho2", "erho2_low", "erho2_high", "phi", "phi_low", "phi_high"),
-        *("error_of_differences", "error_of_levels", "target"),
-        *(f"erho2_{name}" for name in _NEEDED),
-        *(f"phi_{name}" for name in _NEEDED),
-    ]
-    rows: list[list[Value]] = []
-    for study in found.studies:
-        one, of_items = study.crossed, study.nested
-        squares = (one.ms_s, one.ms_q, one.ms_e) if one else (None,) * 3
-        inner = (of_items.ms_iq, of_items.ms_siq) if of_items else (None, None)
-        errors = one.errors(one.queries) if one else (None, None)
-        rows.append(
-            [
-                *(found.scored.name, study.drop, len(study.systems), found.queries),
-                *(of_items.items if of_items else None, *squares, *inner),
-                *(study.erho2.value, study.erho2.low, study.erho2.high),
-                *(study.phi.value, study.phi.low, study.phi.high),
-                *(*errors, found.settings.target, *study.for_order, *study.for_level),
-            ]
-        )
-    return Table.of(columns, rows, _caption(found), found.sentences())
-
-
-def _size_records(found: Reliability) -> Table:
-    rows: list[list[Value]] = [
-        [
-            *(study.drop, size.queries, size.items),
-            *(size.erho2.value, size.erho2.low, size.erho2.high, size.interval or None),
-            *(size.phi, *size.errors),
-        ]
-        for study in found.studies
-        for size in study.sizes
-    ]
-    columns = [
-        *("left_out", "queries", "items", "erho2", "erho2_low", "erho2_high", "interval"),
-        *("phi", "error_of_differences", "error_of_levels"),
-    ]
-    return Table.of(columns, rows, "Exams of other sizes; items empty: without limit, or no facet")
-
-
-def _design_records(found: Reliability) -> Table:
-    rows: list[list[Value]] = [
-        [study.drop, one.items, one.queries, one.cost, one == study.cheapest]
-        for study in found.studies
-        for one in study.designs
-    ]
-    columns = ["left_out", "items", "queries", "cost", "cheapest"]
-    return Table.of(columns, rows, f"Exams that reach {found.settings.target:g}")
-
-
-__all__ = [
-    "Reliability",
-    "ReliabilityEstimate",
-    "ReliabilitySettings",
-    "Scored",
-    "reliability",
-    "scored_column",
-    "scored_table",
-]
-
-REPEATED = "the words and the grades of {} are those of another item of the query"
-ONE_ITEM = "no query has two items"
-UNEQUAL = "the items of a query weigh differently"
-SKIPPED = "with --missing skip systems sit different items"
-_MOST_ITEMS = 1000
 
 
 # ---- what is studied -----------------------------------------------------------------------------
@@ -735,8 +587,8 @@ def scored_column(
     """
     if missing == "bounds":
         raise InputError(
-            "reliability is that of scores, and bounds are none",
-            mend="Choose --missing zero or skip; exampp analyze sensitivity has the bounds",
+            "reliability needs scores, and bounds are none",
+            mend="Choose --missing zero or skip",
         )
     column = board.columns[0]
     exams, no_items = _exams(book, board, missing, texts or BankTexts())
@@ -757,8 +609,8 @@ def scored_column(
 
 
 def scored_table(path: str | Path) -> Scored:
-    """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_matrix`)."""
-    found = score_matrix.read(path)
+    """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_tables`)."""
+    found = score_tables.read_matrix(path)
     values = np.array(found.values, np.float64)
     return Scored(
         name=found.measure or Path(path).name,
@@ -860,7 +712,7 @@ def _study(
         for_level=theory.phi_queries(found, settings.target, limits),
         sizes=tuple(_sizes(found, nested, limits, settings)),
         designs=_designs(nested, settings) if nested else (),
-        purchases=_purchases(nested, settings) if nested else None,
+        purchases=_gains(nested, settings) if nested else (),
         reaches_target=(found.relative(n) or 0.0) >= settings.target,
     )
 
@@ -934,21 +786,153 @@ def _designs(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[Exam
     return tuple(everything[items] for items in sorted(shown))
 
 
-MORE_QUERIES, MORE_ITEMS = 10, 5
-
-
-def _purchases(
-    nested: theory.Nested, settings: ReliabilitySettings
-) -> tuple[MarginalGain, MarginalGain]:
-    """Ten more queries, and five more items in every query."""
+def _gains(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[MarginalGain, ...]:
+    """Return the gains of more queries, and of more items in every query."""
     n, m = nested.means.queries, nested.items
+    more, costs = f"{MORE_QUERIES} more queries", _cost(MORE_QUERIES, m, settings)
+    items = n * MORE_ITEMS * settings.item_cost
     return (
+        MarginalGain(more, nested.relative(n + MORE_QUERIES, m), costs),
         MarginalGain(
-            MORE_QUERIES,
-            nested.relative(n + MORE_QUERIES, m),
-            _cost(MORE_QUERIES, m, settings),
-        ),
-        MarginalGain(
-            MORE_ITEMS, nested.relative(n, m + MORE_ITEMS), n * MORE_ITEMS * settings.item_cost
+            f"{MORE_ITEMS} more items per query", nested.relative(n, m + MORE_ITEMS), items
         ),
     )
+
+
+# ---- several graders -----------------------------------------------------------------------------
+
+_FEW_GRADERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class GraderEstimate:
+    """Graders as a facet, without a share `drop` of the worst of the systems."""
+
+    drop: float
+    shown_without: str
+    found: theory.WithGraders | None
+    reason: str = ""
+
+    @property
+    def left_out(self) -> str:
+        """The systems that are left out, or that there are none."""
+        return self.shown_without or "none"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GraderReliability(Result):
+    """The reliability of every grader's scores, and of graders as a facet of one study."""
+
+    members: Mapping[str, Reliability]
+    studies: tuple[GraderEstimate, ...]
+    queries: int
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return every grader's reliability, and the components with graders as a facet."""
+        first = next(iter(self.members.values()))
+        whole = self._united("reliability")
+        notes = [*self._sentences(), method(first.settings.level), *self.notes]
+        caption = f"Reliability of {first.scored.name} by grader"
+        found = {"reliability": replace(whole, caption=caption, notes=tuple(notes))}
+        known = {one.left_out: one.found.raw for one in self.studies if one.found}
+        if known:
+            graders = counted(len(self.members), "grader")
+            found["graders"] = components_table(known, f"{_COMPONENTS}: {graders}")
+        for name, one in self.members.items():
+            for part, table in one.tables().items():
+                if part in ("sizes", "designs"):
+                    found[f"{name}: {part}"] = replace(table, caption=f"{name}: {table.caption}")
+        return found
+
+    def records(self) -> Mapping[str, Table]:
+        """Return the same, a row a value."""
+        parts = ("reliability", "components", "sizes", "designs")
+        raw = {study.drop: study.found.raw for study in self.studies if study.found}
+        graders = component_records(raw, "Graders as a facet", self._sentences())
+        return {**{part: self._united(part) for part in parts}, "graders": graders}
+
+    def _united(self, part: str) -> Table:
+        """Return a table of all members, a column more with the name of the grader."""
+        several = {name: one.records()[part] for name, one in self.members.items()}
+        first = next(iter(several.values()))
+        rows = [[name, *row] for name, table in several.items() for row in table.rows]
+        notes = dict.fromkeys(note for table in several.values() for note in table.notes)
+        *columns, key = first.columns
+        named = [Column("grader"), *columns, replace(key, readers="programs")]
+        return Table.of(named, rows, first.caption, notes, legend=first.legend, grouped=True)
+
+    def _sentences(self) -> list[str]:
+        found: list[str] = []
+        graders = len(self.members)
+        for study in self.studies:
+            if study.found is None:
+                found.append(f"Graders are no facet ({among(study)}), because {study.reason}.")
+                continue
+            raw = {name: max(0.0, value) for name, value in study.found.raw.items()}
+            if not raw["s"]:
+                found.append(f"Together the graders tell no systems apart ({among(study)}).")
+                continue
+            one, all_of = (study.found.relative(study.found.queries, n) for n in (1, graders))
+            found.append(
+                f"How much the order depends on the grader ({among(study)}): the variance of "
+                f"systems {TIMES} graders is {raw['sg'] / raw['s']:.0%} of that of systems; "
+                f"{ORDER} over graders and queries is {one:.3f} with one grader, {all_of:.3f} with "
+                f"the mean of {graders}."
+            )
+        if graders < _FEW_GRADERS and any(study.found for study in self.studies):
+            found.append(
+                f"{graders} graders are few to tell how graders in general differ: the variances "
+                "of graders are rough."
+            )
+        for name, member in self.members.items():
+            found += (f"{name}: {why}" for why in undefined_because(member.studies))
+        return found
+
+
+def grader_reliability(
+    scored: Mapping[str, Scored], settings: ReliabilitySettings | None = None
+) -> GraderReliability:
+    """Study the scores of several graders, each alone and together.
+
+    Together they are studied on the systems and queries that count with every grader.
+    """
+    settings = or_default("settings", settings, ReliabilitySettings)
+    members = {name: reliability(one, settings) for name, one in scored.items()}
+    tables = list(scored.values())
+    systems = [s for s in tables[0].systems if all(s in one.systems for one in tables)]
+    rows = [[one.systems.index(system) for system in systems] for one in tables]
+    queries = [
+        query
+        for query in tables[0].query_ids
+        if all(
+            query in one.query_ids and one.values.counts[some, one.query_ids.index(query)].all()
+            for one, some in zip(tables, rows, strict=True)
+        )
+    ]
+    columns = [[one.query_ids.index(query) for query in queries] for one in tables]
+    cube = np.stack(
+        [
+            one.values.values[np.ix_(*places)]
+            for one, *places in zip(tables, rows, columns, strict=True)
+        ],
+        axis=-1,
+    )
+    studies = tuple(_grader_study(cube, systems, drop) for drop in settings.drop)
+    notes = dict.fromkeys(note for one in tables for note in one.notes)
+    return GraderReliability(members, studies, len(queries), tuple(notes))
+
+
+def _grader_study(cube: Floats, systems: Sequence[str], drop: float) -> GraderEstimate:
+    if min(cube.shape[:2]) < 2:
+        few = theory.FEW_SYSTEMS if len(cube) < 2 else "fewer than 2 queries count with all graders"
+        return GraderEstimate(drop, "", None, few)
+    kept = theory.kept_systems(cube.mean(axis=2), drop)
+    names = [name for name, stays in zip(systems, kept, strict=True) if not stays]
+    without = worst_systems(names, len(systems))
+    if kept.sum() < 2:
+        return GraderEstimate(drop, without, None, "fewer than 2 systems are left")
+    found = theory.with_graders(cube[kept])
+    if not any(value > 0 for value in found.raw.values()):
+        return GraderEstimate(drop, without, None, theory.ALL_ALIKE)
+    return GraderEstimate(drop, without, found)

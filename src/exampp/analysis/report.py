@@ -11,7 +11,7 @@ import numpy as np
 
 from exampp.analysis import agreement, calibration, correlation, figures, report_methods
 from exampp.analysis.agreement import AgreementBlock
-from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery, headline
+from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery
 from exampp.analysis.corrected import section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
@@ -23,14 +23,13 @@ from exampp.analysis.report_data import (
     ReportSource,
     compute_report_data,
 )
-from exampp.analysis.significance import leaderboard_table
-from exampp.analysis.significance import notes as significance_notes
+from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
-    bias_section,
-    bounded,
-    items_section,
-    reliability_section,
-    sensitivity_section,
+    about_attacks,
+    about_bias,
+    about_items,
+    about_reliability,
+    about_sensitivity,
     verdict_section,
 )
 from exampp.formats.output import writing
@@ -40,6 +39,7 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
+from exampp.results.notes import labelled
 from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import Value, interval_text
@@ -62,7 +62,7 @@ def certificate_section(
         return Section("certificate", TITLE, ())
     facts = [
         ("Reliability", "; ".join(_reliability(reliability))),
-        ("Attacks", headline(gaming.battery.results.attacks)),
+        ("Attacks", gaming.headline),
         ("Replies that attacks make unreadable", _unread(gaming.battery)),
         ("Guessing", "; ".join(_guessing(gaming.battery))),
         ("Circularity", " ".join(gaming.circularity.notes[-1:])),
@@ -84,21 +84,20 @@ def certificate_section(
 
 
 def _reliability(found: Reliability) -> Iterator[str]:
-    known = [study for study in found.studies if study.says_something]
-    for number, study in enumerate(known):
+    for number, study in enumerate(found.known):
         what = "" if number else "generalisability over queries "
         without = f" without {study.shown_without}" if study.without else ""
-        yield f"{what}{_bounded(study.erho2)}{without}"
+        yield f"{what}{_estimate(study.erho2)}{without}"
 
 
-def _bounded(one: Estimate) -> str:
-    return one.reason if one.value is None else bounded(one)
+def _estimate(one: Estimate) -> str:
+    return one.reason if one.value is None else interval_text(one, 3)
 
 
 def _unread(battery: GradedBattery) -> str:
     broken = [
         f"{one.attack.name} {attack:.1%} (control {control or 0:.1%})"
-        for one in battery.results.attacks
+        for one in battery.attacks
         for attack, control in [one.unread]
         if attack and attack > (control or 0)
     ]
@@ -106,7 +105,7 @@ def _unread(battery: GradedBattery) -> str:
 
 
 def _guessing(battery: GradedBattery) -> Iterator[str]:
-    for one in battery.results.guessing:
+    for one in battery.guessing:
         if one.rate is not None and one.luck is not None:
             name = one.texts.partition("-")[2]
             yield f"{one.rate:.3f} on {name} texts, of which {DEPTH} cover {one.luck:.3f}"
@@ -114,7 +113,7 @@ def _guessing(battery: GradedBattery) -> Iterator[str]:
 
 def _shared(gaming: AttackReport) -> str:
     ledger = gaming.ledger
-    tied = ", ".join(ledger.tied) or "none is known"
+    tied = ", ".join(dict.fromkeys(tie.system for tie in ledger.ties)) or "none is known"
     return f"{tied}; nothing is known of {counted(len(ledger.unknown), 'system')}"
 
 
@@ -122,7 +121,7 @@ def _agreement(blocks: Sequence[AgreementBlock]) -> Iterator[str]:
     for block in blocks[:1]:
         kappa = block.estimates.get("kappa")
         if kappa is not None:
-            yield f"kappa {_bounded(kappa)}, {block.title}"
+            yield f"kappa {_estimate(kappa)}, {block.title}"
     if not blocks:
         yield "nobody judged"
 
@@ -154,19 +153,25 @@ def report(
 ) -> Document:
     """The whole report, beside `others` of the same exam; see `find` for what it raises."""
     found = compute_report_data(book, settings, source, others)
-    draft = "DRAFT GRADES: " if book.grader.is_draft else ""
+    answers = {
+        "items": about_items(found.items),
+        "reliability": about_reliability(found.reliability, found.board.notes),
+        "sensitivity": about_sensitivity(found.sensitivity, found.board.notes),
+        "bias": about_bias(found.bias),
+        **({"attacks": about_attacks(source.gaming)} if source.gaming else {}),
+    }
     sections = (
-        verdict_section(found),
+        verdict_section(found, answers),
         _evaluated(found),
         _leaderboard(found),
         _differences(found),
-        reliability_section(found.reliability, found.board.notes),
-        sensitivity_section(found.sensitivity, found.board.notes),
+        answers["reliability"].section,
+        answers["sensitivity"].section,
         _graders(found),
         _official(found),
-        bias_section(found.bias),
+        answers["bias"].section,
         corrected_section(source.corrected),
-        items_section(found.items),
+        answers["items"].section,
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),
@@ -177,7 +182,7 @@ def report(
         _provenance(found),
     )
     return Document(
-        title=f"{draft}{source.title or source.name}",
+        title=labelled(source.title or source.name, draft=book.grader.is_draft),
         subtitle=f"{counted(len(book.systems), 'system')} on "
         f"{counted(len(book.queries), 'query')}, graded by {book.grader.name}",
         sections=tuple(section for section in sections if section.blocks),
@@ -272,9 +277,9 @@ def _missing_table(found: ReportData) -> Table | Text:
 
 
 def _leaderboard(found: ReportData) -> Section:
-    draft = "DRAFT GRADES: " if found.book.grader.is_draft else ""
-    title = f"{draft}every measure, mean and standard error over queries"
-    measures = replace(wide(found.board), caption=title[:1].upper() + title[1:])
+    title = "Every measure, mean and standard error over queries"
+    draft = found.book.grader.is_draft
+    measures = replace(wide(found.board), caption=labelled(title, draft=draft))
     return Section.of(
         "leaderboard",
         "Leaderboard",
@@ -343,7 +348,7 @@ def _differences(found: ReportData) -> Section:
         "differences",
         "Do the systems differ?",
         [
-            Notices(significance_notes(found.tested), "note"),
+            Notices(pair_notes(found.tested), "note"),
             Folded("Interval and letters of every system", plain),
         ],
     )

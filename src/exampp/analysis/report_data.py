@@ -30,6 +30,7 @@ from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import BankTexts
+from exampp.results.notes import labelled
 from exampp.stats.estimate import SAMPLES
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
@@ -204,8 +205,7 @@ def _beside(
 
 
 def _method(board: Leaderboard) -> Method:
-    draft = "DRAFT GRADES: " if board.grader.is_draft else ""
-    return board_method(board, draft + board.grader.name)
+    return board_method(board, labelled(board.grader.name, draft=board.grader.is_draft))
 
 
 def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:

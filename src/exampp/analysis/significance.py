@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -10,15 +9,14 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded, percent
+from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, gaps, not_excluded, percent
 from exampp.errors import InputError
 from exampp.measures.board import PROVENANCE, Leaderboard, caption, provenance_values
-from exampp.measures.names import heading, parse_measure
-from exampp.measures.values import Mean, MeasureColumn
+from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import Gradebook
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import ERROR, Cell, Column
 from exampp.sanitize import check_integer, or_default
 from exampp.stats.estimate import MOST_DRAWS, Estimate
 from exampp.stats.means import mean_tests
@@ -98,8 +96,7 @@ class Significance:
     a standard error is undefined).
     """
 
-    measure: str
-    min_rating: int | None
+    column: MeasureColumn
     systems: tuple[SystemRow, ...]
     pairs: tuple[Pair, ...]
     overlap: tuple[bool | None, ...]
@@ -121,39 +118,35 @@ def significance(
 ) -> Significance:
     """Test all pairs of systems of a gradebook; `systems` name the rows of the column's values."""
     means = column.values.averages()
-    order = np.array(_best_first(systems, means), np.intp)
+    order = best_first(systems, means)
     values, counts = column.values.values[order], column.values.counts[order]
     n = len(order)
     permutations = settings.permutations or enough_permutations(n * (n - 1) // 2, settings.alpha)
-    pairs = compared_pairs(
-        book,
-        [systems[i] for i in order],
-        column,
-        compare_pairs(
-            values,
-            counts,
-            within=column.difference_range,
-            permutations=permutations,
-            level=1 - settings.alpha,
-            seed=settings.seed,
-        ),
+    level = 1 - settings.alpha
+    tested = compare_pairs(
+        values,
+        counts,
+        within=column.difference_range,
+        permutations=permutations,
+        level=level,
+        seed=settings.seed,
     )
-    ordered = [means[i] for i in order]
-    rows = zip(
-        order.tolist(),
-        mean_intervals(column, order, settings),
-        _letters(pairs, n, settings),
-        strict=True,
-    )
+    pairs = compared_pairs(book, [systems[at] for at in order], column, tested)
+    intervals = mean_tests(values, counts, column.value_range, level)
+    rows = [
+        SystemRow(
+            *(systems[at], means[at], one.estimate.low, one.estimate.high, letters),
+            one.estimate.no_interval,
+        )
+        for at, one, letters in zip(order, intervals, _letters(pairs, n, settings), strict=True)
+    ]
     return Significance(
-        measure=str(column.measure),
-        min_rating=column.min_rating,
-        systems=tuple(
-            SystemRow(systems[i], means[i], one.low, one.high, said, one.no_interval)
-            for i, one, said in rows
-        ),
+        column=column,
+        systems=tuple(rows),
         pairs=pairs,
-        overlap=tuple(bars_overlap(ordered[pair.first], ordered[pair.second]) for pair in pairs),
+        overlap=tuple(
+            bars_overlap(rows[pair.first].mean, rows[pair.second].mean) for pair in pairs
+        ),
         permutations=permutations,
         settings=settings,
     )
@@ -167,32 +160,23 @@ def compared_pairs(
     Differences and effect sizes that are rounding become 0. Where both systems returned the same
     passages, the difference is 0 by definition, and its interval has no width.
     """
-    same: dict[str, list[str | None]] = {}
+    hashes: dict[tuple[str, str], str] = {}
+
+    def returned(system: int) -> list[str | None]:
+        return [hashes.get((systems[system], query.query_id)) for query in book.queries]
+
     found = []
     for pair in pairs:
-        difference = _settled(pair.difference)
+        difference, effect, small = (
+            one if one.value is None else replace(one, value=without_rounding(one.value))
+            for one in (pair.difference, pair.effect, pair.small_effect)
+        )
         if pair.won == pair.lost == 0:
-            same = same or _returned(book, systems, column.measure.cutoff)
-            if same[systems[pair.first]] == same[systems[pair.second]]:
+            hashes = hashes or book.fingerprints(column.measure.cutoff)
+            if returned(pair.first) == returned(pair.second):
                 difference = Estimate(0.0, 0.0, 0.0)
-        effect, small = _settled(pair.effect), _settled(pair.small_effect)
         found.append(replace(pair, difference=difference, effect=effect, small_effect=small))
     return tuple(found)
-
-
-def _returned(
-    book: Gradebook, systems: Sequence[str], depth: int | None
-) -> dict[str, list[str | None]]:
-    """What each system returned for each query, as hashes."""
-    hashes = book.fingerprints(depth)
-    return {
-        system: [hashes.get((system, query.query_id)) for query in book.queries]
-        for system in systems
-    }
-
-
-def _settled(one: Estimate) -> Estimate:
-    return one if one.value is None else replace(one, value=without_rounding(one.value))
 
 
 def without_rounding(difference: float) -> float:
@@ -205,14 +189,6 @@ def bars_overlap(one: Mean, other: Mean) -> bool | None:
     if one.mean is None or other.mean is None or one.stderr is None or other.stderr is None:
         return None
     return abs(one.mean - other.mean) <= one.stderr + other.stderr + 1e-12
-
-
-def _best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
-    def key(i: int) -> tuple[bool, float, str]:
-        mean = means[i].mean
-        return mean is None, -round(mean or 0.0, 10), systems[i]
-
-    return sorted(range(len(systems)), key=key)
 
 
 def _letters(
@@ -233,15 +209,6 @@ def _letters(
     return tuple(shown)
 
 
-def mean_intervals(
-    column: MeasureColumn, order: NDArray[np.intp], settings: SignificanceSettings
-) -> Iterator[Estimate]:
-    """Yield the mean of every row, in that order, with its interval over queries."""
-    values, counts = column.values.values[order], column.values.counts[order]
-    for one in mean_tests(values, counts, column.value_range, 1 - settings.alpha):
-        yield one.estimate
-
-
 NAMES: Mapping[Correction, str] = {
     "holm": "Holm's correction",
     "bh": "the correction of Benjamini and Hochberg",
@@ -252,6 +219,14 @@ CORRECTED: Mapping[Correction, Callable[[ArrayLike], NDArray[np.float64]]] = {
     "bh": benjamini_hochberg,
     "none": np.asarray,
 }
+
+
+PAIR_COLUMNS: tuple[str | Column, ...] = (
+    *("measure", "min_rating", "system", "other", "queries", "difference", "low", "high"),
+    *("won", "lost", "d_z", "g_z"),
+    *(Column(name, 5) for name in ("p", "p_holm", "p_bh", "p_mean", "p_mean_holm")),
+    *("exact", "differs", "bars_overlap"),
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -266,14 +241,19 @@ class Significances(Result):
 
     def tables(self) -> dict[str, Table]:
         """The leaderboards with letters: systems that share one are not told apart."""
-        return {
-            heading(one.measure, one.min_rating): leaderboard_table(one, self.board)
-            for one in self.found
-        }
+        return {one.column.name: leaderboard_table(one, self.board) for one in self.found}
 
     def records(self) -> dict[str, Table]:
-        """A row for every pair."""
-        return {"pairs": pairs_table(self.found, self.board)}
+        """A row a pair: difference (system - other), interval, p-values, effect sizes."""
+        source = provenance_values(self.board)
+        notes = [*self.board.notes, *(text for one in self.found for text in pair_notes(one))]
+        table = Table.of(
+            [*PAIR_COLUMNS, *PROVENANCE],
+            [[*row, *source] for one in self.found for row in _pair_rows(one)],
+            caption(self.board),
+            dict.fromkeys(notes),
+        )
+        return {"pairs": table}
 
 
 def significances(
@@ -287,121 +267,74 @@ def significances(
 
 def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
     """A row a system, best first: mean, standard error, interval, and letters."""
-    level = percent(1 - found.settings.alpha)
-    name = heading(found.measure, found.min_rating)
     rows = [
         [row.system, row.mean.mean, row.mean.stderr, row.low, row.high, row.letters]
         for row in found.systems
     ]
-    columns = ["system", name, "\N{PLUS-MINUS SIGN}", f"{level} low", "high", "letters"]
-    return Table.of(columns, rows, caption(board), [*board.notes, *notes(found)])
+    level = percent(1 - found.settings.alpha)
+    columns = ["system", found.column.name, ERROR, f"{level} low", "high", "letters"]
+    return Table.of(columns, rows, caption(board), [*board.notes, *pair_notes(found)])
 
 
-_P_VALUES = ("p", "p_holm", "p_bh", "p_mean", "p_mean_holm")
-PAIR_COLUMNS: tuple[str | Column, ...] = (
-    *("measure", "min_rating", "system", "other", "queries", "difference", "low", "high"),
-    *("won", "lost", "d_z", "g_z"),
-    *(Column(name, 5) for name in _P_VALUES),
-    *("exact", "differs", "bars_overlap"),
-)
-
-
-def pairs_table(several: Sequence[Significance], board: Leaderboard) -> Table:
-    """A row a pair, tidy: difference (system - other), interval, p-values, effect sizes."""
-    rows: list[list[Value]] = []
-    said: dict[str, None] = dict.fromkeys(board.notes)
-    for found in several:
-        rows += _pair_rows(found)
-        said |= dict.fromkeys(notes(found))
-    return Table.of(
-        [*PAIR_COLUMNS, *PROVENANCE],
-        [[*row, *provenance_values(board)] for row in rows],
-        caption(board),
-        list(said),
-    )
-
-
-def _pair_rows(found: Significance) -> Iterator[list[Value]]:
+def _pair_rows(found: Significance) -> Iterator[list[Cell]]:
+    measure, min_rating = str(found.column.measure), found.column.min_rating
     for pair, overlap in zip(found.pairs, found.overlap, strict=True):
+        one, other = found.systems[pair.first].system, found.systems[pair.second].system
+        difference = pair.difference
         yield [
-            found.measure,
-            found.min_rating,
-            found.systems[pair.first].system,
-            found.systems[pair.second].system,
-            pair.queries,
-            pair.difference.value,
-            pair.difference.low,
-            pair.difference.high,
-            pair.won,
-            pair.lost,
-            pair.effect.value,
-            pair.small_effect.value,
-            pair.p,
-            pair.holm,
-            pair.bh,
-            pair.p_mean,
-            pair.holm_mean,
-            pair.exact if pair.p is not None else None,
-            found.settings.differs(pair),
-            overlap,
+            *(measure, min_rating, one, other, pair.queries),
+            *(difference.value, difference.low, difference.high, pair.won, pair.lost),
+            *(pair.effect.value, pair.small_effect.value),
+            *(pair.p, pair.holm, pair.bh, pair.p_mean, pair.holm_mean),
+            *(None if pair.p is None else pair.exact, found.settings.differs(pair), overlap),
         ]
 
 
-def notes(found: Significance) -> tuple[str, ...]:
+def pair_notes(found: Significance) -> tuple[str, ...]:
     """What was tested, how many pairs can be told apart, and what is undefined and why."""
-    name = heading(found.measure, found.min_rating)
+    name = found.column.name
     if len(found.systems) < 2:
         how_many = "one system" if found.systems else "no system"
         return (f"No pair of systems is compared under {name}, because there is {how_many}.",)
+    tested = [pair for pair in found.pairs if pair.p is not None]
     return (
-        *_distinguishable(found, name),
-        _method(found),
+        *_distinguishable(found, tested),
+        _method(found, tested),
         *_intervals(found),
-        *added_up(parse_measure(found.measure)),
-        *_queries(found, name),
-        *_hopeless(found, name),
-        *_undefined(found, name),
+        *added_up(found.column.measure),
+        *_hopeless(found, tested),
+        *(f"{name}: {gap}" for gap in gaps(_estimates(found))),
     )
 
 
-def _distinguishable(found: Significance, name: str) -> Iterator[str]:
-    tested = [pair for pair in found.pairs if pair.p is not None]
+def _distinguishable(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
+    name, alpha = found.column.name, found.settings.alpha
     if not tested:
-        yield (
-            f"The letters and the share of distinguishable pairs of {name} are undefined, because "
-            "no pair can be tested."
-        )
+        yield f"{name}: no letters, because no pair can be tested."
         return
     if not any(row.letters for row in found.systems):
         yield (
-            f"The letters of {name} are undefined, because they would name more than "
-            f"{MOST_GROUPS} groups of systems that are not told apart."
+            f"{name}: no letters, because they would name more than {MOST_GROUPS} groups of "
+            "systems that are not told apart."
         )
-    alpha = found.settings.alpha
-    shares = [
-        (NAMES["holm"], sum(_at_most(pair.holm, alpha) for pair in tested)),
-        (NAMES["bh"], sum(_at_most(pair.bh, alpha) for pair in tested)),
-        (NAMES["none"], sum(_at_most(pair.p, alpha) for pair in tested)),
-    ]
-    shown = ", ".join(f"{n} ({n / len(tested):.1%}) with {how}" for how, n in shares)
+    shares = []
+    for correction, how in NAMES.items():
+        settings = replace(found.settings, correction=correction)
+        count = sum(bool(settings.differs(pair)) for pair in tested)
+        shares.append(f"{count} ({count / len(tested):.1%}) with {how}")
     known = [overlap for overlap in found.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
-    yield f"{name}: pairs told apart at {alpha:g}, of {len(tested):,}: {shown}{bars}."
+    yield f"{name}: pairs told apart at {alpha:g}, of {len(tested):,}: {', '.join(shares)}{bars}."
 
 
-def _at_most(p: float | None, alpha: float) -> bool:
-    return p is not None and p <= alpha
-
-
-def _method(found: Significance) -> str:
+def _method(found: Significance, tested: Sequence[Pair]) -> str:
     settings = found.settings
-    exact = sum(pair.exact for pair in found.pairs if pair.p is not None)
-    tested = sum(pair.p is not None for pair in found.pairs)
+    exact = sum(pair.exact for pair in tested)
     how = f"{counted(found.permutations, 'random sign pattern')}, seed {settings.seed}"
     if exact:
         some = f"{how}; all of them in {counted(exact, 'pair')}"
-        how = "all sign patterns" if exact == tested else some
+        how = "all sign patterns" if exact == len(tested) else some
     return (
         f"Systems that share a letter are not told apart at {settings.alpha:g}: two-sided paired "
         f"randomisation test ({how}) with {NAMES[settings.correction]}. {ALIKE}"
@@ -409,29 +342,24 @@ def _method(found: Significance) -> str:
 
 
 def _intervals(found: Significance) -> Iterator[str]:
-    level = 1 - found.settings.alpha
-    measure = parse_measure(found.measure)
-    numbers = [pair.queries for pair in found.pairs if pair.queries]
-    if measure.share and numbers:
+    name, level = found.column.name, 1 - found.settings.alpha
+    numbers = {pair.queries for pair in found.pairs}
+    if found.column.measure.share and any(numbers):
         yield (
             f"Intervals ({percent(level)}, not corrected) are those of means and differences "
-            f"{OVER_ALL} (Gaffke's limits). {not_excluded(min(numbers), level)}."
+            f"{OVER_ALL} (Gaffke's limits). {not_excluded(min(numbers - {0}), level)}."
         )
-    elif numbers:
+    elif any(numbers):
         yield (
-            f"Intervals ({percent(level)}, not corrected) are Student's, because {measure} has no "
-            "known range: they assume that means of so many queries are nearly normal."
+            f"Intervals ({percent(level)}, not corrected) are Student's, because "
+            f"{found.column.measure} has no known range: they assume that means of so many queries "
+            "are nearly normal."
         )
     means = sum(map(found.settings.means_differ, found.pairs))
     yield (
-        f"{heading(found.measure, found.min_rating)}: means {OVER_ALL} differ in "
-        f"{counted(means, 'pair')} of {len(found.pairs):,} by these intervals with Holm's "
-        "correction."
+        f"{name}: means {OVER_ALL} differ in {counted(means, 'pair')} of {len(found.pairs):,} by "
+        "these intervals with Holm's correction."
     )
-
-
-def _queries(found: Significance, name: str) -> Iterator[str]:
-    numbers = {pair.queries for pair in found.pairs}
     if len(numbers) > 1:
         yield (
             f"{name}: not every query counts for every system. A pair is compared on the queries "
@@ -439,10 +367,10 @@ def _queries(found: Significance, name: str) -> Iterator[str]:
         )
 
 
-def _hopeless(found: Significance, name: str) -> Iterator[str]:
+def _hopeless(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
     """That the test cannot find any pair to differ, whatever the differences are."""
-    tested = [pair for pair in found.pairs if pair.p is not None]
-    untied = [_untied(pair) for pair in tested]
+    # the queries on which the two differ
+    untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]
     floors = [
         min(1.0, 2 / 2**n) if pair.exact else 1 / (found.permutations + 1)
         for pair, n in zip(tested, untied, strict=True)
@@ -450,41 +378,24 @@ def _hopeless(found: Significance, name: str) -> Iterator[str]:
     settings = found.settings
     least = min(CORRECTED[settings.correction](floors), default=0.0)
     if least > settings.alpha and any(untied):
-        by = (
-            f"which differ on {counted(max(untied), 'query')} at most"
-            if all(pair.exact for pair in tested)
-            else f"tested by {counted(found.permutations, 'random sign pattern')}"
-        )
+        by = f"tested by {counted(found.permutations, 'random sign pattern')}"
+        if all(pair.exact for pair in tested):
+            by = f"which differ on {counted(max(untied), 'query')} at most"
         yield (
-            f"{name}: no pair can be told apart at {settings.alpha:g}: the smallest p-value "
-            f"there can be for {counted(len(tested), 'pair')}, {by}, is {least:.2g} with "
+            f"{found.column.name}: no pair can be told apart at {settings.alpha:g}: the smallest "
+            f"p-value there can be for {counted(len(tested), 'pair')}, {by}, is {least:.2g} with "
             f"{NAMES[settings.correction]}."
         )
 
 
-def _untied(pair: Pair) -> int:
-    """Queries on which the two differ."""
-    return round(((pair.won or 0) + (pair.lost or 0)) * pair.queries)
-
-
-def _undefined(found: Significance, name: str) -> Iterator[str]:
-    """One sentence a reason, however many pairs or systems it concerns."""
-    alone = Counter(row.no_interval for row in found.systems if row.no_interval)
-    systems = counted(len(found.systems), "system")
-    for reason, number in alone.items():
-        yield f"{name}: no interval of the mean for {number} of {systems}, because {reason}."
-    reasons: dict[str, Counter[str]] = {}
+def _estimates(found: Significance) -> Iterator[tuple[str, Estimate]]:
+    """Everything that may be undefined, by what it is about."""
+    names = [row.system for row in found.systems]
+    for row in found.systems:
+        yield f"mean of {row.system}", Estimate(row.mean.mean, no_interval=row.no_interval)
     for pair in found.pairs:
-        for what, reason in (
-            ("the difference", pair.difference.reason),
-            ("the interval of the difference", pair.difference.no_interval),
-            ("the effect size d_z", pair.effect.reason),
-            ("the effect size g_z", pair.small_effect.reason),
-            ("the p-value", FEW_QUERIES if pair.p is None else ""),
-        ):
-            if reason:
-                reasons.setdefault(reason, Counter())[what] += 1
-    pairs = counted(len(found.pairs), "pair")
-    for reason, counts in reasons.items():
-        what = f"{max(counts.values())} of {pairs} ({', '.join(counts)})"
-        yield f"{name}: undefined for {what}, because {reason}."
+        both = f"{names[pair.first]} and {names[pair.second]}"
+        yield f"difference of {both}", pair.difference
+        yield f"d_z of {both}", pair.effect
+        yield f"g_z of {both}", pair.small_effect
+        yield f"p of {both}", Estimate(pair.p, reason=FEW_QUERIES if pair.p is None else "")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from exampp.analysis import calibration, corrected
-from exampp.analysis.attacks.result import AttackReport, attack_notes, headline
+from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.grader_bias import QUESTION, GraderBias
-from exampp.analysis.items import ItemAnalysis, advice, exam_notes
+from exampp.analysis.items import ItemAnalysis
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
-from exampp.analysis.reliability import ORDER, Reliability, ReliabilityEstimate
+from exampp.analysis.reliability import ORDER, Reliability
 from exampp.analysis.report_data import LAYOUTS, ReportData
 from exampp.analysis.sensitivity import Sensitivity
 from exampp.analysis.warnings import EvaluatedGrades, find_warnings
@@ -23,35 +23,36 @@ from exampp.records.gradebook import MISSING
 from exampp.records.wording import counted
 from exampp.results.page import Block, Folded, Line, Notices, Section, Text, Tiles, Verdict
 from exampp.results.result import Table
-from exampp.stats.estimate import Estimate
+from exampp.results.view import interval_text
+
+Tone = Literal["", "holds", "doubt"]
+CHOICES = "Do measures and thresholds agree?"
+ATTACKS = "Can the grader be gamed?"
 
 
 class TrustAnswer(NamedTuple):
-    """What is known of one question: in a line, and at length."""
+    """What is known of one question: in a line, and at length.
+
+    `known` is False where nothing can be said, and the line says why.
+    """
 
     line: Line
     section: Section
+    known: bool = True
 
 
 def about_items(found: ItemAnalysis) -> TrustAnswer:
-    """Whether the exam is a good one."""
-    line = Line("Is the exam a good one?", found.undefined or advice(found), "items")
-    return TrustAnswer(line, items_section(found))
-
-
-def items_section(found: ItemAnalysis) -> Section:
-    """The exam by its items: one sentence to act on, how reliable it is, the items to look at."""
+    """Is the exam a good one? One sentence to act on, its reliability, the items to look at."""
     title = "Is the exam a good one?"
     if found.undefined:
-        return Section("items", title, ())
+        line = Line(title, found.undefined, "items")
+        return TrustAnswer(line, Section("items", title, ()), known=False)
     shown = dict(found.tables())
-    table = replace(shown.pop("exam"), caption="The exam as groups of systems sit it", notes=())
-    first = advice(found)
-    known = {first, *found.notes}
-    told = tuple(note for note in exam_notes(found) if note not in known)
-    return Section(
-        "items", title, (Text(first), table, Notices(told, "note"), *_folded(*shown.values()))
-    )
+    table = replace(shown.pop("exam"), caption="Reliability for groups of systems", notes=())
+    first = found.advice()
+    notes = tuple(text for text in found.exam_notes() if text not in {first, *found.notes})
+    blocks = (Text(first), table, Notices(notes, "note"), *_folded(*shown.values()))
+    return TrustAnswer(Line(title, first, "items"), Section("items", title, blocks))
 
 
 def _folded(*tables: Table) -> tuple[Block, ...]:
@@ -63,150 +64,75 @@ def _folded(*tables: Table) -> tuple[Block, ...]:
     )
 
 
-# ---- other queries, other choices ----------------------------------------------------------------
-
-
-def about_reliability(found: Reliability) -> TrustAnswer:
-    """Whether other queries would show the same order."""
-    line = reliability_line(found) or Line("Reliability", found.sentences()[0], "reliability")
-    return TrustAnswer(line, reliability_section(found, ()))
-
-
-def reliability_line(found: Reliability) -> Line | None:
-    """How alike the order on other queries would be; None where nothing can be said."""
-    studies = [study for study in found.studies if study.says_something]
+def about_reliability(found: Reliability, said_before: Collection[str] = ()) -> TrustAnswer:
+    """Would other queries show the same order, and what to buy next?"""
+    title = "Would other queries show the same order?"
+    studies = found.known
     if not studies:
-        return None
-    present, worst = _value(studies[0]), min(map(_value, studies))
-    low = studies[0].erho2.low
-    said = f"The order on other queries would agree by {ORDER} {bounded(studies[0].erho2)}"
+        line = Line("Reliability", found.sentences()[0], "reliability")
+        return TrustAnswer(line, Section("reliability", title, ()), known=False)
+    first, *others = studies
+    present, worst = first.erho2.value or 0.0, min(one.erho2.value or 0.0 for one in studies)
+    low = first.erho2.low
+    said = f"The order on other queries would agree by {ORDER} {interval_text(first.erho2, 3)}"
     said += "".join(
-        f", {bounded(study.erho2)} without {study.shown_without}" for study in studies[1:]
+        f", {interval_text(one.erho2, 3)} without {one.shown_without}" for one in others
     )
     doubt = low is None or low < found.settings.target or 2 * worst < present
-    return Line("Reliability", f"{said}.", "reliability", "doubt" if doubt else "holds")
-
-
-def reliability_section(found: Reliability, said_before: Collection[str]) -> Section:
-    """Whether other queries would show the same order, and what to buy next."""
-    title = "Would other queries show the same order?"
-    if not any(study.says_something for study in found.studies):
-        return Section("reliability", title, ())
+    line = Line("Reliability", f"{said}.", "reliability", "doubt" if doubt else "holds")
     tables = found.tables()
     whole = tables["reliability"]
-    notes = tuple(note for note in whole.notes if note not in said_before)
-    return Section.of(
-        "reliability",
-        title,
-        [
-            Notices(notes, "note"),
-            replace(whole, notes=()),
-            found.figure(),
-            tables["queries"],
-            *_folded(tables["components"], tables["sizes"]),
-        ],
-    )
+    blocks = [
+        Notices(tuple(text for text in whole.notes if text not in said_before), "note"),
+        replace(whole, notes=()),
+        found.figure(),
+        *_folded(tables["components"], tables["sizes"]),
+    ]
+    return TrustAnswer(line, Section.of("reliability", title, blocks))
 
 
-def _value(study: ReliabilityEstimate) -> float:
-    return study.erho2.value or 0.0
-
-
-def bounded(one: Estimate) -> str:
-    """0.964 [0.946, 0.979]; the value alone where it has no interval."""
-    if one.low is None or one.high is None:
-        return f"{one.value:.3f}"
-    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
-
-
-def about_sensitivity(found: Sensitivity) -> TrustAnswer:
-    """What of the order survives other choices."""
-    said = f"Nothing can be compared, because {found.reason}." if found.reason else ""
-    line = choices_line(found) or Line(CHOICES, said or "There are no pairs.", "sensitivity")
-    return TrustAnswer(line, sensitivity_section(found, ()))
-
-
-CHOICES = "Do measures and thresholds agree?"
-
-
-def choices_line(found: Sensitivity) -> Line | None:
-    """What holds under all choices; None where nothing could be compared."""
-    said = found.verdict()
-    if not said:
-        return None
-    always = any(one.first >= 1 for one in found.systems)
-    return Line(CHOICES, said, "sensitivity", "holds" if always else "doubt")
-
-
-def sensitivity_section(found: Sensitivity, said_before: Collection[str]) -> Section:
-    """What survives all choices, and what each of them moves."""
+def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> TrustAnswer:
+    """What of the order survives other choices, and what does each of them move?"""
     title = "What survives other choices?"
-    if found.reason:
-        return Section("sensitivity", title, ())
-    whole = found.tables()["combinations"]
-    notes = tuple(note for note in whole.notes if note not in {*said_before, *found.notes})
-    return Section.of(
-        "sensitivity",
-        title,
-        [Notices(notes, "note"), found.figure(), *_folded(replace(whole, notes=()))],
-    )
-
-
-# ---- attacks -------------------------------------------------------------------------------------
+    verdict = found.verdict()
+    answer = verdict or f"Nothing can be compared, because {found.reason or 'there are no pairs'}."
+    always = any(one.first >= 1 for one in found.systems)
+    tone: Tone = ("holds" if always else "doubt") if verdict else ""
+    blocks: list[Block] = []
+    if not found.reason:
+        whole = found.tables()["combinations"]
+        notes = tuple(text for text in whole.notes if text not in {*said_before, *found.notes})
+        blocks = [Notices(notes, "note"), found.figure(), *_folded(replace(whole, notes=()))]
+    section = Section.of("sensitivity", title, blocks)
+    return TrustAnswer(Line(CHOICES, answer, "sensitivity", tone), section, known=bool(verdict))
 
 
 def about_attacks(found: AttackReport) -> TrustAnswer:
-    """Whether the grader can be gamed."""
-    line = attacks_line(found) or Line(ATTACKS, found.no_battery, "attacks")
+    """Can the grader be gamed? Not known where no attack was tried."""
     tables = dict(found.tables())
-    blocks: list[Block] = []
+    line = Line(ATTACKS, found.no_battery, "attacks")
     if found.battery:
-        blocks.append(Notices(tuple(attack_notes(found, found.battery)), "note"))
-        blocks.append(replace(tables.pop("attacks"), notes=()))
-        blocks.append(found.figure())
-    else:
-        whole = tables.pop("circularity")
-        blocks.append(whole if whole.rows else Notices(whole.notes, "note"))
+        attacks = found.battery.attacks
+        tested = any(one.holm is not None for one in attacks)
+        won = any(one.succeeds for one in attacks)
+        tone: Tone = "doubt" if won else "holds" if tested else ""
+        line = Line(ATTACKS, found.headline, "attacks", tone)
+    whole = tables.pop("attacks" if found.battery else "circularity")
+    blocks: list[Block] = [Notices(whole.notes, "note")]
+    blocks += [replace(whole, notes=())] if whole.rows else []
+    blocks += [found.figure()] if found.battery else []
     ledger = tables.pop("ledger")
-    told = tuple(note for note in ledger.notes if note != line.answer)
-    blocks += [*_folded(*tables.values(), replace(ledger, notes=())), Notices(told, "note")]
-    return TrustAnswer(line, Section("attacks", ATTACKS, tuple(blocks)))
-
-
-ATTACKS = "Can the grader be gamed?"
-
-
-def attacks_line(found: AttackReport) -> Line | None:
-    """Which attacks succeed; None where none was tried."""
-    if found.battery is None:
-        return None
-    attacks = found.battery.results.attacks
-    if any(one.succeeds for one in attacks):
-        return Line(ATTACKS, headline(attacks), "attacks", "doubt")
-    tested = any(one.holm is not None for one in attacks)
-    return Line(ATTACKS, headline(attacks), "attacks", "holds" if tested else "")
-
-
-# ---- a grader that favours a system --------------------------------------------------------------
+    notes = tuple(text for text in ledger.notes if text != line.answer)
+    blocks += [*_folded(*tables.values(), replace(ledger, notes=())), Notices(notes, "note")]
+    section = Section("attacks", ATTACKS, tuple(blocks))
+    return TrustAnswer(line, section, known=found.battery is not None)
 
 
 def about_bias(found: GraderBias) -> TrustAnswer:
-    """Answer the question whether the grader favours a system."""
-    line = Line(QUESTION, found.sentence(), "bias", found.tone)
-    return TrustAnswer(line, bias_section(found))
-
-
-def bias_line(found: GraderBias) -> Line | None:
-    """Return the line of a verdict; None where one system leaves nothing to favour."""
-    if not found.is_compared:
-        return None
-    return about_bias(found).line._replace(section="bias" if found.systems else "")
-
-
-def bias_section(found: GraderBias) -> Section:
-    """Return the section of the check; no blocks where no system was checked."""
+    """Does the grader favour a system? Not known where one system leaves nothing to favour."""
     blocks = tuple(found.tables().values()) if found.systems else ()
-    return Section("bias", QUESTION, blocks)
+    line = Line(QUESTION, found.sentence(), "bias" if blocks else "", found.tone)
+    return TrustAnswer(line, Section("bias", QUESTION, blocks), known=found.is_compared)
 
 
 def not_green(line: Line, bias: GraderBias) -> Line:
@@ -214,14 +140,10 @@ def not_green(line: Line, bias: GraderBias) -> Line:
     return line._replace(tone="") if bias.tone == "doubt" and line.tone == "holds" else line
 
 
-# ---- people --------------------------------------------------------------------------------------
-
-
 def about_corrected(found: Corrected) -> TrustAnswer:
     """What people would say of all of it, from what they said of a sample."""
     section = corrected.section([found])
-    said = corrected.lead(found)
-    line = Line(section.title, said, "corrected", "doubt" if found.outside else "holds")
+    line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
     return TrustAnswer(line, section)
 
 
@@ -236,34 +158,35 @@ def not_yet(question: str, key: str, why: str) -> TrustAnswer:
     return TrustAnswer(Line(question, why, key), Section(key, question, ()))
 
 
-def verdict_section(found: ReportData) -> Section:
+def verdict_section(found: ReportData, answers: Mapping[str, TrustAnswer]) -> Section:
     """The first section: the verdict, what must not be overlooked, how large it all is."""
-    lines = [line for part in _PARTS for line in part(found)]
-    bias = bias_line(found.bias)
-    if bias:
+    lines = [*_best(found), *_apart(found), *_known(answers, "sensitivity"), *_official(found)]
+    lines += [*_people(found), *_decisions(found), *_known(answers, "reliability")]
+    lines += [line._replace(section="certificate") for line in _known(answers, "attacks")]
+    for bias in _known(answers, "bias"):
         lines = [not_green(line, found.bias) for line in lines]
         lines.insert(0 if found.bias.found else 1, bias)
-    warned = _warned(found)
-    if warned:
-        lines.append(Line("Warnings", f"{counted(len(warned), 'warning')}, below.", "", "doubt"))
+    official = found.settings.official.values()
+    compared = min((len(set(ranks) & set(found.book.systems)) for ranks in official), default=None)
+    warnings = find_warnings(
+        EvaluatedGrades(found.book, found.board, found.source.own_bank, compared)
+    )
+    if warnings:
+        count = counted(len(warnings), "warning")
+        lines.append(Line("Warnings", f"{count}, below.", "", "doubt"))
     return Section.of(
         "summary",
         "Verdict",
         [
             Verdict(tuple(lines)) if lines else None,
-            Notices(warned) if warned else None,
+            Notices(warnings) if warnings else None,
             Tiles(tuple(_tiles(found))),
         ],
     )
 
 
-def _warned(found: ReportData) -> tuple[str, ...]:
-    official = found.settings.official
-    compared = [len(set(ranks) & set(found.book.systems)) for ranks in official.values()]
-    fewest = min(compared, default=None)
-    return tuple(
-        find_warnings(EvaluatedGrades(found.book, found.main, found.source.own_bank, fewest))
-    )
+def _known(answers: Mapping[str, TrustAnswer], key: str) -> list[Line]:
+    return [answers[key].line] if key in answers and answers[key].known else []
 
 
 def _tiles(found: ReportData) -> Iterator[tuple[str, str]]:
@@ -279,9 +202,6 @@ def _tiles(found: ReportData) -> Iterator[tuple[str, str]]:
 def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
     shown, _, name = counted(number, noun).partition(" ")
     return shown, name + rest
-
-
-# ---- the lines -----------------------------------------------------------------------------------
 
 
 def _best(found: ReportData) -> Iterator[Line]:
@@ -338,10 +258,6 @@ def _apart(found: ReportData) -> Iterator[Line]:
     )
 
 
-def _choices(found: ReportData) -> Iterator[Line]:
-    yield from filter(None, [choices_line(found.sensitivity)])
-
-
 def _official(found: ReportData) -> Iterator[Line]:
     exact = found.correlation
     if exact is None:
@@ -372,7 +288,7 @@ def _people(found: ReportData) -> Iterator[Line]:
     for block in found.agreement[: len(LAYOUTS)]:
         kappa = block.estimates.get("kappa")
         if kappa is not None and kappa.value is not None:
-            said.append(f"{block.layout.lower()} {bounded(kappa)}")
+            said.append(f"{block.layout.lower()} {interval_text(kappa, 3)}")
             doubt = doubt or (kappa.low is not None and kappa.low <= 0)
     if said:
         yield Line(
@@ -395,15 +311,3 @@ def _decisions(found: ReportData) -> Iterator[Line]:
         )
     if not book.oversight.cells and not book.left_out.cells:
         yield Line("Decisions", "People decided no cell.", "")
-
-
-def _reliability(found: ReportData) -> Iterator[Line]:
-    yield from filter(None, [reliability_line(found.reliability)])
-
-
-def _attacks(found: ReportData) -> Iterator[Line]:
-    if found.source.gaming and (line := attacks_line(found.source.gaming)):
-        yield line._replace(section="certificate")
-
-
-_PARTS = (_best, _apart, _choices, _official, _people, _decisions, _reliability, _attacks)

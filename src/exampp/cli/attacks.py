@@ -6,59 +6,24 @@ from pathlib import Path
 from typing import Annotated
 
 import exampp
-from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option, option_rules
-from exampp.cli.options import (
-    OF_GRADED_FILES,
-    OF_READING,
-    BankName,
-    CollectionOrWorkbench,
-    CountDecisions,
-    DecisionMode,
-    Digits,
-    GraderName,
-    ItemKind,
-    LeftOut,
-    MinRating,
-    Officials,
-    OnBadLine,
-    OnError,
-    RunFiles,
-    Scale,
-    Style,
-    SubtopicMode,
-    Subtopics,
-    SystemNames,
-    TableStyle,
-    rating_scale,
-)
-from exampp.cli.output import show_several
-from exampp.results.result import MACHINES
+from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules
+from exampp.cli.options import MinRating, Officials, Subtopics, opened_grades
+from exampp.cli.output import show
+from exampp.records.options import option
+from exampp.records.selection import NumberDisplay, Selection
 
 MOST_JUDGED = 1000
 
 
-def _builds(given: OptionValues) -> bool:
-    return bool(given["build"])
-
-
-def _looks(given: OptionValues) -> bool:
-    return not given["build"]
-
-
-def _writes(given: OptionValues) -> bool:
-    return _looks(given) or not given["dry_run"]
+def _shows(values: OptionValues) -> bool:
+    return not values["build"]
 
 
 @option_rules(
-    OF_GRADED_FILES,
-    OF_READING,
     OptionRule(
-        (
-            *("--targets", "--seed", "--attack", "--answers", "--rating", "--texts"),
-            *("--dry-run",),
-        ),
+        ("--targets", "--seed", "--attack", "--answers", "--rating", "--texts", "--dry-run"),
         "where a battery is made, with --build",
-        _builds,
+        lambda values: bool(values["build"]),
     ),
     OptionRule(
         (
@@ -67,12 +32,16 @@ def _writes(given: OptionValues) -> bool:
             "--digits",
         ),
         "where results are shown, not with --build",
-        _looks,
+        _shows,
     ),
-    OptionRule(("--battery",), "where a battery is read or written, not with --dry-run", _writes),
+    OptionRule(
+        ("--battery",),
+        "where a battery is read or written, not with --dry-run",
+        lambda values: _shows(values) or not values["dry_run"],
+    ),
 )
 def attacks(
-    collection: CollectionOrWorkbench,
+    selection: Selection,
     build: Annotated[
         bool,
         option("--build", help="Make the battery of attacks, to be graded by exampp grade."),
@@ -81,19 +50,6 @@ def attacks(
         Path | None,
         option(help="The battery. [default: my.attacks.exam beside my.exam]"),
     ] = None,
-    grader: GraderName = None,
-    prompt: Annotated[
-        str | None,
-        option(
-            help="Grades made with this prompt; with --build, the prompt whose delimiters are "
-            "imitated. [default there: question-self-rating]",
-        ),
-    ] = None,
-    kind: ItemKind = None,
-    bank: BankName = None,
-    run: RunFiles = None,
-    system: SystemNames = None,
-    leave_out: LeftOut = None,
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
@@ -114,8 +70,7 @@ def attacks(
             panel=ASKED_FOR,
         ),
     ] = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    decisions: CountDecisions = DecisionMode.WITH,
+    subtopics: Subtopics = "auto",
     targets: Annotated[int, option(min=1, help="Passages of each query that are attacked.")] = 20,
     attack: Annotated[
         list[str] | None,
@@ -131,67 +86,39 @@ def attacks(
         Path | None, option(help="Write the texts to this file, for people to read (JSONL).")
     ] = None,
     dry_run: Annotated[
-        bool, option("--dry-run", help="Say what would be made and what grading it takes.")
+        bool, option("--dry-run", help="Print what would be made and what grading it takes.")
     ] = False,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
+    *,
+    display: NumberDisplay,
 ) -> None:
     """Ask whether the grader can be gamed, and who shares a model or a bank with it.
 
     In three steps: make a battery (--build), have it graded as the exam was (exampp grade), and
-    show what attacks do beside benign controls. Without a battery: what systems gain that re-rank
-    by the grader, and who knows whom.
+    show what attacks do beside benign controls. With --build, --prompt is the prompt whose
+    delimiters are imitated (question-self-rating by default). Without a battery: what systems gain
+    that re-rank by the grader, and who knows whom.
 
     Example: exampp analyze attacks my.exam --build
     """
     if build:
         from exampp.analysis.attacks.battery import PROMPT, BatterySettings, read_answers
 
-        settings = BatterySettings(
-            targets,
-            seed,
-            tuple(attack or ()),
-            read_answers(answers) if answers else {},
-            prompt or PROMPT,
-            rating,
+        memory = read_answers(answers) if answers else {}
+        how = BatterySettings(
+            targets, seed, tuple(attack or ()), memory, selection.prompt or PROMPT, rating
         )
-        with exampp.Collection(collection) as opened:
-            found = opened.bank(bank).build_battery(
-                battery,
-                settings=settings,
-                kind=kind.value if kind else None,
-                texts=texts,
-                dry_run=dry_run,
+        with exampp.Collection(selection.collection) as opened:
+            made = opened.bank(selection.bank).build_battery(
+                battery, settings=how, kind=selection.kind, texts=texts, dry_run=dry_run
             )
-        made = found.records() if style.value in MACHINES else found.tables()
-        show_several(made, style.value)
+        show(made, display)
         return
-    from exampp.analysis.attacks.result import GamingSettings
+    from exampp.analysis.attacks.result import AttackSettings
     from exampp.formats.system_models import read as read_uses
     from exampp.inputs.officials import read_officials
 
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as source:
-        gaming = source.grades(
-            grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
-            runs=run or (),
-            systems=system or (),
-            without=leave_out or (),
-            decisions=decisions.value,
-        ).attacks(
-            battery,
-            settings=GamingSettings(
-                min_rating,
-                min_relevant,
-                k,
-                read_officials(official or ()),
-                read_uses(uses) if uses else (),
-                subtopics.value,
-            ),
-        )
-    shown = gaming.records() if style.value in MACHINES else gaming.tables()
-    show_several(shown, style.value, digits)
+    known = read_uses(uses) if uses else ()
+    ranks = read_officials(official or ())
+    settings = AttackSettings(min_rating, min_relevant, k, ranks, known, subtopics)
+    with opened_grades(selection) as grades:
+        show(grades.attacks(battery, settings=settings), display)

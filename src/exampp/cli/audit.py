@@ -1,171 +1,311 @@
-"""`exampp analyze sensitivity`: what of a leaderboard survives the choices behind it."""
+"""Commands of `exampp analyze` that look at the exam and the grader rather than at systems."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import exampp
-from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, argument, option, option_rules
+from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules, without_options
 from exampp.cli.options import (
     LABELLING,
     OF_GRADED_FILES,
     OF_MEASURES,
-    OF_READING,
     AllMinRatings,
-    AtLeast,
-    BankName,
-    BankNames,
-    CollectionFile,
-    CollectionOrWorkbench,
-    CountDecisions,
-    DecisionMode,
-    Digits,
-    Gains,
-    GraderName,
-    GraderNames,
-    ItemKind,
-    Label,
-    LabelGains,
-    LabelKind,
-    LeftOut,
     MinRating,
     Missing,
-    MissingPolicy,
     Officials,
-    OnBadLine,
-    OnError,
-    PromptName,
-    RunFiles,
-    Scale,
-    Style,
-    SubtopicMode,
     Subtopics,
-    SystemNames,
-    TableStyle,
+    for_people,
+    labelling,
+    opened_grades,
+    opened_panel,
     rating_scale,
 )
-from exampp.cli.output import end_where_undefined, print_message, show, show_several
+from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError, Undefined
-from exampp.results.result import MACHINES
+from exampp.records.options import option
+from exampp.records.selection import (
+    BankName,
+    CollectionFile,
+    DecisionMode,
+    ExamFile,
+    GraderName,
+    ItemKind,
+    Labels,
+    MissingPolicy,
+    NumberDisplay,
+    OnError,
+    PromptName,
+    ResamplingOptions,
+    Scale,
+    Selection,
+    SeveralSelection,
+)
 
 if TYPE_CHECKING:
-    from exampp.analysis.grader_reliability import GraderReliability
-    from exampp.analysis.reliability import Reliability
+    from exampp.analysis.reliability import GraderReliability, Reliability
 
 
-@option_rules(
-    OF_GRADED_FILES,
-    OF_READING,
-    OptionRule(
-        ("--limit",),
-        "for the formats that people read; tsv and csv hold the systems, json all items",
-        lambda given: given["style"] not in MACHINES,
-    ),
-)
-def unsaid(
-    collection: CollectionOrWorkbench,
-    pair: Annotated[
+@option_rules(OF_GRADED_FILES)
+def calibration(
+    collection: ExamFile,
+    grader: Annotated[
         list[str] | None,
         option(
-            metavar="ANSWER=RETRIEVED",
-            help="The system of answers and that of what they were made of; repeat for several. "
-            "[default: by their names, NAME and NAME:cited, NAME:response and NAME]",
+            help="Whose ratings: a model, model:prompt, or the start of its key; repeat to learn "
+            "from several together."
         ),
     ] = None,
-    min_rating: MinRating = None,
-    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
-    limit: Annotated[
-        int, option(min=0, help="So many of the items that were left out are shown.")
-    ] = 20,
-    grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    decisions: CountDecisions = DecisionMode.WITH,
-    on_error: OnError = OnBadLine.refuse,
+    model: Annotated[
+        Literal["logistic", "isotonic"],
+        option(
+            help="logistic: all ratings of a passage; isotonic: their mean, any curve.",
+            panel=ASKED_FOR,
+        ),
+    ] = "logistic",
+    min_relevant: Annotated[
+        int | None,
+        option(
+            help="Probabilities are those of judgments of at least this. [default: 2, or 1 where "
+            "no judgment is higher]"
+        ),
+    ] = None,
+    folds: Annotated[int, option(min=2, help="Groups of queries, each held out once.")] = 5,
+    save: Annotated[
+        Path | None,
+        option(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
+    ] = None,
+    decisions: DecisionMode = "with",
+    on_error: OnError = "refuse",
     scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
+    *,
+    resampling: ResamplingOptions,
+    display: NumberDisplay,
 ) -> None:
-    """Retrieved but not said: does retrieval or generation lose more of the exam?
+    """Learn people's labels from the ratings of passages, tried on queries that were held out.
 
-    Compares the answers of RAG systems with what they were made of, item by item. tsv and csv have
-    a row for every system; json has the items, too.
+    Shows how good the calibration is, its reliability curve, and labels against people's.
+    COLLECTION is only read; exampp calibrate labels passages with what --save writes.
 
-    Example: exampp analyze unsaid my.exam --pair generated=dense
+    Example: exampp analyze calibration my.exam --save my.calibration
     """
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        found = opened.grades(
-            grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
-            decisions=decisions.value,
-        ).unsaid(
-            None if pair is None else dict(map(_read_pair, pair)),
-            min_rating=min_rating,
-            k=k,
-            subtopics=subtopics.value,
-        )
-    if style in (Style.tsv, Style.csv):
-        show(found.records()["systems"], style.value, digits)
-    elif style is Style.json:
-        show_several(found.records(), style.value, digits)
-    else:
-        show_several(found.tables(limit), style.value, digits)
+    from exampp.analysis.calibration import CalibrationSettings
+    from exampp.formats.output import check_outputs
+    from exampp.records.graders import choose_grader
+
+    check_outputs([save], [collection, bank])
+    settings = CalibrationSettings(model, folds, min_relevant, resampling.samples, resampling.seed)
+    with exampp.open(collection, on_error, rating_scale(scale)) as opened:
+        names = [
+            # one that fits is chosen, and of several one must be named
+            choose_grader(opened.graders, grader=name, prompt=prompt, kind=kind).key
+            for name in grader or (None,)
+        ]
+        found = opened.panel(*names, bank=bank, decisions=decisions).calibration(settings)
+    if save:
+        found.save(save)
+    show(found, display)
+    if save:
+        print_message(f"{save}: exampp calibrate COLLECTION {save} labels passages with it")
 
 
-def _read_pair(text: str) -> tuple[str, str]:
-    answer, mark, retrieved = text.partition("=")
-    if not (answer and mark and retrieved):
-        raise InputError(f"--pair is {text!r}", mend="Give ANSWER=RETRIEVED, two systems")
-    return answer, retrieved
+def citations(
+    collection: CollectionFile,
+    first: Annotated[
+        bool,
+        option(
+            "--first", help="Only the first citation of a sentence counts, as at TREC RAG 2024."
+        ),
+    ] = False,
+    grader: GraderName = None,
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Precision and recall of citations: are sentences supported by what they cite?
 
+    Of a collection that exampp citations made, graded with --prompt citation-support.
 
-def _has_grades(given: OptionValues) -> bool:
-    from exampp.formats.score_matrix import is_table
-
-    return not is_table(given["collection"])
-
-
-OF_GRADES = OptionRule(
-    (
-        *("--measure", "--min-rating", "--items", "--query-cost", "--item-cost"),
-        *("--grader", "--prompt", "--kind", "--bank", "--run", "--system"),
-        *("--leave-out", "--subtopics", "--missing", "--label", "--at-least", "--gains"),
-        *("--decisions", "--on-error", "--scale"),
-    ),
-    "for grades, not for a table of scores",
-    _has_grades,
-)
-OF_ITEMS = OptionRule(
-    ("--items", "--query-cost", "--item-cost"),
-    "for Cover, the mean over items",
-    lambda given: given["measure"].startswith("Cover"),
-)
+    Example: exampp analyze citations cited.exam
+    """
+    with exampp.Collection(collection) as opened:
+        found = opened.grades(grader).citations(first=first)
+    show(found.records()["citations"] if display.for_programs else found, display)
 
 
 @option_rules(
-    OF_GRADES,
-    OF_ITEMS,
-    OF_GRADED_FILES,
-    OF_READING,
+    OptionRule(
+        ("--min-relevant",),
+        "for measures of relevant passages, such as P@20",
+        lambda values: not str(values["measure"]).lstrip("n").startswith("Cover"),
+    ),
+    for_people("--over", only="for tables that people read: tsv, csv and json hold both"),
+    OptionRule(
+        ("--pairs",),
+        "where tables hold systems: json holds both",
+        lambda values: values["style"] != "json",
+    ),
+)
+@without_options("decisions")
+def corrected(
+    selection: Selection,
+    measure: Annotated[
+        str,
+        option("--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."),
+    ] = "P@20",
+    min_rating: MinRating = None,
+    min_relevant: Annotated[
+        int | None,
+        option(
+            help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 where "
+            "none is higher]"
+        ),
+    ] = None,
+    plan: Annotated[
+        int | None,
+        option(help="The number of the sample. [default: the newest that fits the measure]"),
+    ] = None,
+    over: Annotated[
+        Literal["pool", "queries"],
+        option(help="Intervals for these queries and their pool, or for queries like these."),
+    ] = "pool",
+    predictor: Annotated[
+        Literal["calibrated", "ppi", "grades"],
+        option(
+            help="What grades predict: the decisions on drawn passages with such grades, the "
+            "grades' label times the lambda of PPI++, or that label."
+        ),
+    ] = "calibrated",
+    alpha: Annotated[float, option(help="An interval misses the truth so often at most.")] = 0.05,
+    looks: Annotated[
+        int,
+        option(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
+    ] = 1,
+    seed: Annotated[int, option(help="Seed of the intervals of all pairs at once.")] = 0,
+    pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Correct the leaderboard by a sample that people decided, beside grades and people alone.
+
+    The sample comes from exampp review COLLECTION plan; where judgments cover the whole pool none
+    is needed. tsv and csv have a row a system, way and scope; json has these and the pairs.
+
+    Example: exampp analyze corrected my.exam -m P@20
+    """
+    from exampp.analysis.corrected import CorrectionSettings
+
+    settings = CorrectionSettings(predictor, over, alpha, looks, seed=seed)
+    with opened_grades(selection) as grades:
+        found = grades.corrected(
+            measure,
+            settings=settings,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            plan=plan,
+        )
+    if display.style == "json" or not (pairs or display.for_programs):
+        show(found, display)
+    elif not display.for_programs:
+        show(found.compared(), display)
+    else:
+        show(found.records()["pairs" if pairs else "scores"], display)
+
+
+@option_rules(
+    for_people(
+        "--limit", only="for the formats that people read; tsv, csv and json hold all items"
+    ),
+    OptionRule(
+        ("--official", "--splits", "--seed"),
+        "where tables hold the exam: tsv and csv have a row for every item",
+        lambda values: values["style"] not in ("tsv", "csv"),
+    ),
+)
+def items(
+    selection: Selection,
+    min_rating: MinRating = None,
+    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
+    credit: Annotated[
+        Literal["covered", "graded"],
+        option(help="An item is covered or not, or has its best rating as credit."),
+    ] = "covered",
+    official: Officials = None,
+    irt: Annotated[
+        bool,
+        option("--irt", help="Fit the two-parameter model: abilities with standard errors."),
+    ] = False,
+    min_relevant: Annotated[
+        int | None,
+        option(
+            help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. "
+            "[default: 2, or 1 where none is higher]"
+        ),
+    ] = None,
+    limit: Annotated[int, option(min=0, help="So many of the items to look at are shown.")] = 20,
+    subtopics: Subtopics = "auto",
+    splits: Annotated[int, option(min=2, help="Random halves of items and queries.")] = 1000,
+    seed: Annotated[int, option(min=0, help="Seed of the halves.")] = 0,
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Look at the exam itself: how reliable it is, and which items to look at first.
+
+    Systems are the examinees. tsv and csv have a row for every item; json has everything. With
+    --official it shows what an exam of fewer items would gain.
+
+    Example: exampp analyze items my.exam --official leaderboard.json
+    """
+    with opened_grades(selection) as grades:
+        found = grades.items(
+            min_rating=min_rating,
+            k=k,
+            subtopics=subtopics,
+            credit=credit,
+            official=[str(one) for one in official or ()],
+            min_relevant=min_relevant,
+            irt=irt,
+            splits=splits,
+            seed=seed,
+        )
+    if display.style in ("tsv", "csv"):
+        show(found.records()["items"], display)
+    else:
+        show(found if display.for_programs else found.tables(limit), display)
+    end_where_undefined([row.alpha for row in found.exams], [found.undefined])
+
+
+def _has_grades(values: OptionValues) -> bool:
+    from exampp.formats.score_tables import is_table
+
+    return not is_table(values["collection"])
+
+
+@option_rules(
+    OptionRule(
+        (
+            *("--measure", "--min-rating", "--items", "--query-cost", "--item-cost"),
+            *("--grader", "--prompt", "--kind", "--bank", "--run", "--system"),
+            *("--leave-out", "--subtopics", "--missing", "--label", "--at-least", "--gains"),
+            *("--decisions", "--on-error", "--scale"),
+        ),
+        "for grades, not for a table of scores",
+        _has_grades,
+    ),
+    OptionRule(
+        ("--items", "--query-cost", "--item-cost"),
+        "for Cover, the mean over items",
+        lambda values: values["measure"].startswith("Cover"),
+    ),
     *LABELLING,
     OF_MEASURES["--min-rating"],
     OF_MEASURES["--missing"],
 )
 def reliability(
-    collection: Annotated[
-        Path,
-        argument(
-            metavar="COLLECTION",
-            help="A collection, graded passages (graded.jsonl.gz), or a table of scores by query "
-            "(FILE or FILE:MEASURE).",
-        ),
-    ],
+    selection: SeveralSelection,
     measure: Annotated[
         str,
         option("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
@@ -182,46 +322,35 @@ def reliability(
     queries: Annotated[
         list[int] | None,
         option(
-            help="Foresee an exam of so many queries; repeat for several. "
+            help="Project an exam of so many queries; repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
     items: Annotated[
         list[int] | None,
         option(
-            help="Foresee an exam of so many items per query; repeat for several. "
+            help="Project an exam of so many items per query; repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
     query_cost: Annotated[float, option(help="What one more query costs.")] = 1.0,
     item_cost: Annotated[float, option(help="What one more item of one query costs.")] = 1.0,
-    grader: GraderNames = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankNames = None,
-    run: RunFiles = None,
-    system: SystemNames = None,
-    leave_out: LeftOut = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    missing: Missing = MissingPolicy.zero,
-    label: LabelKind = Label.BEST,
-    at_least: AtLeast = 1,
-    gains: LabelGains = Gains.graded,
-    samples: Annotated[int, option(help="Bootstrap samples of the queries, 50 or more.")] = 1000,
-    seed: Annotated[int, option(help="Seed of the samples.")] = 0,
-    decisions: CountDecisions = DecisionMode.WITH,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
+    subtopics: Subtopics = "auto",
+    missing: Missing = "zero",
+    *,
+    labels: Labels,
+    resampling: ResamplingOptions,
+    display: NumberDisplay,
 ) -> None:
     """Show how reliable the order of systems is, and how many queries and items it takes.
 
     Studies all systems, and the same without the worst. With several graders, graders are a facet.
+    COLLECTION may also be a table of scores by query (FILE or FILE:MEASURE).
 
     Example: exampp analyze reliability my.exam --target 0.9
     """
-    from exampp.analysis.reliability import DROPS, ReliabilitySettings, reliability, scored_table
+    from exampp.analysis.reliability import DROPS, ReliabilitySettings, scored_table
+    from exampp.analysis.reliability import reliability as study
 
     settings = ReliabilitySettings(
         target=target,
@@ -230,391 +359,55 @@ def reliability(
         items=tuple(items or ()),
         query_cost=query_cost,
         item_cost=item_cost,
-        samples=samples,
-        seed=seed,
+        samples=resampling.samples,
+        seed=resampling.seed,
     )
-    if not _has_grades({"collection": collection}):
-        _show(reliability(scored_table(collection), settings), style, digits)
-        return
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        found = opened.panel(
-            *(grader or ()),
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank or None,
-            runs=run or (),
-            systems=system or (),
-            without=leave_out or (),
-            decisions=decisions.value,
-        ).reliability(
-            measure,
-            settings=settings,
-            min_rating=min_rating,
-            subtopics=subtopics.value,
-            missing=missing.value,
-            labelling=exampp.Labelling(label.value, at_least, gains.value),
-        )
-    _show(found, style, digits)
-
-
-def _show(found: Reliability | GraderReliability, style: Style, digits: int | None) -> None:
-    tables = found.records() if style.value in MACHINES else found.tables()
-    show_several(tables, style.value, digits)
-    estimates = [study.erho2 for one in _members(found) for study in one.studies]
+    found: Reliability | GraderReliability
+    if _has_grades({"collection": selection.collection}):
+        with opened_panel(selection, selection.collection) as panel:
+            found = panel.reliability(
+                measure,
+                settings=settings,
+                min_rating=min_rating,
+                subtopics=subtopics,
+                missing=missing,
+                labelling=labelling(labels),
+            )
+    else:
+        found = study(scored_table(selection.collection), settings)
+    show(found, display)
+    estimates = [one.erho2 for member in _members(found) for one in member.studies]
     end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])
 
 
 def _members(found: Reliability | GraderReliability) -> list[Reliability]:
-    from exampp.analysis.grader_reliability import GraderReliability
+    from exampp.analysis.reliability import GraderReliability
 
     return list(found.members.values()) if isinstance(found, GraderReliability) else [found]
 
 
-class PredictorName(StrEnum):
-    """What grades predict of a unit."""
-
-    calibrated = "calibrated"
-    ppi = "ppi"
-    grades = "grades"
-
-
-class ScopeName(StrEnum):
-    """What intervals speak of."""
-
-    pool = "pool"
-    queries = "queries"
-
-
-MinRelevant = Annotated[
-    int | None,
-    option(
-        help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 where "
-        "none is higher]"
-    ),
-]
-
-
-@option_rules(
-    OF_GRADED_FILES,
-    OF_READING,
-    OptionRule(
-        ("--min-relevant",),
-        "for measures of relevant passages, such as P@20",
-        lambda given: not str(given["measure"]).lstrip("n").startswith("Cover"),
-    ),
-    OptionRule(
-        ("--over",),
-        "for tables that people read: tsv, csv and json hold both",
-        lambda given: given["style"] not in MACHINES,
-    ),
-    OptionRule(
-        ("--pairs",),
-        "where tables hold systems: json holds both",
-        lambda given: given["style"] is not Style.json,
-    ),
-)
-def corrected(
-    collection: CollectionOrWorkbench,
-    measure: Annotated[
-        str,
-        option("--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."),
-    ] = "P@20",
-    min_rating: MinRating = None,
-    min_relevant: MinRelevant = None,
-    plan: Annotated[
-        int | None,
-        option(help="The number of the sample. [default: the newest that fits the measure]"),
-    ] = None,
-    over: Annotated[
-        ScopeName,
-        option(help="Intervals for these queries and their pool, or for queries like these."),
-    ] = ScopeName.pool,
-    predictor: Annotated[
-        PredictorName,
-        option(
-            help="What grades predict: what people said of drawn passages with such grades, the "
-            "grades' label times the lambda of PPI++, or that label."
-        ),
-    ] = PredictorName.calibrated,
-    alpha: Annotated[float, option(help="An interval misses the truth so often at most.")] = 0.05,
-    looks: Annotated[
-        int,
-        option(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
-    ] = 1,
-    seed: Annotated[int, option(help="Seed of the intervals of all pairs at once.")] = 0,
-    grader: GraderName = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankName = None,
-    run: RunFiles = None,
-    system: SystemNames = None,
-    leave_out: LeftOut = None,
-    pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
-) -> None:
-    """Correct the leaderboard by a sample that people decided, beside grades and people alone.
-
-    The sample comes from exampp review COLLECTION plan; where judgments cover the whole pool none
-    is needed. tsv and csv have a row a system, way and scope; json has these and the pairs.
-
-    Example: exampp analyze corrected my.exam -m P@20
-    """
-    from exampp.analysis.corrected import CorrectionSettings
-
-    settings = CorrectionSettings(predictor.value, over.value, alpha, looks, seed=seed)
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        grades = opened.grades(
-            grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
-            runs=run or (),
-            systems=system or (),
-            without=leave_out or (),
-        )
-        found = grades.corrected(
-            measure,
-            settings=settings,
-            min_rating=min_rating,
-            min_relevant=min_relevant,
-            plan=plan,
-        )
-    if style is Style.json:
-        show_several(found.records(), style.value, digits)
-    elif pairs:
-        of_pairs = found.records()["pairs"] if style.value in MACHINES else found.compared()
-        show(of_pairs, style.value, digits)
-    elif style in (Style.tsv, Style.csv):
-        show(found.records()["scores"], style.value, digits)
-    else:
-        show_several(found.tables(), style.value, digits)
-
-
-class FittedKind(StrEnum):
-    """What is fitted."""
-
-    logistic = "logistic"
-    isotonic = "isotonic"
-
-
-@option_rules(OF_GRADED_FILES, OF_READING)
-def calibration(
-    collection: CollectionOrWorkbench,
-    grader: Annotated[
-        list[str] | None,
-        option(
-            help="Whose ratings: a model, model:prompt, or the start of its key; repeat to learn "
-            "from several together."
-        ),
-    ] = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankName = None,
-    model: Annotated[
-        FittedKind,
-        option(
-            help="logistic: all ratings of a passage; isotonic: their mean, any curve.",
-            panel=ASKED_FOR,
-        ),
-    ] = FittedKind.logistic,
-    min_relevant: Annotated[
-        int | None,
-        option(
-            help="Probabilities are told for judgments of at least this. [default: 2, or 1 where "
-            "no judgment is higher]"
-        ),
-    ] = None,
-    folds: Annotated[int, option(min=2, help="Groups of queries, each held out once.")] = 5,
-    samples: Annotated[int, option(help="Bootstrap samples of the queries.")] = 1000,
-    seed: Annotated[int, option(help="Seed of folds and samples.")] = 0,
-    save: Annotated[
-        Path | None,
-        option(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
-    ] = None,
-    decisions: CountDecisions = DecisionMode.WITH,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
-) -> None:
-    """Learn people's labels from the ratings of passages, tried on queries that were held out.
-
-    Shows what the calibration is worth, its reliability curve, and labels against people's.
-    COLLECTION is only read; exampp calibrate labels passages with what --save writes.
-
-    Example: exampp analyze calibration my.exam --save my.calibration
-    """
-    from exampp.analysis.calibration import CalibrationSettings
-    from exampp.formats.output import check_outputs
-    from exampp.records.graders import choose_grader
-
-    check_outputs([save], [collection, bank])
-    settings = CalibrationSettings(model.value, folds, min_relevant, samples, seed)
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        of_kind = kind.value if kind else None
-        names = [
-            # one that fits is chosen, and of several one must be named
-            choose_grader(opened.graders, grader=name, prompt=prompt, kind=of_kind).key
-            for name in grader or (None,)
-        ]
-        found = opened.panel(*names, bank=bank, decisions=decisions.value).calibration(settings)
-    if save:
-        found.save(save)
-    machine = style in (Style.tsv, Style.csv, Style.json)
-    show_several(found.records() if machine else found.tables(), style.value, digits)
-    if save:
-        print_message(f"{save}: exampp calibrate COLLECTION {save} labels passages with it")
-
-
-def citations(
-    collection: CollectionFile,
-    first: Annotated[
-        bool,
-        option(
-            "--first", help="Only the first citation of a sentence counts, as at TREC RAG 2024."
-        ),
-    ] = False,
-    grader: GraderName = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
-) -> None:
-    """Precision and recall of citations: are sentences supported by what they cite?
-
-    Of a collection that exampp citations made, graded with --prompt citation-support.
-
-    Example: exampp analyze citations cited.exam
-    """
-    with exampp.Collection(collection) as opened:
-        found = opened.grades(grader).citations(first=first)
-    if style in MACHINES:
-        show(found.records()["citations"], style.value, digits)
-    else:
-        show_several(found.tables(), style.value, digits)
-
-
-class CreditName(StrEnum):
-    """What an item is worth to a system."""
-
-    covered = "covered"
-    graded = "graded"
-
-
-@option_rules(
-    OF_GRADED_FILES,
-    OF_READING,
-    OptionRule(
-        ("--limit",),
-        "for the formats that people read; tsv, csv and json hold all items",
-        lambda given: given["style"] not in MACHINES,
-    ),
-    OptionRule(
-        ("--official", "--splits", "--seed"),
-        "where tables hold the exam: tsv and csv have a row for every item",
-        lambda given: given["style"] not in (Style.tsv, Style.csv),
-    ),
-)
-def items(
-    collection: CollectionOrWorkbench,
-    min_rating: MinRating = None,
-    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
-    credit: Annotated[
-        CreditName,
-        option(help="An item is covered or not, or has its best rating as credit."),
-    ] = CreditName.covered,
-    official: Officials = None,
-    irt: Annotated[
-        bool,
-        option("--irt", help="Fit the two-parameter model: abilities with standard errors."),
-    ] = False,
-    min_relevant: Annotated[
-        int | None,
-        option(
-            help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. "
-            "[default: 2, or 1 where none is higher]"
-        ),
-    ] = None,
-    limit: Annotated[int, option(min=0, help="So many of the items to look at are shown.")] = 20,
-    grader: GraderName = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankName = None,
-    run: RunFiles = None,
-    system: SystemNames = None,
-    leave_out: LeftOut = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    splits: Annotated[int, option(min=2, help="Random halves of items and queries.")] = 1000,
-    seed: Annotated[int, option(min=0, help="Seed of the halves.")] = 0,
-    decisions: CountDecisions = DecisionMode.WITH,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
-) -> None:
-    """Look at the exam itself: how reliable it is, and which items to look at first.
-
-    Systems are the examinees. tsv and csv have a row for every item; json has everything. With
-    --official it is told what an exam of fewer items would gain.
-
-    Example: exampp analyze items my.exam --official leaderboard.json
-    """
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        found = opened.grades(
-            grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
-            runs=run or (),
-            systems=system or (),
-            without=leave_out or (),
-            decisions=decisions.value,
-        ).items(
-            min_rating=min_rating,
-            k=k,
-            subtopics=subtopics.value,
-            credit=credit.value,
-            official=[str(one) for one in official or ()],
-            min_relevant=min_relevant,
-            irt=irt,
-            splits=splits,
-            seed=seed,
-        )
-    if style in (Style.tsv, Style.csv):
-        show(found.records()["items"], style.value, digits)
-    elif style is Style.json:
-        show_several(found.records(), style.value, digits)
-    else:
-        show_several(found.tables(limit), style.value, digits)
-    end_where_undefined([row.alpha for row in found.exams], [found.undefined])
-
-
-def at_cutoffs(given: OptionValues) -> OptionValues:
-    """The values with a cutoff at every measure that is crossed with all of them."""
+def at_cutoffs(values: OptionValues) -> OptionValues:
+    """Return the values with a cutoff at every measure that is crossed with all of them."""
     from exampp.analysis.sensitivity import takes_cutoff
 
-    measures = [f"{one}@1" if takes_cutoff(one) else one for one in given["measure"] or ()]
-    return {**given, "measure": measures}
+    measures = [f"{one}@1" if takes_cutoff(one) else one for one in values["measure"] or ()]
+    return {**values, "measure": measures}
 
 
-def _of_measures(rule: OptionRule) -> OptionRule:
-    return OptionRule(rule.options, rule.only, lambda given: rule.where(at_cutoffs(given)))
-
-
-def _crosses_cutoffs(given: OptionValues) -> bool:
-    asked = given["measure"]
-    return not asked or at_cutoffs(given)["measure"] != asked
+def _at_cutoffs(rule: OptionRule) -> OptionRule:
+    return OptionRule(rule.options, rule.only, lambda values: rule.where(at_cutoffs(values)))
 
 
 @option_rules(
-    OF_GRADED_FILES,
-    OF_READING,
-    *map(_of_measures, (*LABELLING, OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])),
-    OptionRule(("--cutoff",), "for measures without a cutoff of their own", _crosses_cutoffs),
+    *map(_at_cutoffs, (*LABELLING, OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])),
+    OptionRule(
+        ("--cutoff",),
+        "for measures without a cutoff",
+        lambda values: not values["measure"] or at_cutoffs(values)["measure"] != values["measure"],
+    ),
 )
 def sensitivity(
-    collection: CollectionOrWorkbench,
+    selection: SeveralSelection,
     measure: Annotated[
         list[str] | None,
         option(
@@ -631,27 +424,15 @@ def sensitivity(
     min_rating: AllMinRatings = None,
     missing: Annotated[
         list[MissingPolicy] | None,
-        option(help="What cells without a grade are; repeat for several. [default: zero, skip]"),
+        option(help="How cells without a grade count; repeat for several. [default: zero, skip]"),
     ] = None,
     official: Officials = None,
-    grader: GraderNames = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankNames = None,
-    run: RunFiles = None,
-    system: SystemNames = None,
-    leave_out: LeftOut = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    label: LabelKind = Label.BEST,
-    at_least: AtLeast = 1,
-    gains: LabelGains = Gains.graded,
-    decisions: CountDecisions = DecisionMode.WITH,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
-    digits: Digits = None,
-    style: TableStyle = Style.text,
+    subtopics: Subtopics = "auto",
+    *,
+    labels: Labels,
+    display: NumberDisplay,
 ) -> None:
-    """Tell what of the leaderboard survives all choices of thresholds, cutoffs, measures, graders.
+    """Show what of the leaderboard survives all choices of thresholds, cutoffs, measures, graders.
 
     All combinations are evaluated: the range of ranks of each system, how many pairs keep their
     order, what missing cells could change. With --official, Kendall's tau of every one of them.
@@ -664,25 +445,64 @@ def sensitivity(
         measures=tuple(measure or MEASURES),
         cutoffs=tuple(cutoff or CUTOFFS),
         min_ratings=tuple(min_rating or ()),
-        missing=tuple(one.value for one in missing) if missing else POLICIES,
+        missing=tuple(missing or POLICIES),
     )
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        found = opened.panel(
-            *(grader or ()),
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank or None,
-            runs=run or (),
-            systems=system or (),
-            without=leave_out or (),
-            decisions=decisions.value,
-        ).sensitivity(
+    with opened_panel(selection, selection.collection) as panel:
+        found = panel.sensitivity(
             declaration,
             official=official or (),
-            subtopics=subtopics.value,
-            labelling=exampp.Labelling(label.value, at_least, gains.value),
+            subtopics=subtopics,
+            labelling=labelling(labels),
         )
-    tables = found.records() if style.value in MACHINES else found.tables()
-    show_several(tables, style.value, digits)
+    show(found, display)
     if found.reason:
         raise Undefined(f"nothing could be compared: {found.reason}")
+
+
+@option_rules(
+    for_people(
+        "--limit",
+        only="for the formats that people read; tsv and csv hold the systems, json all items",
+    )
+)
+@without_options("runs", "systems", "without")
+def unsaid(
+    selection: Selection,
+    pair: Annotated[
+        list[str] | None,
+        option(
+            metavar="ANSWER=RETRIEVED",
+            help="The system of answers and the system whose passages they were made of; repeat "
+            "for several. [default: by their names, NAME and NAME:cited, NAME:response and NAME]",
+        ),
+    ] = None,
+    min_rating: MinRating = None,
+    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
+    limit: Annotated[
+        int, option(min=0, help="So many of the items that were left out are shown.")
+    ] = 20,
+    subtopics: Subtopics = "auto",
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Retrieved but not said: does retrieval or generation lose more of the exam?
+
+    Compares the answers of RAG systems with what they were made of, item by item. tsv and csv have
+    a row for every system; json has the items, too.
+
+    Example: exampp analyze unsaid my.exam --pair generated=dense
+    """
+    pairs = None if pair is None else dict(map(_read_pair, pair))
+    with opened_grades(selection) as grades:
+        found = grades.unsaid(pairs, min_rating=min_rating, k=k, subtopics=subtopics)
+    if display.style in ("tsv", "csv"):
+        show(found.records()["systems"], display)
+    else:
+        show(found if display.for_programs else found.tables(limit), display)
+
+
+def _read_pair(text: str) -> tuple[str, str]:
+    answer, mark, retrieved = text.partition("=")
+    if not (answer and mark and retrieved):
+        raise InputError(f"--pair is {text!r}", mend="Give ANSWER=RETRIEVED, two systems")
+    return answer, retrieved

@@ -1,96 +1,88 @@
-"""Options of backends on the command line, as `llm.options` declares them."""
+"""Options of graders on the command line, from the records of `graders.options`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from enum import Enum, StrEnum
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from exampp.cli.command import option
-from exampp.graders.options import Option, declarations
+from exampp.graders.options import ModelOptions, Option, declared_options
+from exampp.records.options import option
 
 OPTIONS = "options"
-"""The parameter of a command in whose place the declared options stand."""
+"""The parameter of a command in whose place the options of the grader stand."""
 
 
 def backend_options(
-    *, writes: bool, says: Mapping[str, str] | None = None
+    *, writes: bool, helps: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every option that backends declare; it gets them as the mapping `options`.
+    """Give a command the options of the grader that it names, as the mapping `options`.
 
-    With `writes` only those that count where texts are written. `says` are helps that are other
-    ones at this command.
+    Without `--grader`, these are the common ones of models. With `writes` only those that count
+    where texts are written. `helps` replaces the help of options at this command.
     """
-    declared = {
-        name: one._replace(help=(says or {}).get(name, one.help))
-        for name, one in declarations().items()
-        if one.shown and (one.writes or not writes)
-    }
+
+    def shown(record: Any) -> dict[str, Option]:
+        return {
+            name: one._replace(help=(helps or {}).get(name, one.help))
+            for name, one in declared_options(record).items()
+            if one.shown and (one.writes or not writes)
+        }
 
     def extend(function: Callable[..., None]) -> Callable[..., None]:
-        command = _extended(function, declared)
-        vars(command)["more"] = lambda grader: _with_more(function, declared, grader, writes)
+        def for_grader(grader: str) -> Callable[..., None] | None:
+            from exampp.graders.registry import GRADERS
+
+            backend = GRADERS.get(grader)
+            return None if backend is None else _extended(function, shown(backend.options))
+
+        command = _extended(function, shown(ModelOptions))
+        vars(command)["for_grader"] = for_grader
         return command
 
     return extend
 
 
-def _with_more(
-    function: Callable[..., None], declared: Mapping[str, Option], grader: str, writes: bool
-) -> Callable[..., None] | None:
-    """The command with the options of a grader that a package adds; None if it adds none.
+def graders_with(name: str) -> str:
+    """Return which graders of exampp have an option, as in "openai, inspect"."""
+    from exampp.graders.registry import BUILT_IN
 
-    Raises InputError where the grader cannot be loaded.
-    """
-    from exampp.graders.registry import COMMON, GRADERS
-
-    backend = None if grader in GRADERS.built_in else GRADERS.get(grader)
-    if backend is None:
-        return None
-    more = {
-        name: one
-        for name, one in backend.options.items()
-        if name not in COMMON and one.shown and (one.writes or not writes)
-    }
-    return _extended(function, {**declared, **more})
+    name = name.lstrip("-").replace("-", "_")
+    found = [
+        grader
+        for grader, backend in BUILT_IN.items()
+        if name in (known := declared_options(backend.options)) and known[name].shown
+    ]
+    return ", ".join(found)
 
 
 def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> Callable[..., None]:
-    """The function with the options in the place of its parameter `options`."""
+    """Return the function with the options in the place of its parameter `options`."""
 
     @wraps(function)
     def command(**given: Any) -> None:
-        options = {name: _plain(given.pop(name)) for name in declared}
+        options = {name: given.pop(name) for name in declared}
         function(**given, options=options)
 
-    own = inspect.signature(function, eval_str=True).parameters
     shown: dict[str, inspect.Parameter] = {}
-    for name, parameter in own.items():
-        shown |= _parameters(declared) if name == OPTIONS else {name: parameter}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if name != OPTIONS:
+            shown[name] = parameter
+            continue
+        for option_name, one in declared.items():
+            kind = inspect.Parameter.KEYWORD_ONLY
+            shown[option_name] = inspect.Parameter(
+                option_name, kind, default=None, annotation=_annotation(one)
+            )
     vars(command)["__signature__"] = inspect.Signature(list(shown.values()))
     command.__annotations__ = {name: one.annotation for name, one in shown.items()}
     return command
 
 
-def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
-    return {
-        name: inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, one)
-        )
-        for name, one in declared.items()
-    }
-
-
-def _annotation(name: str, one: Option) -> Any:
-    enumeration: Any = StrEnum
-    kind = str if one.type is Mapping else one.type
-    if one.choices:
-        kind = enumeration(name, {choice: choice for choice in one.choices})
+def _annotation(one: Option) -> Any:
+    literal: Any = Literal
+    kind = literal[tuple(one.choices)] if one.choices else one.type
+    kind = str if kind is Mapping else kind
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
     return Annotated[kind | None, option(help=one.help, metavar=metavar)]
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import click
 
@@ -17,29 +17,17 @@ from exampp.cli.command import (
     Group,
     OptionRule,
     OptionValues,
-    argument,
-    option,
     option_rules,
+    without_options,
 )
 from exampp.cli.options import (
     LIMITS,
     OF_MEASURES,
-    BankName,
-    CollectionFile,
-    CountDecisions,
-    DecisionMode,
     Grace,
-    GraderName,
-    ItemKind,
     MinRating,
     Missing,
-    MissingPolicy,
-    PromptName,
-    RunFiles,
-    Style,
-    SubtopicMode,
     Subtopics,
-    TableStyle,
+    opened_grades,
 )
 from exampp.cli.output import (
     interruptible,
@@ -47,10 +35,11 @@ from exampp.cli.output import (
     print_message,
     report_written,
     show,
-    show_several,
     this_command,
 )
-from exampp.errors import Unfinished
+from exampp.errors import InputError, Unfinished
+from exampp.records.options import argument, option
+from exampp.records.selection import CollectionFile, Display, Selection
 from exampp.records.wording import counted
 from exampp.stopping import GRACE_SECONDS
 
@@ -63,25 +52,16 @@ if TYPE_CHECKING:
 PROGRESS_SECONDS = 10
 
 
-class Per(StrEnum):
-    """What one request is about."""
-
-    query = "query"
-    subtopic = "subtopic"
-
-
-def _asks(given: OptionValues) -> bool:
-    return not given["dry_run"]
-
-
 @option_rules(
     OptionRule(
         ("--author", "--reason", "--format", "--grace", "--keep-near", *LIMITS),
         "where something is asked, not with --dry-run",
-        _asks,
+        lambda values: not values["dry_run"],
     ),
 )
-@backend_options(writes=True, says={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"})
+@backend_options(
+    writes=True, helps={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"}
+)
 def generate_bank(
     collection: CollectionFile,
     grader: Annotated[
@@ -98,9 +78,11 @@ def generate_bank(
     ],
     *,
     options: Mapping[str, Any],
+    display: Display,
     bank: Annotated[str, option(help="The bank that the items are added to.")] = "main",
     per: Annotated[
-        Per | None, option(help="What a request is about. [default: as the prompt asks]")
+        Literal["query", "subtopic"] | None,
+        option(help="What a request is about. [default: as the prompt asks]"),
     ] = None,
     keys: Annotated[
         bool, option("--keys", help="Ask for answer keys, too; they are marked machine-made.")
@@ -126,7 +108,6 @@ def generate_bank(
     dry_run: Annotated[
         bool, option("--dry-run", help="Say what would be asked; ask nothing.")
     ] = False,
-    style: TableStyle = Style.text,
 ) -> None:
     """Let a model make questions or nuggets for every query or subtopic.
 
@@ -142,7 +123,7 @@ def generate_bank(
         run = opened.bank(bank).generation(
             grader,
             prompt=prompt,
-            per=per.value if per else None,
+            per=per,
             keys=keys,
             query_id=query,
             more=more or 0,
@@ -153,9 +134,9 @@ def generate_bank(
             **options,
         )
         if dry_run:
-            _preview(run, options["price_read"], options["price_written"])
+            _preview(run, options.get("price_read"), options.get("price_written"))
             return
-        _show(run, make(run, grace), style)
+        _show(run, make(run, grace), display)
 
 
 def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
@@ -170,12 +151,12 @@ def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     return settled
 
 
-def _show(run: GenerationRun, settled: list[GenerationOutcome], style: Style) -> None:
+def _show(run: GenerationRun, settled: list[GenerationOutcome], display: Display) -> None:
     from exampp.items.generation import generation_tables
 
     requests, near = generation_tables(run, settled)
-    tables = {"near": near} if near.rows or style is Style.json else {}
-    show_several({**tables, "requests": requests}, style.value)
+    tables = {"near": near} if near.rows or display.style == "json" else {}
+    show({**tables, "requests": requests}, display)
     if run.left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         raise Unfinished(
@@ -204,10 +185,6 @@ NamedBank = Annotated[str, option("--bank", help="The name of the bank.")]
 QueryId = Annotated[str | None, option("--query", help="Only this query.")]
 Author = Annotated[str | None, option(help="Who edits. [default: the user]")]
 Reason = Annotated[str, option(help="Why; kept with every edit.")]
-DryRun = Annotated[
-    bool,
-    option("--dry-run", help="Show what it would do to labels and scores; change nothing."),
-]
 
 
 KEPT_WITH_EDITS = OptionRule(
@@ -215,42 +192,55 @@ KEPT_WITH_EDITS = OptionRule(
 )
 
 
-class OperationName(StrEnum):
-    """What can be done to an item."""
-
-    add = "add"
-    reword = "reword"
-    retire = "retire"
-    restore = "restore"
-    weight = "weight"
-    key = "key"
+Operation = Literal["add", "reword", "retire", "restore", "weight", "key"]
+BankItemKind = Literal["question", "nugget"]
+PartName = Annotated[
+    Literal["public", "sealed"] | None, option("--part", help="One part of a bank that was split.")
+]
 
 
-class BankItemKind(StrEnum):
-    """What an item is."""
+@dataclass(frozen=True, slots=True)
+class EditOptions:
+    """Which bank is edited, by whom and why, or tried out."""
 
-    question = "question"
-    nugget = "nugget"
+    dry_run: Annotated[
+        bool,
+        option("--dry-run", help="Show what it would do to labels and scores; change nothing."),
+    ] = False
+    bank: NamedBank = "main"
+    author: Author = None
+    reason: Reason = ""
 
-
-class Part(StrEnum):
-    """One of the two parts of a bank that was split."""
-
-    public = "public"
-    sealed = "sealed"
-
-
-PartName = Annotated[Part | None, option("--part", help="One part of a bank that was split.")]
+    def make(self, collection: Path, edit: Callable[[Bank], Table], display: Display) -> None:
+        """Make an edit and show what it changed; or try it out, and show what it would do too."""
+        with exampp.Collection(collection) as opened:
+            bank = opened.bank(self.bank)
+            if self.dry_run:
+                trial = bank.trial(edit)
+                changes = trial.changes
+                show(trial.tables(), display)
+            else:
+                changes = edit(bank)
+                show(changes, display)
+        if not changes.rows:
+            print_message("Nothing changed.")
+        elif self.dry_run:
+            many = counted(len(changes.rows), "change")
+            print_message(f"{many}; nothing was changed (--dry-run)")
 
 
 @app.verb("list")
-def list_banks(collection: CollectionFile, style: TableStyle = Style.text) -> None:
+def list_banks(
+    collection: CollectionFile,
+    *,
+    display: Display,
+) -> None:
     """List the banks of a collection.
 
     Example: exampp bank list my.exam
     """
     with exampp.Collection(collection) as opened:
-        show(opened.banks(), style.value)
+        show(opened.banks(), display)
 
 
 @app.verb("show")
@@ -259,15 +249,16 @@ def show_bank(
     query: QueryId = None,
     bank: NamedBank = "main",
     part: PartName = None,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Show the items of a bank with their ids, keys and weights.
 
     Example: exampp bank show my.exam --query volcanoes
     """
     with exampp.Collection(collection) as opened:
-        table = opened.bank(bank).show(query, part=part.value if part else None)
-    show(table, style.value)
+        table = opened.bank(bank).show(query, part=part)
+    show(table, display)
 
 
 @app.verb("edit")
@@ -275,18 +266,20 @@ def show_bank(
     OptionRule(
         ("--subtopic", "--answer", "--model"),
         "for what is added",
-        lambda given: given["operation"] == OperationName.add,
+        lambda values: values["operation"] == "add",
     ),
     OptionRule(
         ("--query",),
         "to find an item, not to add one",
-        lambda given: given["operation"] != OperationName.add,
+        lambda values: values["operation"] != "add",
     ),
     KEPT_WITH_EDITS,
 )
 def edit_bank(
     collection: CollectionFile,
-    operation: Annotated[OperationName, argument(help=f"What to do: {', '.join(OperationName)}.")],
+    operation: Annotated[
+        Operation, argument(help=f"What to do: {', '.join(get_args(Operation))}.")
+    ],
     subject: Annotated[
         str, argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
     ],
@@ -307,11 +300,9 @@ def edit_bank(
         str,
         option(help="The model that made what is added.", panel=GOES_IN),
     ] = "",
-    dry_run: DryRun = False,
-    bank: NamedBank = "main",
-    author: Author = None,
-    reason: Reason = "",
-    style: TableStyle = Style.text,
+    *,
+    edit: EditOptions,
+    display: Display,
 ) -> None:
     """Add, reword, retire, restore or weigh an item, or set its answer key.
 
@@ -321,31 +312,32 @@ def edit_bank(
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """
     given = values or []
-    with exampp.Collection(collection) as opened:
+    if operation == "add" and len(given) != 1:
+        raise InputError("add takes a query and a text", mend="Quote the text")
 
-        def edit(edited: Bank) -> Table:
-            if operation is OperationName.add:
-                return edited.add(
-                    subject,
-                    _only(given),
-                    kind=(kind or BankItemKind.question).value,
-                    subtopic_id=subtopic,
-                    answers=answer or (),
-                    model=model,
-                    author=author,
-                    reason=reason,
-                )
-            return edited.edit(
-                operation.value,
+    def change(bank: Bank) -> Table:
+        if operation == "add":
+            return bank.add(
                 subject,
-                *given,
-                query_id=query,
-                kind=kind.value if kind else None,
-                author=author,
-                reason=reason,
+                given[0],
+                kind=kind or "question",
+                subtopic_id=subtopic,
+                answers=answer or (),
+                model=model,
+                author=edit.author,
+                reason=edit.reason,
             )
+        return bank.edit(
+            operation,
+            subject,
+            *given,
+            query_id=query,
+            kind=kind,
+            author=edit.author,
+            reason=edit.reason,
+        )
 
-        _make(opened.bank(bank), edit, dry_run, style)
+    edit.make(collection, change, display)
 
 
 @app.verb("export")
@@ -360,7 +352,7 @@ def export_bank(
     Example: exampp bank export my.exam bank.yaml
     """
     with exampp.Collection(collection) as opened:
-        count = opened.bank(bank).export(to, part=part.value if part else None)
+        count = opened.bank(bank).export(to, part=part)
     report_written(to, f"{to}: {count} items")
 
 
@@ -375,28 +367,25 @@ def apply_bank(
     force: Annotated[
         bool, option("--force", help="Apply even though the bank was edited meanwhile.")
     ] = False,
-    dry_run: DryRun = False,
-    bank: NamedBank = "main",
-    author: Author = None,
-    reason: Reason = "",
-    style: TableStyle = Style.text,
+    *,
+    edit: EditOptions,
+    display: Display,
 ) -> None:
     """Make what was changed in an exported file edits of the bank.
 
     Example: exampp bank apply my.exam bank.yaml --dry-run
     """
-    with exampp.Collection(collection) as opened:
 
-        def edit(edited: Bank) -> Table:
-            return edited.apply(
-                file,
-                retire_missing=retire_missing,
-                force=force,
-                author=author,
-                reason=reason,
-            )
+    def change(bank: Bank) -> Table:
+        return bank.apply(
+            file,
+            retire_missing=retire_missing,
+            force=force,
+            author=edit.author,
+            reason=edit.reason,
+        )
 
-        _make(opened.bank(bank), edit, dry_run, style)
+    edit.make(collection, change, display)
 
 
 @app.verb("log")
@@ -408,17 +397,16 @@ def log_bank(
     kind: Annotated[BankItemKind | None, option(help="Which item of this id is meant.")] = None,
     last: Annotated[int | None, option(min=1, help="Only the last edits.")] = None,
     bank: NamedBank = "main",
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """List every edit of a bank, newest last.
 
     Example: exampp bank log my.exam --last 10
     """
     with exampp.Collection(collection) as opened:
-        table = opened.bank(bank).log(
-            query, item=item, kind=kind.value if kind else None, last=last
-        )
-    show(table, style.value)
+        table = opened.bank(bank).log(query, item=item, kind=kind, last=last)
+    show(table, display)
 
 
 @app.verb("diff")
@@ -429,14 +417,15 @@ def diff_bank(
     ],
     other: Annotated[str, argument(metavar="B", help="The same.")] = "now",
     bank: NamedBank = "main",
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Show what changed between two states of a bank, or between two banks.
 
     Example: exampp bank diff my.exam 1
     """
     with exampp.Collection(collection) as opened:
-        show(opened.bank(bank).diff(one, other), style.value)
+        show(opened.bank(bank).diff(one, other), display)
 
 
 @app.verb("revert")
@@ -444,22 +433,19 @@ def diff_bank(
 def revert_bank(
     collection: CollectionFile,
     to: Annotated[str, option(help="The edit (exampp bank log) or date to go back to.")],
-    dry_run: DryRun = False,
-    bank: NamedBank = "main",
-    author: Author = None,
-    reason: Reason = "",
-    style: TableStyle = Style.text,
+    *,
+    edit: EditOptions,
+    display: Display,
 ) -> None:
     """Restore an earlier state of a bank, by further edits; nothing is deleted.
 
     Example: exampp bank revert my.exam --to 1 --dry-run
     """
-    with exampp.Collection(collection) as opened:
 
-        def edit(edited: Bank) -> Table:
-            return edited.revert(to, author=author, reason=reason)
+    def change(bank: Bank) -> Table:
+        return bank.revert(to, author=edit.author, reason=edit.reason)
 
-        _make(opened.bank(bank), edit, dry_run, style)
+    edit.make(collection, change, display)
 
 
 @app.verb("undo")
@@ -467,34 +453,34 @@ def revert_bank(
 def undo_edit(
     collection: CollectionFile,
     number: Annotated[int, argument(metavar="EDIT", help="The edit's number (exampp bank log).")],
-    dry_run: DryRun = False,
-    bank: NamedBank = "main",
-    author: Author = None,
-    reason: Reason = "",
-    style: TableStyle = Style.text,
+    *,
+    edit: EditOptions,
+    display: Display,
 ) -> None:
     """Take back the newest edit of an item, by a further edit; nothing is deleted.
 
     Example: exampp bank undo my.exam 1 --dry-run
     """
-    with exampp.Collection(collection) as opened:
 
-        def edit(edited: Bank) -> Table:
-            return edited.undo(number, author=author, reason=reason)
+    def change(bank: Bank) -> Table:
+        return bank.undo(number, author=edit.author, reason=edit.reason)
 
-        _make(opened.bank(bank), edit, dry_run, style)
+    edit.make(collection, change, display)
 
 
 @app.verb("lint")
 def lint_bank(
-    collection: CollectionFile, bank: NamedBank = "main", style: TableStyle = Style.text
+    collection: CollectionFile,
+    bank: NamedBank = "main",
+    *,
+    display: Display,
 ) -> None:
     """Say what is likely wrong with a bank: each finding with its item and why it matters.
 
     Example: exampp bank lint my.exam
     """
     with exampp.Collection(collection) as opened:
-        show(opened.bank(bank).lint(), style.value)
+        show(opened.bank(bank).lint(), display)
 
 
 @app.verb("near")
@@ -502,14 +488,15 @@ def near_items(
     collection: CollectionFile,
     query: QueryId = None,
     bank: NamedBank = "main",
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """List the items of a model that were dropped or marked, each with the one it is like.
 
     Example: exampp bank near my.exam
     """
     with exampp.Collection(collection) as opened:
-        show(opened.bank(bank).near(query), style.value)
+        show(opened.bank(bank).near(query), display)
 
 
 @app.verb("split")
@@ -525,7 +512,8 @@ def split_bank(
     bank: NamedBank = "main",
     author: Author = None,
     reason: Reason = "",
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Seal a part of a bank, and commit to it.
 
@@ -546,7 +534,7 @@ def split_bank(
     for column, path in enumerate((public, sealed), 1):
         if path is not None:
             print_message(f"{path}: {sum(int(str(row[column])) for row in table.rows)} items")
-    show(table, style.value)
+    show(table, display)
 
 
 @app.verb("verify")
@@ -560,13 +548,14 @@ def verify_bank(
         Path | None, option(help="The collection that was split: names every change.")
     ] = None,
     bank: NamedBank = "main",
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Prove that sealed items are what was committed to; exit code 1 if they are not.
 
     Example: exampp bank verify sealed.jsonl
     """
-    from exampp.items.verifying import verify_file
+    from exampp.items.sealing import verify_file
     from exampp.store.connection import is_collection
 
     if against is not None:
@@ -577,28 +566,24 @@ def verify_bank(
             found = opened.bank(bank).verify(commitment=commitment)
     else:
         found = verify_file(file, commitment)
-    show(found.table(), style.value)
+    show(found.table(), display)
     if not found.unchanged:
         raise click.exceptions.Exit(1)
 
 
 @app.verb("compare")
 @option_rules(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
+@without_options("systems", "without", "on_error", "scale")
 def compare_parts(
-    collection: CollectionFile,
+    selection: Selection,
     measure: Annotated[
         str, option("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
     ] = "Cover@20",
     min_rating: MinRating = None,
-    grader: GraderName = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankName = None,
-    run: RunFiles = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    missing: Missing = MissingPolicy.zero,
-    decisions: CountDecisions = DecisionMode.WITH,
-    style: TableStyle = Style.text,
+    subtopics: Subtopics = "auto",
+    missing: Missing = "zero",
+    *,
+    display: Display,
 ) -> None:
     """Compare the public and the sealed part of a bank: every system by either.
 
@@ -606,43 +591,14 @@ def compare_parts(
 
     Example: exampp bank compare my.exam -m Cover@20
     """
-    chosen = kind.value if kind else None
-    with exampp.Collection(collection) as opened:
-        table = opened.grades(
-            grader, prompt=prompt, kind=chosen, bank=bank, runs=run or (), decisions=decisions.value
-        ).compare_parts(
-            measure, min_rating=min_rating, subtopics=subtopics.value, missing=missing.value
+    with opened_grades(selection) as grades:
+        table = grades.compare_parts(
+            measure, min_rating=min_rating, subtopics=subtopics, missing=missing
         )
-    show(table, style.value)
+    show(table, display)
 
 
-def _of_collection(given: OptionValues) -> bool:
+def _of_collection(values: OptionValues) -> bool:
     from exampp.store.connection import is_collection
 
-    return given["against"] is not None or is_collection(given["file"])
-
-
-def _only(values: list[str]) -> str:
-    if len(values) != 1:
-        raise exampp.InputError("add takes a query and a text", mend="Quote the text")
-    return values[0]
-
-
-def _make(
-    bank: Bank,
-    edit: Callable[[Bank], Table],
-    dry_run: bool,
-    style: Style,
-) -> None:
-    """Make an edit and show what it changed; or try it out, and show what it would do too."""
-    if not dry_run:
-        table = edit(bank)
-        show(table, style.value)
-    else:
-        trial = bank.trial(edit)
-        table = trial.changes
-        show_several(trial.tables(), style.value)
-    if not table.rows:
-        print_message("Nothing changed.")
-    elif dry_run:
-        print_message(f"{counted(len(table.rows), 'change')}; nothing was changed (--dry-run)")
+    return values["against"] is not None or is_collection(values["file"])

@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import click
 
 import exampp
 from exampp.cli import output
 from exampp.cli.bank import make
-from exampp.cli.command import GOES_IN, OptionRule, OptionValues, argument, option, option_rules
+from exampp.cli.command import GOES_IN, OptionRule, OptionValues, option_rules
 from exampp.cli.grade import work
-from exampp.cli.options import (
-    BankName,
-    CollectionFile,
-    ExportFormat,
-    Grace,
-    OnBadLine,
-    Scale,
-    Style,
-    TableStyle,
-    UnknownPassages,
-    rating_scale,
-)
+from exampp.cli.options import Grace, rating_scale
 from exampp.cli.output import (
     command,
     print_line,
     print_message,
     report_written,
     show,
-    show_several,
     this_command,
 )
 from exampp.errors import InputError, Unfinished
 from exampp.formats.lines import encode_text
 from exampp.formats.output import remove_leftovers, temporary_file, writing
+from exampp.records.options import argument, option
+from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, Scale
 from exampp.records.wording import counted
-from exampp.results.result import MACHINES
 from exampp.stopping import GRACE_SECONDS
 from exampp.store.connection import is_collection, link_collection
 
@@ -52,7 +39,30 @@ if TYPE_CHECKING:
     from exampp.inputs.importing import ImportReport
 
 
-def check(collection: CollectionFile, style: TableStyle = Style.text) -> None:
+def plugins(display: Display) -> None:
+    """List what other packages add: graders, prompts, formats and measures.
+
+    What cannot be used is listed with the reason.
+
+    Example: exampp plugins
+    """
+    from exampp.formats.registry import FORMATS
+    from exampp.graders.registry import GRADERS
+    from exampp.measures.names import MEASURES
+    from exampp.prompts import catalogue
+    from exampp.results.result import Table
+
+    found = [*GRADERS.plugins(), *catalogue.plugins(), *FORMATS.plugins(), *MEASURES.plugins()]
+    rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
+    notes = [] if rows else ["No package adds anything. docs/extending.md says how one does."]
+    show(Table.of(["kind", "name", "package", "state"], rows, notes=notes), display)
+
+
+def check(
+    collection: CollectionFile,
+    *,
+    display: Display,
+) -> None:
     """Check a collection for damage, changes by other programs, and impossible values.
 
     Reads the whole file: pages, schema, references, values, hashes and checksums. The exit code is
@@ -61,13 +71,11 @@ def check(collection: CollectionFile, style: TableStyle = Style.text) -> None:
     Example: exampp check my.exam
     """
     found = exampp.check(collection)
-    if style in MACHINES:
-        show_several(found.records(), style.value)
-    else:
-        click.echo(found.verdict)
-        show_several(found.tables(), style.value)
+    if not display.for_programs:
+        print_line(found.verdict)
+    show(found, display)
     if not found.ok:
-        sys.stdout.flush()
+        output.flush()
         raise click.exceptions.Exit(1)
 
 
@@ -76,7 +84,8 @@ def pool(
     depth: Annotated[
         int, option(min=1, help="How many passages of each ranking belong to the pool.")
     ] = 20,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Show the judgment pool: its size, what each system brings, and the cells to grade.
 
@@ -84,7 +93,7 @@ def pool(
     """
     with exampp.Collection(collection) as opened:
         found = opened.pool(depth)
-    show_several(found.tables(), style.value)
+    show(found.tables(), display)
 
 
 def _does(given: OptionValues) -> bool:
@@ -204,7 +213,7 @@ def _fill(opened: exampp.Collection) -> None:
     print_line("2. Grade every passage against every question, with the offline draft grader")
     print_line(f"   {work(opened.grading('draft'))}")
     print_line("3. Evaluate\n")
-    show(wide(opened.grades().evaluate(min_rating=4)), "text")
+    show(wide(opened.grades().evaluate(min_rating=4)))
 
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
@@ -229,7 +238,8 @@ def merge(
     dry_run: Annotated[
         bool, option("--dry-run", help="Say what would come; change nothing.")
     ] = False,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Bring what other collections hold into one: copies of it, or shards of one exam.
 
@@ -242,7 +252,7 @@ def merge(
     """
     with exampp.Collection(into) as opened:
         found = opened.merge(*others, dry_run=dry_run)
-    show_several(found.records() if style in MACHINES else found.tables(), style.value)
+    show(found, display)
 
 
 def citations(
@@ -280,30 +290,22 @@ def citations(
     print_line(f"  {command('analyze', 'citations', collection)}")
 
 
-class SystemOperation(StrEnum):
-    """What is done with systems."""
-
-    list = "list"
-    rename = "rename"
-    remove = "remove"
-
-
 @option_rules(
-    OptionRule(
-        ("--yes",), "for remove", lambda given: given["operation"] is SystemOperation.remove
-    ),
-    OptionRule(("--format",), "for list", lambda given: given["operation"] is SystemOperation.list),
+    OptionRule(("--yes",), "for remove", lambda values: values["operation"] == "remove"),
+    OptionRule(("--format",), "for list", lambda values: values["operation"] == "list"),
 )
 def systems(
     collection: CollectionFile,
     operation: Annotated[
-        SystemOperation, argument(help="list, rename OLD NEW, or remove NAME...")
-    ] = SystemOperation.list,
+        Literal["list", "rename", "remove"],
+        argument(help="list, rename OLD NEW, or remove NAME..."),
+    ] = "list",
     names: Annotated[
         list[str] | None, argument(metavar="NAME", help="The systems that are meant.")
     ] = None,
     yes: Annotated[bool, option("--yes", help="Remove without asking.")] = False,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """List the systems with the passages that each returns, rename one, or remove some.
 
@@ -314,31 +316,44 @@ def systems(
     """
     given = names or []
     with exampp.Collection(collection) as opened:
-        if operation is SystemOperation.list:
+        if operation == "list":
             if given:
                 raise InputError(f"list takes no name, not {given[0]!r}", mend="Leave it out")
-            show_several(opened.systems.tables(), style.value)
-        elif operation is SystemOperation.rename:
+            show(opened.systems.tables(), display)
+        elif operation == "rename":
             if len(given) != 2:
                 raise InputError("rename takes two names", mend="Say: rename OLD NEW")
             opened.systems.rename(*given)
             print_line(f"{given[0]} is {given[1]} now.")
         else:
-            told = counted(len(given), "system")
             if given and not yes:
                 click.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)
             removed = opened.systems.remove(*given)
-            print_line(f"Removed {told} with {counted(removed, 'ranked passage')}.")
+            print_line(
+                f"Removed {counted(len(given), 'system')} with "
+                f"{counted(removed, 'ranked passage')}."
+            )
 
 
 Files = list[Path] | None
-
-
-class ImportStyle(StrEnum):
-    """How an import says what it did."""
-
-    text = "text"
-    json = "json"
+ExportFormat = Literal[
+    "workbench",
+    "bank",
+    "questions",
+    "nuggetizer",
+    "assignments",
+    "argue",
+    "trec-nuggets",
+    "runs",
+    "ir-metadata",
+    "ranx",
+    "candidates",
+    "judgments",
+    "queries",
+    "passages",
+    "decisions",
+    "beir",
+]
 
 
 def init(
@@ -506,11 +521,11 @@ def import_(
     ] = "main",
     on_error: Annotated[
         OnBadLine, option(help="Refuse everything at a bad line, or skip and count it.")
-    ] = OnBadLine.refuse,
+    ] = "refuse",
     unknown_passages: Annotated[
-        UnknownPassages,
+        Literal["error", "keep"],
         option(help="Ranked passages without a text: an error, or kept as ungraded."),
-    ] = UnknownPassages.error,
+    ] = "error",
     corpus: Annotated[
         str | None,
         option(
@@ -542,7 +557,9 @@ def import_(
     dry_run: Annotated[
         bool, option("--dry-run", help="Say what would change; change nothing.")
     ] = False,
-    style: Annotated[ImportStyle, option("--format", help="How it is said.")] = ImportStyle.text,
+    style: Annotated[
+        Literal["text", "json"], option("--format", help="How the changes are printed.")
+    ] = "text",
     scale: Scale = None,
     columns: Annotated[
         list[str] | None,
@@ -579,8 +596,8 @@ def import_(
         qrels=qrels or (),
         responses=responses or (),
         bank=bank_name,
-        on_error=on_error.value,
-        unknown_passages=unknown_passages.value,
+        on_error=on_error,
+        unknown_passages=unknown_passages,
         corpus=corpus,
         depth=depth,
         system=system,
@@ -591,7 +608,7 @@ def import_(
         scale=rating_scale(scale),
         columns=columns_of(columns),
     )
-    if style is ImportStyle.json:
+    if style == "json":
         output.write(report.to_json())
     else:
         _say(report)
@@ -622,7 +639,7 @@ def _say(report: ImportReport) -> None:
     if report.replaced.count:
         print_message(f"{report.replaced}")
     if report.findings.rows:
-        show(report.findings, "text")
+        show(report.findings)
     print_line("\n".join(_told(report)))
     if report.retired:
         retired = counted(report.retired, "item")
@@ -631,7 +648,7 @@ def _say(report: ImportReport) -> None:
         print_line("Nothing changed.")
     elif report.dry_run:
         if report.impact:
-            show_several(report.impact, "text")
+            show(report.impact)
         print_message("Nothing was imported (--dry-run).")
 
 
@@ -674,7 +691,7 @@ def export(
         option(
             "--format",
             metavar="KIND",
-            help=f"What is written: {', '.join(ExportFormat)}, or a format of a package. "
+            help=f"What is written: {', '.join(get_args(ExportFormat))}, or a format of a package. "
             "[default: by the file's name]",
         ),
     ] = None,

@@ -6,51 +6,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import exampp
 from exampp.cli import output
 from exampp.cli.backend_options import backend_options
-from exampp.cli.command import (
-    Group,
-    OptionRule,
-    OptionValues,
-    argument,
-    moved,
-    option,
-    option_rules,
-)
-from exampp.cli.options import (
-    LIMITS,
+from exampp.cli.command import Group, OptionRule, OptionValues, option_rules
+from exampp.cli.options import LIMITS, Grace, UnnumberedText
+from exampp.cli.output import interruptible, print_line, print_message, show, this_command
+from exampp.errors import Unfinished
+from exampp.records.options import argument, option
+from exampp.records.selection import (
     BankName,
     CollectionFile,
-    Compat,
-    Grace,
+    Display,
     GraderName,
     ItemKind,
     PromptName,
-    Style,
-    TableStyle,
-    UnnumberedText,
-    VotingRule,
 )
-from exampp.cli.output import (
-    interruptible,
-    print_line,
-    print_message,
-    show,
-    show_several,
-    this_command,
-)
-from exampp.errors import Unfinished
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from exampp.grading.estimate import GradingEstimate
-    from exampp.grading.reparse import Reparsed
+    from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.prompts import GenerationPrompt, Prompt
 
@@ -59,7 +39,8 @@ def calibrate(
     collection: CollectionFile,
     calibration: Annotated[Path, argument(help="What exampp analyze calibration --save wrote.")],
     bank: BankName = None,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Label all graded passages by a calibration; the labels are grades of a grader of their own.
 
@@ -70,7 +51,7 @@ def calibrate(
     """
     with exampp.Collection(collection) as opened:
         found = opened.calibrate(calibration, bank)
-    show_several(found.tables(), style.value)
+    show(found.tables(), display)
     print_message(
         f"As qrels: exampp evaluate {collection} --grader {found.grader.name} --qrels labels.qrels"
     )
@@ -82,12 +63,15 @@ def vote(
         list[str],
         option(help="Who votes: a model, model:prompt, or the start of a key; repeatable."),
     ],
-    rule: Annotated[VotingRule, option(help="What they say together.")] = VotingRule.majority,
+    rule: Annotated[
+        Literal["majority", "median", "mean"], option(help="How votes are combined.")
+    ] = "majority",
     at_least: Annotated[
         int | None,
         option(min=1, help="How many of them must have graded a cell. [default: all]"),
     ] = None,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Let several graders vote; the votes are grades of a grader of their own.
 
@@ -96,17 +80,9 @@ def vote(
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
     with exampp.Collection(collection) as opened:
-        found = opened.panel(*grader).vote(rule.value, at_least=at_least)
-    show_several(found.tables(), style.value)
+        found = opened.panel(*grader).vote(rule, at_least=at_least)
+    show(found.tables(), display)
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
-
-
-class GradedPool(StrEnum):
-    """Which passages are graded."""
-
-    ranked = "ranked"
-    judged = "judged"
-    all = "all"
 
 
 def _asks(given: OptionValues) -> bool:
@@ -126,7 +102,7 @@ def _by_batches(given: OptionValues) -> bool:
     OptionRule(
         ("--price-cached",),
         "beside --price-read and --price-written",
-        lambda given: None not in (given["price_read"], given["price_written"]),
+        lambda given: None not in (given.get("price_read"), given.get("price_written")),
     ),
     OptionRule(("--plan",), "without --dry-run, which asks nobody", _asks),
     OptionRule(
@@ -138,8 +114,6 @@ def _by_batches(given: OptionValues) -> bool:
     OptionRule(("--price-hour",), "beside --plan", lambda given: given["plan"] is not None),
 )
 @backend_options(writes=False)
-@moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
-@moved("exampp calibrate COLLECTION FILE", "--calibrate")
 def grade(
     collection: CollectionFile,
     grader: Annotated[
@@ -154,12 +128,12 @@ def grade(
     bank: BankName = None,
     depth: Annotated[int, option(min=1, help="How many passages of each ranking are graded.")] = 20,
     pool: Annotated[
-        GradedPool,
+        Literal["ranked", "judged", "all"],
         option(
             help="Passages to grade: those that a run ranks, those that people judged, or both. "
             "Without any run, ranked includes the judged ones."
         ),
-    ] = GradedPool.ranked,
+    ] = "ranked",
     answers_of: Annotated[
         str | None,
         option(help="Verify the answers that this grader extracted (answer-verification)."),
@@ -267,7 +241,7 @@ def grade(
             grader,
             bank=bank,
             depth=depth,
-            pool=pool.value,
+            pool=pool,
             select="failed" if retry_failed else "due",
             answers_of=answers_of,
             max_failures=max_failures,
@@ -323,7 +297,7 @@ def _estimate(
 ) -> None:
     from exampp.grading.estimate import Prices, estimate
 
-    read, cached, written = (options[f"price_{name}"] for name in ("read", "cached", "written"))
+    read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
     found = estimate(run, Prices(read, cached, written, price_hour))
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
@@ -452,14 +426,18 @@ def _plain_progress() -> Update:
     return update
 
 
-def status(collection: CollectionFile, style: TableStyle = Style.text) -> None:
+def status(
+    collection: CollectionFile,
+    *,
+    display: Display,
+) -> None:
     """Show what the collection holds, and per grader what is done, due and failed, and why.
 
     Example: exampp status my.exam
     """
     with exampp.Collection(collection) as opened:
         tables = {"contents": opened.contents(), **opened.status_tables()}
-    show_several(tables, style.value)
+    show(tables, display)
 
 
 def reparse(
@@ -476,8 +454,8 @@ def reparse(
     ] = None,
     unnumbered: UnnumberedText = None,
     compat: Annotated[
-        Compat, option(help="rubric: read as the papers' own program does.")
-    ] = Compat.exam,
+        Literal["exam", "rubric"], option(help="rubric: read as the papers' own program does.")
+    ] = "exam",
     dry_run: Annotated[
         bool, option("--dry-run", help="Say what would change, and write nothing.")
     ] = False,
@@ -493,10 +471,10 @@ def reparse(
         found = opened.reparse(
             grader,
             prompt=prompt,
-            kind=kind.value if kind else None,
+            kind=kind,
             rules=rules,
-            unnumbered=unnumbered.value if unnumbered else None,
-            compat=compat.value,
+            unnumbered=unnumbered,
+            compat=compat,
             dry_run=dry_run,
         )
     print_line(describe_reparsed(found))
@@ -534,7 +512,10 @@ app = Group("prompts", help="Show what a grader is asked, and a writer of banks.
 
 
 @app.verb("list")
-def list_prompts(style: TableStyle = Style.text) -> None:
+def list_prompts(
+    *,
+    display: Display,
+) -> None:
     """List the prompts: those that grade, those that ask for items, and those of packages.
 
     Example: exampp prompts list
@@ -551,7 +532,7 @@ def list_prompts(style: TableStyle = Style.text) -> None:
     ]
     notes = [one.fault for one in plugins() if one.fault]
     heads = ["prompt", "grades", "scale", "makes", "title"]
-    show(Table.of(heads, rows, notes=notes), style.value)
+    show(Table.of(heads, rows, notes=notes), display)
 
 
 def _has_text(given: OptionValues) -> bool:

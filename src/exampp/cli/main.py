@@ -9,165 +9,139 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from exampp.cli import output
 from exampp.cli.command import Group, LazyCommands
-from exampp.cli.options import Style, TableStyle
-from exampp.cli.output import SIGNALLED, printable, show, this_command
+from exampp.cli.output import SIGNALLED, printable, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
-from exampp.formats.registry import FORMATS
-from exampp.graders.registry import GRADERS
-from exampp.measures.names import MEASURES
-from exampp.prompts import catalogue
-from exampp.results.result import Table
 from exampp.version import __version__
 
-# The verbs of `exampp`: by purpose, each with where it is and what it does.
-#
-# A verb's module is imported when the verb runs or its own help is asked for: the help of
-# `exampp` itself takes these lines alone.
-
-
-class Verb(NamedTuple):
-    """Where a command is, `module:name` in this package, and what it does, in a sentence."""
-
-    home: str
-    summary: str
-
-
-PURPOSES: Mapping[str, Mapping[str, Verb]] = {
+PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Make and fill a collection": {
-        "demo": Verb(
+        "demo": (
             "collection:demo",
             "Import, grade and evaluate a small example, offline, in under a minute.",
         ),
-        "init": Verb(
+        "init": (
             "collection:init",
             "Make an empty collection, or with --config a file that describes a whole exam.",
         ),
-        "import": Verb(
-            "collection:import_", "Bring files into a collection, which is made if there is none."
+        "import": (
+            "collection:import_",
+            "Bring files into a collection, which is made if there is none.",
         ),
-        "merge": Verb(
+        "merge": (
             "collection:merge",
             "Bring what other collections hold into one: copies of it, or shards of one exam.",
         ),
-        "check": Verb(
+        "check": (
             "collection:check",
             "Check a collection for damage, changes by other programs, and impossible values.",
         ),
-        "citations": Verb(
+        "citations": (
             "collection:citations",
             "Make a collection of the sentences of answers and of what they cite.",
         ),
-        "systems": Verb(
+        "systems": (
             "collection:systems",
             "List the systems with the passages that each returns, rename one, or remove some.",
         ),
-        "bank": Verb("bank:app", "Own a bank: generate, look, edit, check, seal."),
-        "export": Verb(
-            "collection:export", "Write a collection, or a part of it, in a format of the field."
+        "bank": ("bank:app", "Own a bank: generate, look, edit, check, seal."),
+        "export": (
+            "collection:export",
+            "Write a collection, or a part of it, in a format of the field.",
         ),
     },
     "Grade": {
-        "grade": Verb(
+        "grade": (
             "grade:grade",
             "Grade every passage against every item of the bank, as far as it is due.",
         ),
-        "status": Verb(
+        "status": (
             "grade:status",
             "Show what the collection holds, and per grader what is done, due and failed, and why.",
         ),
-        "pool": Verb(
+        "pool": (
             "collection:pool",
             "Show the judgment pool: its size, what each system brings, and the cells to grade.",
         ),
-        "reparse": Verb(
-            "grade:reparse", "Read the kept replies of a grader again, without a model."
-        ),
-        "prompts": Verb("grade:app", "Show what a grader is asked, and a writer of banks."),
+        "reparse": ("grade:reparse", "Read the kept replies of a grader again, without a model."),
+        "prompts": ("grade:app", "Show what a grader is asked, and a writer of banks."),
     },
     "Evaluate": {
-        "evaluate": Verb(
+        "evaluate": (
             "evaluate:evaluate",
             "Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.",
         ),
-        "plot": Verb("plot:plot", "Draw one figure."),
-        "report": Verb(
+        "plot": ("plot:plot", "Draw one figure."),
+        "report": (
             "evaluate:report",
             "Write one self-contained page: tables, plots, warnings, methods and references.",
         ),
     },
     "Trust": {
-        "analyze": Verb("analyze:app", "Ask how far the leaderboard can be trusted."),
-        "calibrate": Verb(
+        "analyze": ("analyze:app", "Ask how far the leaderboard can be trusted."),
+        "calibrate": (
             "grade:calibrate",
             "Label all graded passages by a calibration; the labels are grades of a grader of "
             "their own.",
         ),
-        "vote": Verb(
-            "grade:vote", "Let several graders vote; the votes are grades of a grader of their own."
+        "vote": (
+            "grade:vote",
+            "Let several graders vote; the votes are grades of a grader of their own.",
         ),
-        "gate": Verb(
+        "gate": (
             "evaluate:gate",
             "Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.",
         ),
-        "compare": Verb(
+        "compare": (
             "evaluate:compare",
             "Explain the difference of system B to system A: in total, by query, by item.",
         ),
     },
     "Oversee": {
-        "review": Verb(
+        "review": (
             "review:app",
             "Look at grades and decisions: four lists that show what is wrong with grader or bank.",
         ),
-        "search": Verb(
+        "search": (
             "review:search",
             "Find queries, items, passages, replies of graders, reasons of decisions and edits.",
         ),
-        "serve": Verb(
+        "serve": (
             "review:serve",
             "Open a collection in the browser: judge, edit the bank, see what it changes.",
         ),
     },
     "More": {
-        "run": Verb(
+        "run": (
             "collection:run",
             "Import, grade and evaluate what a configuration file says, and only what is missing.",
         ),
-        "finetune": Verb(
+        "finetune": (
             "grade:finetune",
             "Train a model to extract answers, or say that there is none (the papers' SQuAD2 "
             "variation).",
         ),
-        "reproduce": Verb(
+        "reproduce": (
             "evaluate:reproduce",
             "Recompute the papers' printed tables and set them beside the print.",
         ),
-        "plugins": Verb(
-            "main:plugins",
+        "plugins": (
+            "collection:plugins",
             "List what other packages add: graders, prompts, formats and measures.",
         ),
     },
 }
+"""The verbs by purpose: name, (where it is, what it does).
 
-
-def plugins(style: TableStyle = Style.text) -> None:
-    """List what other packages add: graders, prompts, formats and measures.
-
-    What cannot be used is listed with the reason.
-
-    Example: exampp plugins
-    """
-    found = [*GRADERS.plugins(), *catalogue.plugins(), *FORMATS.plugins(), *MEASURES.plugins()]
-    rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
-    notes = [] if rows else ["No package adds anything. docs/extending.md says how one does."]
-    show(Table.of(["kind", "name", "package", "state"], rows, notes=notes), style.value)
+A verb's module is imported when the verb runs or its own help is asked for: the help of `exampp`
+itself takes these lines alone.
+"""
 
 
 GARBAGE = 100_000
@@ -180,13 +154,13 @@ class Verbs(Group):
     """The verbs by purpose, of which only the one that runs is imported."""
 
     def __init__(self, **options: Any) -> None:
-        homes = {name: verb.home for verbs in PURPOSES.values() for name, verb in verbs.items()}
+        homes = {name: home for of in PURPOSES.values() for name, (home, _) in of.items()}
         super().__init__(commands=cast("Any", LazyCommands(homes)), **options)
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """The verbs with their summaries, by purpose."""
         for purpose, verbs in PURPOSES.items():
-            yield purpose, [(name, verb.summary) for name, verb in verbs.items()]
+            yield purpose, [(name, summary) for name, (_, summary) in verbs.items()]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What a shell is told of the verbs: their summaries, none of them imported."""
@@ -228,7 +202,7 @@ click.option(
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted.
 
-    A command may declare another for its errors (`command.failing`).
+    A command may declare another for its errors (`command.error_exit_code`).
 
     After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
     """

@@ -1,10 +1,12 @@
-"""What the commands print: tables to standard output, remarks to standard error."""
+"""What commands print: tables to standard output, messages to standard error, in any state.
+
+Whatever the encoding of the standard streams, and open or not, printing to them never fails with a
+traceback. A signal ends a command as any other end does.
+"""
 
 from __future__ import annotations
 
 import codecs
-import contextlib
-import json
 import os
 import re
 import shlex
@@ -14,49 +16,100 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from io import FileIO, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
 from exampp.errors import Undefined, Unfinished
-from exampp.formats.output import descriptor
 from exampp.installed import typed_path
-from exampp.results.notes import joined
-from exampp.results.result import Table, render
-from exampp.results.text import view_text
 from exampp.stopping import stop_on_signal
 
+if TYPE_CHECKING:
+    from exampp.records.selection import Display
+    from exampp.results.result import Result, Table
+
+# ---- results -----------------------------------------------------------------------------------
+
 _LEAST = 40
-"""Columns that a terminal has at least: less is said by those that do not know."""
-
-whole: ContextVar[bool] = ContextVar("whole", default=False)
-"""Whether the command that runs was told to show its tables whole (`--wide`)."""
+"""Columns that a terminal has at least: less is reported by those that do not know."""
 
 
-def room() -> int | None:
-    """The columns that a table may take; None in a pipe or a file, and where all is to be shown."""
-    if whole.get() or not sys.stdout.isatty():
-        return None
-    return max(_LEAST, shutil.get_terminal_size().columns)
+def show(found: Result | Mapping[str, Table], display: Display | None = None) -> None:
+    """Print a table, or tables by name; tsv and csv hold rows alone: notes go to standard error.
 
-
-def is_styled() -> bool:
-    """Whether bold and colour are shown: on a terminal that has them, and whose owner wants them.
-
-    `NO_COLOR` is that of https://no-color.org.
+    In json tables by name are one object; in the other formats they follow each other with an empty
+    line between, in tsv and csv each with its line of headings.
     """
+    from exampp.records.selection import Display
+    from exampp.results.notes import joined
+    from exampp.results.result import Result, Table, json_of
+
+    how = display or Display()
+    if isinstance(found, Result) and not isinstance(found, Table):
+        found = found.records() if how.for_programs else found.tables()
+    if isinstance(found, Mapping) and how.style == "json":
+        write(json_of(found))
+        return
+    tables = list(found.values()) if isinstance(found, Mapping) else [found]
+    text = "\n".join(_rendered(table, how) for table in tables)
+    # tsv and csv hold names as they are; text has its own codes
+    write(text if how.style == "text" or not sys.stdout.isatty() else printable(text))
+    if how.style in ("tsv", "csv"):
+        for note in joined(note for table in tables for note in table.notes):
+            print_message(note)
+
+
+def _rendered(table: Table, how: Display) -> str:
+    from exampp.records.selection import NumberDisplay
+    from exampp.results.result import render
+    from exampp.results.text import view_text
+
+    digits = how.digits if isinstance(how, NumberDisplay) else None
+    if how.style != "text":
+        return render(table, how.style, digits)
+    on_terminal = sys.stdout.isatty()
+    room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal and not how.wide else None
+    # NO_COLOR is that of https://no-color.org
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
+    return view_text(table.view(digits), room, styled=on_terminal and not plain)
 
 
-# What a command gets from its shell: streams in any state, and signals to end.
-#
-# Whatever the encoding of the standard streams, and open or not, printing to them never fails.
+def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> None:
+    """Raise Undefined with the reasons where there are values and every one is undefined.
 
+    Called when the tables are printed: their notes give the reason of each value.
+    """
+    found = list(values)
+    if found and all(value is None for value in found):
+        why = "; ".join(dict.fromkeys(filter(None, reasons))) or "see the notes"
+        raise Undefined(f"nothing could be computed: {why}")
+
+
+def report_written(path: Path, text: str) -> None:
+    """Print what was written; to standard error where the file is standard output itself."""
+    from exampp.formats.output import descriptor
+
+    (print_message if descriptor(path) == 1 else print_line)(text)
+
+
+def print_line(text: str) -> None:
+    """Print a line of a result in prose."""
+    write(f"{printable(text)}\n")
+    # messages on the other stream come in order
+    flush()
+
+
+def print_message(text: str) -> None:
+    """Print something that is no result."""
+    # nobody may be reading messages: no reason to end what is being done
+    with suppress(OSError, ValueError):
+        click.echo(printable(text), err=True)
+
+
+# ---- streams and signals -----------------------------------------------------------------------
 
 ESCAPED = "exampp-escaped"
 """The error handler of both streams: what their encoding lacks is written as JSON does."""
@@ -144,104 +197,6 @@ def printable(text: str) -> str:
     return _STEERING.sub("\ufffd", text)
 
 
-def command(*arguments: object) -> str:
-    """A command of exampp, to be typed in the shell that started this one."""
-    return f"{_program()} {shlex.join(map(str, arguments))}"
-
-
-def this_command(without: Mapping[str, bool] | None = None, more: Iterable[str] = ()) -> str:
-    """The command that runs, as it may be typed again.
-
-    `without` are options that it does not have then, by whether they have a value, and `more` what
-    it has in their place.
-    """
-    kept, given = list[str](), iter(sys.argv[1:])
-    for argument in given:
-        name, joined, _ = argument.partition("=")
-        if name not in (without or {}):
-            kept.append(argument)
-        elif (without or {})[name] and not joined:
-            next(given, None)
-    return command(*kept, *more)
-
-
-def _program() -> str:
-    """What to type for `exampp`: the name where the shell finds it, else the way it was called."""
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return f"{typed_path(Path(sys.executable))} -m exampp"
-    return typed_path(called)
-
-
-def show(table: Table, style: str, digits: int | None = None) -> None:
-    """Print a table; tsv and csv hold rows alone, so their notes go to standard error."""
-    _write(_rendered(table, style, digits), style)
-    if style in ("tsv", "csv"):
-        for note in table.notes:
-            print_message(note)
-
-
-def _rendered(table: Table, style: str, digits: int | None) -> str:
-    if style != "text":
-        return render(table, style, digits)
-    return view_text(table.view(digits), room(), styled=is_styled())
-
-
-def _write(text: str, style: str) -> None:
-    # tsv and csv hold names as they are; text has codes of its own
-    safe = style == "text" or not sys.stdout.isatty()
-    write(text if safe else printable(text))
-
-
-def show_several(tables: Mapping[str, Table], style: str, digits: int | None = None) -> None:
-    """Print tables that belong together, none left out.
-
-    In json they are one object, by name; in the other formats they follow each other with an empty
-    line between, in tsv and csv each with its line of headings.
-    """
-    if style == "json":
-        found = {name: json.loads(render(table, style)) for name, table in tables.items()}
-        write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
-        return
-    _write("\n".join(_rendered(table, style, digits) for table in tables.values()), style)
-    if style in ("tsv", "csv"):
-        for note in joined(note for table in tables.values() for note in table.notes):
-            print_message(note)
-
-
-def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> None:
-    """End where there are values and every one is undefined, saying the reasons.
-
-    Called when the tables are printed: they say so of each value. Raises Undefined.
-    """
-    found = list(values)
-    if found and all(value is None for value in found):
-        why = "; ".join(dict.fromkeys(filter(None, reasons))) or "the notes say why"
-        raise Undefined(f"nothing could be computed: {why}")
-
-
-def report_written(path: Path, text: str) -> None:
-    """Say what was written; beside it, where standard output itself was written to."""
-    if descriptor(path) == 1:
-        print_message(text)
-    else:
-        print_line(text)
-
-
-def print_line(text: str) -> None:
-    """Print a line of a result in prose."""
-    write(f"{printable(text)}\n")
-    # remarks on the other stream come in order
-    flush()
-
-
-def print_message(text: str) -> None:
-    """Say something that is no result."""
-    # nobody may be reading remarks: no reason to end what is being done
-    with contextlib.suppress(OSError, ValueError):
-        click.echo(printable(text), err=True)
-
-
 class Work(Protocol):
     """Work that can be stopped: a grading or a generation."""
 
@@ -262,3 +217,35 @@ def interruptible(work: Work, grace: float) -> Iterator[None]:
 
     with stop_on_signal(work.stop, grace, say):
         yield
+
+
+# ---- commands to type --------------------------------------------------------------------------
+
+
+def command(*arguments: object) -> str:
+    """A command of exampp, to be typed_path in the shell that started this one."""
+    return f"{_program()} {shlex.join(map(str, arguments))}"
+
+
+def this_command(without: Mapping[str, bool] | None = None, more: Iterable[str] = ()) -> str:
+    """The command that runs, as it may be typed_path again.
+
+    `without` are options that it does not have then, by whether they have a value, and `more` what
+    it has in their place.
+    """
+    kept, given = list[str](), iter(sys.argv[1:])
+    for argument in given:
+        name, joined, _ = argument.partition("=")
+        if name not in (without or {}):
+            kept.append(argument)
+        elif (without or {})[name] and not joined:
+            next(given, None)
+    return command(*kept, *more)
+
+
+def _program() -> str:
+    """What to type for `exampp`: the name where the shell finds it, else the way it was called."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{typed_path(Path(sys.executable))} -m exampp"
+    return typed_path(called)

@@ -3,161 +3,282 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import StrEnum
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import exampp
 from exampp.cli.audit import at_cutoffs
-from exampp.cli.command import OptionRule, OptionValues, argument, option, option_rules
+from exampp.cli.command import OptionRule, OptionValues, option_rules
 from exampp.cli.options import (
-    OF_GRADED_FILES,
     OF_MEASURES,
-    BankNames,
-    CollectionOrWorkbench,
-    CountDecisions,
-    DecisionMode,
-    ItemKind,
-    LeftOut,
     MinRatings,
-    OnBadLine,
-    OnError,
-    PromptName,
     RoundTo,
-    RunFiles,
-    Scale,
     Scores,
-    SubtopicMode,
     Subtopics,
-    SystemNames,
-    rating_scale,
+    opened_exam,
 )
 from exampp.cli.output import print_message
+from exampp.errors import InputError
+from exampp.records.options import argument, option
+from exampp.records.selection import SeveralSelection, SubtopicMode
 
 if TYPE_CHECKING:
     from exampp.grades.grades import Grades
-    from exampp.measures.exams import SubtopicChoice
+    from exampp.measures.board import Leaderboard
     from exampp.records.gradebook import Gradebook
-    from exampp.results.plots.figure import ColumnWidth, Figure
+    from exampp.results.plots.figure import Figure
 
 
-class PlotKind(StrEnum):
-    """What is drawn."""
+@dataclass(frozen=True)
+class PlotRequest:
+    """What is to be drawn: the grades by name, and the options of the command."""
 
-    leaderboard = "leaderboard"
-    methods = "methods"
-    scatter = "scatter"
-    grades = "grades"
-    labels = "labels"
-    curve = "curve"
-    heatmap = "heatmap"
-    reliability = "reliability"
-    sensitivity = "sensitivity"
-    calibration = "calibration"
-    corrected = "corrected"
-    attacks = "attacks"
+    named: Mapping[str, Grades]
+    measures: Sequence[str]
+    min_ratings: Sequence[int] | None
+    official: Path | None
+    scores: Sequence[Path]
+    round_to: int | None
+    subtopics: SubtopicMode
+    query_texts: Callable[[], Mapping[str, str]]
+    source: str
+
+    @cached_property
+    def grades(self) -> Grades:
+        """The first grader's grades."""
+        return next(iter(self.named.values()))
+
+    @cached_property
+    def books(self) -> Mapping[str, Gradebook]:
+        """The gradebooks by name."""
+        return {name: one.gradebook for name, one in self.named.items()}
+
+    @property
+    def book(self) -> Gradebook:
+        """The first gradebook."""
+        return self.grades.gradebook
+
+    @property
+    def min_rating(self) -> int | None:
+        """The only threshold; None for that of the grader."""
+        return self.min_ratings[0] if self.min_ratings else None
+
+    @property
+    def threshold(self) -> int:
+        """The threshold, which is the grader's unless one is given."""
+        return self.book.grader.threshold(self.min_rating)
+
+    @cached_property
+    def board(self) -> Leaderboard:
+        """The leaderboard of the first gradebook."""
+        from exampp.measures.leaderboard import evaluate_gradebook
+
+        return evaluate_gradebook(
+            self.book, self.measures, self.threshold, subtopics=self.subtopics
+        )
 
 
-class Theme(StrEnum):
-    """Ink and ground of a figure."""
+def _leaderboard(of: PlotRequest) -> Figure:
+    from exampp.analysis.figures import leaderboard_figure
 
-    light = "light"
-    dark = "dark"
-
-
-class Width(StrEnum):
-    """How wide a figure is."""
-
-    own = "own"
-    single = "single"
-    double = "double"
+    return leaderboard_figure(of.board, of.board.columns[0])
 
 
-class _Kind(NamedTuple):
-    """Options of one kind of plot, and what helps where there is nothing to draw."""
+def _scatter(of: PlotRequest) -> Figure:
+    from exampp.analysis.figures import scatter_figure
+    from exampp.formats import leaderboards
 
+    if of.official is None:
+        what = "scatter needs an official leaderboard"
+        raise InputError(what, mend="Name one with --official")
+    ranks = leaderboards.read(of.official)
+    return scatter_figure(of.board, of.board.columns[0], ranks, decimals=of.round_to)
+
+
+def _heatmap(of: PlotRequest) -> Figure:
+    from exampp.analysis.figures import heatmap_figure
+
+    return heatmap_figure(of.board, of.board.columns[0], of.query_texts())
+
+
+def _reliability(of: PlotRequest) -> Figure:
+    from exampp.analysis.reliability import reliability, scored_column
+
+    return reliability(scored_column(of.book, of.board)).figure()
+
+
+def _grades(of: PlotRequest) -> Figure:
+    from exampp.analysis.figures import grades_figure
+
+    return grades_figure([of.book])
+
+
+def _labels(of: PlotRequest) -> Figure:
+    from exampp.analysis.figures import labels_figure
+
+    return labels_figure(of.book, exampp.Labelling(), of.threshold)
+
+
+def _curve(of: PlotRequest) -> Figure:
+    from exampp.analysis.figures import curves_figure
+    from exampp.measures.names import parse_measure
+
+    parsed = parse_measure(of.measures[0])
+    if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
+        raise InputError(
+            f"the plot curve shows Cover@k, not {of.measures[0]}",
+            mend="Name the last k, such as --measure Cover@20",
+        )
+    return curves_figure(of.book, of.threshold, depth=parsed.cutoff, subtopics=of.subtopics)
+
+
+def _sensitivity(of: PlotRequest) -> Figure:
+    from exampp.analysis.sensitivity import Declaration, Evaluated, sensitivity
+
+    declaration = Declaration(tuple(of.measures), min_ratings=tuple(of.min_ratings or ()))
+    evaluated = [Evaluated(name, book, of.subtopics) for name, book in of.books.items()]
+    return sensitivity(evaluated, declaration).figure()
+
+
+def _calibration(of: PlotRequest) -> Figure:
+    """Draw the curve that a calibrated grader came with, or that of a calibration of the grader."""
+    from exampp.analysis.calibration import calibrate, curve_figure
+    from exampp.records.calibration import calibration_of
+
+    known = calibration_of(of.book.grader)
+    return curve_figure(known or calibrate([of.book], of.source).calibration)
+
+
+def _corrected(of: PlotRequest) -> Figure:
+    return of.grades.corrected(of.measures[0], min_rating=of.min_rating).figure()
+
+
+def _attacks(of: PlotRequest) -> Figure:
+    from exampp.analysis.attacks.result import AttackSettings
+
+    return of.grades.attacks(settings=AttackSettings(of.min_rating)).figure()
+
+
+def _methods(of: PlotRequest) -> Figure:
+    """Draw every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
+    from exampp.analysis import figures
+    from exampp.formats import leaderboards
+    from exampp.inputs.officials import by_name
+    from exampp.measures.leaderboard import evaluate_gradebook
+    from exampp.results.plots.figure import Spread
+
+    boards = {
+        name if len(of.books) > 1 else "": evaluate_gradebook(
+            book, of.measures, of.min_ratings, subtopics=of.subtopics
+        )
+        for name, book in of.books.items()
+    }
+    found = figures.series(boards)
+    for name, path in by_name(of.scores).items():
+        found[name] = [Spread(*one) for one in leaderboards.read_scores(path).items()]
+    if len(found) > _SERIES:
+        what = f"{len(found)} series are too many for one plot"
+        raise InputError(what, mend=f"Name at most {_SERIES}")
+    systems = dict.fromkeys(system for board in boards.values() for system in board.systems)
+    return figures.methods_figure(
+        found,
+        list(systems),
+        leaderboards.read_scores(of.official) if of.official else None,
+        draft=any(book.grader.is_draft for book in of.books.values()),
+    )
+
+
+class PlotKind(NamedTuple):
+    """How a figure is drawn, its options, and what helps where there is nothing to draw."""
+
+    draw: Callable[[PlotRequest], Figure]
     options: Collection[str]
-    mend: str
+    fix: str
     measures: Sequence[str] = ("Cover@20",)
     most: int = 1
-    """Measures, and series in all."""
+    """Measures at most; where there may be several, also graders, banks and thresholds."""
 
 
+_SERIES = 6
 _POOL = ("--measure", "--min-rating", "--run", "--system", "--leave-out")
 _BOARD = (*_POOL, "--subtopics", "--decisions")
 _DECIDED = ("--decisions",)
-_KINDS: Mapping[PlotKind, _Kind] = {
-    PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
-    PlotKind.methods: _Kind(
+_AVERAGED = ("Cover@20", "nDCG@20", "P@20", "AP")
+KINDS: Mapping[str, PlotKind] = {
+    "leaderboard": PlotKind(_leaderboard, _BOARD, "Choose another --measure"),
+    "methods": PlotKind(
+        _methods,
         (*_BOARD, "--official", "--scores"),
         "Choose other measures, or an official leaderboard of these systems",
-        ("Cover@20", "nDCG@20", "P@20", "AP"),
-        6,
+        _AVERAGED,
+        _SERIES,
     ),
-    PlotKind.scatter: _Kind(
+    "scatter": PlotKind(
+        _scatter,
         (*_BOARD, "--official", "--round"),
         "Choose an official leaderboard of these systems",
     ),
-    PlotKind.grades: _Kind(_DECIDED, "Add grades"),
-    PlotKind.labels: _Kind(_DECIDED, "Add judgments and grades of the same passages"),
-    PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
-    PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
-    PlotKind.reliability: _Kind(_BOARD, "Add systems, queries or grades"),
-    PlotKind.sensitivity: _Kind(
-        _BOARD,
-        "Add systems or grades",
-        ("Cover", "P", "nDCG"),
-        6,
+    "grades": PlotKind(_grades, _DECIDED, "Add grades"),
+    "labels": PlotKind(_labels, _DECIDED, "Add judgments and grades of the same passages"),
+    "curve": PlotKind(_curve, _BOARD, "Add the rankings of systems"),
+    "heatmap": PlotKind(_heatmap, _BOARD, "Choose another --measure"),
+    "reliability": PlotKind(_reliability, _BOARD, "Add systems, queries or grades"),
+    "sensitivity": PlotKind(
+        _sensitivity, _BOARD, "Add systems or grades", ("Cover", "P", "nDCG"), _SERIES
     ),
-    PlotKind.calibration: _Kind(_DECIDED, "Add judgments of passages that were graded"),
-    PlotKind.corrected: _Kind(_POOL, "Add systems", ("P@20",)),
-    PlotKind.attacks: _Kind(
+    "calibration": PlotKind(_calibration, _DECIDED, "Add judgments of passages that were graded"),
+    "corrected": PlotKind(_corrected, _POOL, "Add systems", ("P@20",)),
+    "attacks": PlotKind(
+        _attacks,
         ("--min-rating",),
         "Make a battery and have it graded: exampp analyze attacks --help",
     ),
 }
+KindName = Literal[
+    "leaderboard",
+    "methods",
+    "scatter",
+    "grades",
+    "labels",
+    "curve",
+    "heatmap",
+    "reliability",
+    "sensitivity",
+    "calibration",
+    "corrected",
+    "attacks",
+]
 
 
-_COLUMNS: Mapping[Width, ColumnWidth | None] = {
-    Width.own: None,
-    Width.single: "single",
-    Width.double: "double",
-}
-_SEVERAL = frozenset({PlotKind.methods, PlotKind.sensitivity})
-"""Those of several graders, banks and thresholds at once."""
+def _of_kinds(option_name: str) -> OptionRule:
+    kinds = [name for name, kind in KINDS.items() if option_name in kind.options]
+    return OptionRule(
+        (option_name,), f"for {', '.join(kinds)}", lambda values: values["what"] in kinds
+    )
 
 
-def _of_kinds(option: str) -> OptionRule:
-    kinds = [kind for kind in PlotKind if option in _KINDS[kind].options]
-    return OptionRule((option,), f"for {', '.join(kinds)}", lambda given: given["what"] in kinds)
-
-
-def _takes_threshold(given: OptionValues) -> bool:
-    measures = given["measure"] or _KINDS[given["what"]].measures
-    if given["what"] in _FROM_GRADES:
+def _takes_threshold(values: OptionValues) -> bool:
+    what = values["what"]
+    asked = {"measure": values["measure"] or KINDS[what].measures}
+    if what in ("corrected", "attacks"):
         return True
-    if given["what"] is PlotKind.sensitivity:
-        return OF_MEASURES["--min-rating"].where(at_cutoffs({"measure": measures}))
-    return OF_MEASURES["--min-rating"].where({"measure": measures})
-
-
-def _is_drawn(given: OptionValues) -> bool:
-    return Path(given["output"]).suffix.lower() not in (".csv", ".tsv")
+    return OF_MEASURES["--min-rating"].where(at_cutoffs(asked) if what == "sensitivity" else asked)
 
 
 @option_rules(
-    OF_GRADED_FILES,
     *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round")),
     OptionRule(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
     OptionRule(
         ("--theme", "--width", "--no-title"),
         "for what is drawn, not for .csv and .tsv",
-        _is_drawn,
+        lambda values: Path(values["output"]).suffix.lower() not in (".csv", ".tsv"),
     ),
 )
 def plot(
-    what: Annotated[PlotKind, argument(metavar="KIND", help="; ".join(PlotKind))],
-    collection: CollectionOrWorkbench,
+    what: Annotated[KindName, argument(metavar="KIND", help="; ".join(KINDS))],
+    selection: SeveralSelection,
     output: Annotated[
         Path,
         option(
@@ -184,35 +305,19 @@ def plot(
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
-    theme: Annotated[Theme, option(help="Dark ink on white, or light ink on near-black.")] = (
-        Theme.light
-    ),
+    theme: Annotated[
+        Literal["light", "dark"], option(help="Dark ink on white, or light ink on near-black.")
+    ] = "light",
     width: Annotated[
-        Width,
+        Literal["own", "single", "double"],
         option(
             help="As wide as a column of a paper (3.33 in), as both (7 in), or as it is drawn best."
         ),
-    ] = Width.own,
+    ] = "own",
     no_title: Annotated[
         bool, option("--no-title", help="Leave out the title: a paper has a caption.")
     ] = False,
-    grader: Annotated[
-        list[str] | None,
-        option(
-            help="Which grader's grades: a model, model:prompt, or the start of its key; for "
-            "methods and sensitivity, repeat for several."
-        ),
-    ] = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
-    bank: BankNames = None,
-    run: RunFiles = None,
-    system: SystemNames = None,
-    leave_out: LeftOut = None,
-    subtopics: Subtopics = SubtopicMode.auto,
-    decisions: CountDecisions = DecisionMode.WITH,
-    on_error: OnError = OnBadLine.refuse,
-    scale: Scale = None,
+    subtopics: Subtopics = "auto",
 ) -> None:
     """Draw one figure.
 
@@ -223,212 +328,45 @@ def plot(
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """
-    from exampp.formats import leaderboards
+    from exampp.formats.leaderboards import files_of
     from exampp.formats.output import check_outputs, writing
     from exampp.measures.leaderboard import missing_prerequisite
-    from exampp.records.graders import choose_grader
     from exampp.results.plots.figure import writer
 
-    measures = _checked(what, measure)
-    _check_one(what, {"--min-rating": min_rating, "--grader": grader, "--bank": bank})
+    kind = KINDS[what]
+    measures = measure or kind.measures
+    if len(measures) > kind.most:
+        too_many = f"{len(measures)} measures are too many for the plot {what}"
+        raise InputError(too_many, mend=f"Name at most {kind.most}")
+    several = {"--min-rating": min_rating, "--grader": selection.grader, "--bank": selection.bank}
+    for name, values in several.items():
+        if kind.most == 1 and len(values or ()) > 1:
+            raise InputError(f"the plot {what} shows one value of {name}", mend="Name one")
     write = writer(output)
-    if what is PlotKind.scatter and official is None:
-        raise exampp.InputError(
-            f"{what.value} needs an official leaderboard", mend="Name one with --official"
+    boards = files_of([*([official] if official else ()), *(scores or ())])
+    read = [selection.collection, *boards, *(selection.bank or ()), *(selection.runs or ())]
+    check_outputs([output], read)
+    with opened_exam(selection, one_grader=len(selection.grader or ()) < 2) as (opened, panel):
+        request = PlotRequest(
+            dict(panel.named()),
+            measures,
+            min_rating,
+            official,
+            scores or (),
+            round_to,
+            subtopics,
+            opened.query_texts,
+            opened.path.name,
         )
-    boards = leaderboards.files_of([*([official] if official else ()), *(scores or ())])
-    check_outputs([output], [collection, *boards, *(bank or ()), *(run or ())])
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        of_kind = kind.value if kind else None
-        graders = list(grader or [])
-        if len(graders) < 2:
-            # of several that fit one must be chosen
-            name = graders[0] if graders else None
-            one = choose_grader(opened.graders, grader=name, prompt=prompt, kind=of_kind)
-            graders = [one.key]
-        panel = opened.panel(
-            *graders,
-            prompt=prompt,
-            kind=of_kind,
-            bank=bank or None,
-            runs=run or (),
-            systems=system or (),
-            without=leave_out or (),
-            decisions=decisions.value,
-        )
-        named = dict(panel.named())
-        grades = next(iter(named.values()))
-        books = {name: one.gradebook for name, one in named.items()}
-        book = grades.gradebook
-        threshold = min_rating[0] if min_rating else None
-        if what in _FROM_GRADES:
-            figure = _FROM_GRADES[what](grades, measures[0], threshold)
-        elif what is PlotKind.methods:
-            figure = _methods(books, measures, min_rating, official, scores or (), subtopics.value)
-        elif what is PlotKind.sensitivity:
-            figure = _sensitivity(books, measures, min_rating, subtopics.value)
-        elif what is PlotKind.calibration:
-            figure = _calibration(book, opened.path.name)
-        else:
-            texts = grades.query_texts() if what is PlotKind.heatmap else {}
-            figure = _figure(
-                what, book, measures, threshold, official, round_to, subtopics.value, texts
-            )
+        figure = kind.draw(request)
     if not figure.spec:
-        missing = missing_prerequisite(book) if "--subtopics" in _KINDS[what].options else None
+        missing = missing_prerequisite(request.book) if "--subtopics" in kind.options else None
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
-        mend = missing.mend if missing else _KINDS[what].mend
-        raise exampp.InputError(cause, file=collection, mend=mend)
-    if no_title or width is not Width.own:
-        figure = figure.on_paper(_COLUMNS[width], title=not no_title)
-    content = write(figure, theme.value)
+        fix = missing.mend if missing else kind.fix
+        raise InputError(cause, file=selection.collection, mend=fix)
+    if no_title or width != "own":
+        figure = figure.on_paper(None if width == "own" else width, title=not no_title)
+    content = write(figure, theme)
     with writing(output, text=False) as stream:
         stream.write(content)
     print_message(f"{output}: {figure.title}")
-
-
-def _corrected(grades: Grades, measure: str, min_rating: int | None) -> Figure:
-    return grades.corrected(measure, min_rating=min_rating).figure()
-
-
-def _attacks(grades: Grades, _measure: str, min_rating: int | None) -> Figure:
-    from exampp.analysis.attacks.result import GamingSettings
-
-    return grades.attacks(settings=GamingSettings(min_rating)).figure()
-
-
-_FROM_GRADES: Mapping[PlotKind, Callable[[Grades, str, int | None], Figure]] = {
-    PlotKind.corrected: _corrected,
-    PlotKind.attacks: _attacks,
-}
-"""Those that ask a collection for more than its gradebook."""
-
-
-def _sensitivity(
-    books: Mapping[str, Gradebook],
-    measures: Sequence[str],
-    min_ratings: Sequence[int] | None,
-    subtopics: SubtopicChoice,
-) -> Figure:
-    from exampp.analysis.sensitivity import Declaration, Evaluated, sensitivity
-
-    declaration = Declaration(tuple(measures), min_ratings=tuple(min_ratings or ()))
-    given = [Evaluated(name, book, subtopics) for name, book in books.items()]
-    return sensitivity(given, declaration).figure()
-
-
-def _checked(what: PlotKind, measures: Sequence[str] | None) -> Sequence[str]:
-    """The measures to be drawn. Raises InputError where they are too many."""
-    kind = _KINDS[what]
-    measures = measures or kind.measures
-    if len(measures) > kind.most:
-        raise exampp.InputError(
-            f"{len(measures)} measures are too many for the plot {what.value}",
-            mend=f"Name at most {kind.most}",
-        )
-    return measures
-
-
-def _check_one(what: PlotKind, given: Mapping[str, Sequence[object] | None]) -> None:
-    """Raise InputError where a plot of one series is asked for several."""
-    for name, values in given.items():
-        if what not in _SEVERAL and len(values or ()) > 1:
-            raise exampp.InputError(
-                f"the plot {what.value} shows one value of {name}", mend="Name one"
-            )
-
-
-def _depth(measure: str) -> int:
-    """The last k of the curve of Cover@k."""
-    from exampp.measures.names import parse_measure
-
-    parsed = parse_measure(measure)
-    if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
-        raise exampp.InputError(
-            f"the plot curve shows Cover@k, not {measure}",
-            mend="Name the last k, such as --measure Cover@20",
-        )
-    return parsed.cutoff
-
-
-def _calibration(book: Gradebook, source: str) -> Figure:
-    """The curve that a calibrated grader came with; of any other grader that of a calibration."""
-    from exampp.analysis.calibration import calibrate, curve_figure
-    from exampp.records.calibration import calibration_of
-
-    return curve_figure(calibration_of(book.grader) or calibrate([book], source).calibration)
-
-
-def _methods(
-    books: Mapping[str, Gradebook],
-    measures: Sequence[str],
-    min_ratings: Sequence[int] | None,
-    official: Path | None,
-    scores: Sequence[Path],
-    subtopics: SubtopicChoice,
-) -> Figure:
-    """Every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
-    from exampp.analysis import figures
-    from exampp.formats import leaderboards
-    from exampp.inputs.officials import by_name
-    from exampp.measures.leaderboard import evaluate_gradebook
-    from exampp.results.plots.figure import Spread
-
-    boards = {
-        name if len(books) > 1 else "": evaluate_gradebook(
-            book, measures, min_ratings, subtopics=subtopics
-        )
-        for name, book in books.items()
-    }
-    found = figures.series(boards)
-    for name, path in by_name(scores).items():
-        elsewhere = leaderboards.read_scores(path)
-        found[name] = [Spread(system, score) for system, score in elsewhere.items()]
-    most = _KINDS[PlotKind.methods].most
-    if len(found) > most:
-        raise exampp.InputError(
-            f"{len(found)} series are too many for one plot", mend=f"Name at most {most}"
-        )
-    systems = dict.fromkeys(system for board in boards.values() for system in board.systems)
-    return figures.methods_figure(
-        found,
-        list(systems),
-        leaderboards.read_scores(official) if official else None,
-        draft=any(book.grader.is_draft for book in books.values()),
-    )
-
-
-def _figure(
-    what: PlotKind,
-    book: Gradebook,
-    measures: Sequence[str],
-    min_rating: int | None,
-    official: Path | None,
-    round_to: int | None,
-    subtopics: SubtopicChoice,
-    texts: Mapping[str, str],
-) -> Figure:
-    from exampp.analysis import figures
-    from exampp.analysis.reliability import reliability, scored_column
-    from exampp.formats import leaderboards
-    from exampp.measures.leaderboard import evaluate_gradebook
-
-    threshold = book.grader.threshold(min_rating)
-    if what is PlotKind.grades:
-        return figures.grades_figure([book])
-    if what is PlotKind.labels:
-        return figures.labels_figure(book, exampp.Labelling(), threshold)
-    if what is PlotKind.curve:
-        return figures.curves_figure(
-            book, threshold, depth=_depth(measures[0]), subtopics=subtopics
-        )
-    board = evaluate_gradebook(book, measures, threshold, subtopics=subtopics)
-    first = board.columns[0]
-    ranks = leaderboards.read(official) if official else None
-    if what is PlotKind.scatter and ranks is not None:
-        return figures.scatter_figure(board, first, ranks, decimals=round_to)
-    if what is PlotKind.heatmap:
-        return figures.heatmap_figure(board, first, texts)
-    if what is PlotKind.reliability:
-        return reliability(scored_column(book, board)).figure()
-    return figures.leaderboard_figure(board, first)

@@ -4,78 +4,39 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import exampp
 from exampp.cli import output
-from exampp.cli.command import (
-    Command,
-    OptionRule,
-    OptionValues,
-    argument,
-    moved,
-    option,
-    option_rules,
-)
-from exampp.cli.options import (
-    OF_GRADED_FILES,
+from exampp.cli.command import Command, OptionRule, OptionValues, option_rules
+from exampp.cli.options import OF_GRADED_FILES, MinRating, rating_scale
+from exampp.cli.output import print_message, show
+from exampp.errors import InputError
+from exampp.records.options import argument, option
+from exampp.records.search import SearchKind
+from exampp.records.selection import (
     BankName,
     CollectionFile,
-    CollectionOrWorkbench,
+    Display,
+    ExamFile,
     GraderName,
     ItemKind,
-    MinRating,
-    OnBadLine,
+    OnError,
     PromptName,
     Scale,
-    Style,
-    TableStyle,
-    rating_scale,
 )
-from exampp.cli.output import print_message, show, show_several
-from exampp.errors import InputError
 
 if TYPE_CHECKING:
     from exampp.results.result import Table
 
-
-class ListName(StrEnum):
-    """What can be looked at."""
-
-    verify = "verify"
-    grid = "grid"
-    missing = "missing"
-    spurious = "spurious"
-    decisions = "decisions"
-    disputes = "disputes"
-    agreement = "agreement"
-    plan = "plan"
-
-
-class Basis(StrEnum):
-    """By whose word a passage is relevant."""
-
-    auto = "auto"
-    judgments = "judgments"
-    systems = "systems"
-    graders = "graders"
-    decisions = "decisions"
-
-
-class DesignName(StrEnum):
-    """How a sample is drawn."""
-
-    uniform = "uniform"
-    influence = "influence"
-    uncertainty = "uncertainty"
-
-
-MACHINE = (Style.tsv, Style.csv, Style.json)
-WIDTHS = {Style.markdown: 200, Style.latex: 120, Style.html: 400}
+ListName = Literal[
+    "verify", "grid", "missing", "spurious", "decisions", "disputes", "agreement", "plan"
+]
+NAMES = get_args(ListName)
+WIDTHS = {"markdown": 200, "latex": 120, "html": 400}
 """Characters of a text that people see, where no terminal says how wide it is."""
-LIMITS = {ListName.verify: 6, ListName.grid: 20, ListName.missing: 30, ListName.spurious: 30}
+LIMITS = {"verify": 6, "grid": 20, "missing": 30, "spurious": 30}
 """How much of a list people see unless they say otherwise."""
 BESIDE_TEXT = 60
 LEAST_WIDTH = 40
@@ -84,17 +45,17 @@ LEAST_WIDTH = 40
 
 OPTIONS_OF = {
     **dict.fromkeys(
-        (ListName.verify, ListName.grid),
+        ("verify", "grid"),
         ("--item", "--by", "--depth", "--answers-of", "--limit", "--min-answers"),
     ),
     **dict.fromkeys(
-        (ListName.missing, ListName.spurious),
+        ("missing", "spurious"),
         ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant", "--scale"),
     ),
-    ListName.decisions: ("--author", "--limit"),
-    ListName.disputes: ("--limit",),
-    ListName.agreement: ("--min-rating",),
-    ListName.plan: ("--labels",),
+    "decisions": ("--author", "--limit"),
+    "disputes": ("--limit",),
+    "agreement": ("--min-rating",),
+    "plan": ("--labels",),
 }
 """Options of some lists alone, beside --query and --format, which all take."""
 OF_DRAWING = ("--measure", "--design", "--seed", "--min-rating", "--min-relevant")
@@ -114,7 +75,7 @@ def _of_lists(option: str) -> OptionRule:
 
     def holds(given: OptionValues) -> bool:
         counted = option == "--min-rating" and given["min_answers"] > 0
-        drawing = given["name"] == ListName.plan and given["labels"] is not None
+        drawing = given["name"] == "plan" and given["labels"] is not None
         drawing = drawing and option in OF_DRAWING
         return counted or drawing or given["name"] in (None, *lists)
 
@@ -127,18 +88,17 @@ def _of_lists(option: str) -> OptionRule:
     OptionRule(
         ("--number",),
         "for plan, where none is drawn",
-        lambda given: given["name"] in (None, ListName.plan) and given["labels"] is None,
+        lambda given: given["name"] in (None, "plan") and given["labels"] is None,
     ),
     OptionRule(("--query",), "for the lists, not for plan", lambda given: given["name"] != "plan"),
     OptionRule(
         OF_GRADER,
         "for lists of one grader, not for decisions",
-        lambda given: given["name"] != ListName.decisions,
+        lambda given: given["name"] != "decisions",
     ),
 )
-@moved("exampp serve COLLECTION", "--serve", "--host", "--port", "--assessor", "--blind")
 def review(
-    collection: CollectionOrWorkbench,
+    collection: ExamFile,
     name: Annotated[
         ListName | None,
         argument(
@@ -165,8 +125,9 @@ def review(
         ),
     ] = None,
     by: Annotated[
-        Basis, option(help="What tells relevant passages; auto: the first that is there.")
-    ] = Basis.auto,
+        Literal["auto", "judgments", "systems", "graders", "decisions"],
+        option(help="What tells relevant passages; auto: the first that is there."),
+    ] = "auto",
     depth: Annotated[
         int, option(min=1, help="Passages of each ranking that count as returned.")
     ] = 20,
@@ -203,21 +164,20 @@ def review(
         option("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
     ] = "P@20",
     design: Annotated[
-        DesignName,
+        Literal["uniform", "influence"],
         option(
             help="Chances all equal, by the influence on differences of systems, or also by how "
             "uncertain earlier judgments show the grades to be."
         ),
-    ] = DesignName.influence,
+    ] = "influence",
     seed: Annotated[
         int, option(min=0, help="The same seed draws the same, and of more labels more.")
     ] = 0,
     number: Annotated[int | None, option(help="Which plan to show. [default: the newest]")] = None,
-    on_error: Annotated[
-        OnBadLine, option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    on_error: OnError = "refuse",
     scale: Scale = None,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Look at grades and decisions: four lists that show what is wrong with grader or bank.
 
@@ -234,97 +194,97 @@ def review(
     if name is None:
         raise InputError(
             "what is to be looked at?",
-            mend=f"Name one of {', '.join(ListName)}; exampp serve shows all as pages",
+            mend=f"Name one of {', '.join(NAMES)}; exampp serve shows all as pages",
         )
-    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
-        of_kind = kind.value if kind else None
+    with exampp.open(collection, on_error, rating_scale(scale)) as opened:
+        of_kind = kind
         if name in LIMITS:
             found = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank).review_tables(
-                name.value,
+                name,
                 min_rating=min_rating,
                 min_relevant=min_relevant,
-                by=by.value,
+                by=by,
                 depth=depth,
                 query_id=query,
                 item=item,
                 answers_of=answers_of,
-                limit=_limit(name, limit, style),
-                width=_width(style),
+                limit=_limit(name, limit, display),
+                width=_width(display),
                 min_answers=min_answers,
             )
-            _show_parts(found, style)
+            _show_parts(found, display)
             return
         if not is_collection(collection):
             raise InputError("a graded file holds no decisions", mend="Give a collection")
-        if name is ListName.plan:
+        if name == "plan":
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             if labels is not None:
                 number = grades.decisions.plan(
                     labels,
                     measure,
-                    design=design.value,
+                    design=design,
                     seed=seed,
                     min_rating=min_rating,
                     min_relevant=min_relevant,
                 ).number
             drawn = grades.decisions.sample(number)
-            show_several(drawn.records() if style in MACHINE else drawn.tables(), style.value)
-        elif name is ListName.decisions:
+            show(drawn, display)
+        elif name == "decisions":
             decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
-            show(made.decisions_table(decided), style.value)
-        elif name is ListName.disputes:
+            show(made.decisions_table(decided), display)
+        elif name == "disputes":
             one = None
             if grader or prompt or kind:
                 one = choose_grader(opened.graders, grader=grader, prompt=prompt, kind=of_kind)
             disputes = opened.decisions.disputes(query_id=query, grader=one, bank=bank)
-            show(made.disputes_table(disputes, limit or None), style.value)
+            show(made.disputes_table(disputes, limit or None), display)
         else:
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             judged = grades.decisions.judging(query_id=query, min_rating=min_rating)
             confusion = made.confusion_table(made.everybody(judged), judged.scale)
             tables = {"confusion": confusion, "agreement": made.agreement_table(judged)}
-            show_several(tables, style.value)
+            show(tables, display)
 
 
-def _limit(name: ListName, limit: int | None, style: Style) -> int | None:
-    if limit is None and style not in MACHINE:
+def _limit(name: str, limit: int | None, display: Display) -> int | None:
+    if limit is None and not display.for_programs:
         return LIMITS[name]
     return limit or None
 
 
-def _width(style: Style) -> int | None:
-    if style in MACHINE:
+def _width(display: Display) -> int | None:
+    if display.for_programs:
         return None
     terminal = shutil.get_terminal_size((120, 24)).columns
-    return WIDTHS.get(style, max(LEAST_WIDTH, terminal - BESIDE_TEXT))
+    return WIDTHS.get(display.style, max(LEAST_WIDTH, terminal - BESIDE_TEXT))
 
 
-def _show_parts(parts: Iterator[Table], style: Style) -> None:
+def _show_parts(parts: Iterator[Table], display: Display) -> None:
     """Print the parts of a list one by one, as they are made; as json they are one table."""
-    if style is Style.json:
+    if display.style == "json":
         from exampp.review.lists import joined
 
-        show(joined(parts), style.value)
+        show(joined(parts), display)
         return
-    separated = style in (Style.tsv, Style.csv)
+    separated = display.style in ("tsv", "csv")
     number = -1
     for number, part in enumerate(parts):
         if number and separated:
-            _show_rows(part, style)
+            _show_rows(part, display.style)
             continue
         if number:
             output.write("\n")
-        show(part, style.value)
+        show(part, display)
     if number < 0:
         print_message("No cell fits.")
 
 
-def _show_rows(part: Table, style: Style) -> None:
+def _show_rows(part: Table, style: str) -> None:
     """Rows without the line of headings, which came with the first part."""
     from exampp.results.result import render
 
-    headings = render(type(part)(part.columns, ()), style.value)
-    output.write(render(part, style.value).removeprefix(headings))
+    headings = render(type(part)(part.columns, ()), style)
+    output.write(render(part, style).removeprefix(headings))
     for note in part.notes:
         print_message(note)
 
@@ -334,7 +294,7 @@ class ReviewCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
-        if len(args) > 1 and args[0] in list(ListName) and args[1] not in list(ListName):
+        if len(args) > 1 and args[0] in NAMES and args[1] not in NAMES:
             args = [args[1], args[0], *args[2:]]
         return super().parse_args(ctx, args)
 
@@ -342,29 +302,18 @@ class ReviewCommand(Command):
 app = ReviewCommand("review", review)
 
 
-class SearchedKind(StrEnum):
-    """What is looked through."""
-
-    queries = "queries"
-    items = "items"
-    passages = "passages"
-    replies = "replies"
-    decisions = "decisions"
-    edits = "edits"
-    systems = "systems"
-
-
 def search(
     collection: CollectionFile,
     words: Annotated[list[str], argument(metavar="WORDS", help="All of them must occur.")],
     kinds: Annotated[
-        list[SearchedKind] | None,
+        list[SearchKind] | None,
         option("--in", help="Look through these alone; may be repeated. [default: all]"),
     ] = None,
     limit: Annotated[int, option(min=1, help="So many of each kind.")] = 10,
     grader: GraderName = None,
     bank: BankName = None,
-    style: TableStyle = Style.text,
+    *,
+    display: Display,
 ) -> None:
     """Find queries, items, passages, replies of graders, reasons of decisions and edits.
 
@@ -380,13 +329,12 @@ def search(
     with exampp.Collection(collection) as opened:
         found = opened.search(
             wanted,
-            kinds=[kind.value for kind in kinds or SearchedKind],
+            kinds=kinds or get_args(SearchKind),
             most=limit,
             grader=grader,
             bank=bank,
         )
-    whole = style in (Style.tsv, Style.csv, Style.json)
-    show(search_table(found, wanted, whole=whole), style.value)
+    show(search_table(found, wanted, whole=display.for_programs), display)
 
 
 def serve(
@@ -435,6 +383,6 @@ def serve(
         min_rating=min_rating,
         grader=grader,
         prompt=prompt,
-        kind=kind.value if kind else None,
+        kind=kind,
         bank=bank,
     )

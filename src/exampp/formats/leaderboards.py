@@ -8,20 +8,30 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import score_tables
-from exampp.formats.fields import brief, duplicate_error, real
+from exampp.formats.fields import brief, real
 from exampp.formats.format import FirstRecords, Format, Shape, is_number
 from exampp.formats.headers import MEASURE, VALUE
-from exampp.formats.lines import OnError, encode_text, raise_error, read_lines, read_pairs, text_of
+from exampp.formats.lines import (
+    Key,
+    OnError,
+    encode_text,
+    parse_each,
+    raise_error,
+    read_lines,
+    read_pairs,
+    text_of,
+)
 from exampp.formats.output import writing
 from exampp.formats.trec import SYSTEM_KEYS
-from exampp.sanitize import check_path
 
+R = TypeVar("R")
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
 """Headers of a column of ranks."""
 
@@ -30,10 +40,6 @@ _RANK_LIKE = ("rank", "position", "place")
 
 _NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
 """Cells that stand where a number is missing; in the first line they do not make it a header."""
-
-
-Rows = Iterator[tuple[int, str, float]]
-"""Line or number, system, value."""
 
 
 def read(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
@@ -65,7 +71,7 @@ def _sorted(values: Mapping[str, float]) -> dict[str, float]:
 
 def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool]:
     """The number of every system, and whether these are scores, not ranks."""
-    path, measure = split_measure(path)
+    path, measure = score_tables.split_measure(path)
     if path.is_dir():
         return dict(score_tables.one_of(score_tables.read_folder(path), measure, path)), True
     if (scores := score_tables.read(path)) is not None:
@@ -75,12 +81,38 @@ def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool
     first, head = next(read_lines(path))
     is_score = False
     if head.lstrip().startswith((b"{", b"[")):
-        rows = _from_dictionary(path, on_error)
-    else:
-        header = _header(head, path)
-        is_score = header is not None and _is_score(header[1], path, first)
-        rows = _from_lines(path, on_error, header is not None)
-    return _checked(rows, is_score, path, on_error), is_score
+        pairs = ((number, (system, value)) for number, system, value in read_pairs(path))
+        return dict(parse_each(pairs, path, on_error, _ranked(_from_pair), _KEY)), False
+    header = _header(head, path)
+    is_score = header is not None and _is_score(header[1], path, first)
+    split = _splitter(text_of(head, path, first))
+    parse = partial(_from_line, path, split, first if header else 0)
+    lines = read_lines(path)
+    found = parse_each(lines, path, on_error, parse if is_score else _ranked(parse), _KEY)
+    return dict(found), is_score
+
+
+_SystemValue = tuple[str, float]
+_KEY = Key(lambda one: one[0], lambda one: f"system {brief(one[0])}", "system")
+
+
+def _ranked(
+    parse: Callable[[R, int], _SystemValue | None],
+) -> Callable[[R, int], _SystemValue | None]:
+    """Return `parse` with a check that numbers are ranks."""
+
+    def checked(row: R, number: int) -> _SystemValue | None:
+        found = parse(row, number)
+        if found and found[1] < 1:
+            raise InputError(
+                f"the rank of system {brief(found[0])} is {found[1]:g}, but ranks start at 1",
+                field="rank",
+                mend="If these are scores, call the column `score`: in a header line of a file, or "
+                'as in {"system": [...], "score": [...]}',
+            )
+        return found
+
+    return checked
 
 
 def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[str, float]:
@@ -96,18 +128,20 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
     if (scores := score_tables.of_rows(names, rows, name)) is not None:
         return _sorted(ranks_of(_only(scores, name)))
     header = _columns_of(names, name)
-    found: list[tuple[int, str, float]] = []
-    for number, row in rows:
-        system, value = map(row.get, header)
-        if not isinstance(system, str) or not system.strip():
-            what = f"{brief(system)} names no system"
-            raise InputError(what, file=name, line=number, field=header[0])
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError("must be a number", file=name, line=number, field=header[1])
-        found.append((number, system, real(str(value), header[1])))
     is_score = _is_score(header[1], name, None)
-    values = _checked(iter(found), is_score, name, raise_error)
+    parse = partial(_from_row, header)
+    found = parse_each(rows, name, raise_error, parse if is_score else _ranked(parse), _KEY)
+    values = dict(found)
     return _sorted(ranks_of(values) if is_score else values)
+
+
+def _from_row(header: tuple[str, str], row: Mapping[str, Any], _: int) -> _SystemValue:
+    system, value = map(row.get, header)
+    if not isinstance(system, str) or not system.strip():
+        raise InputError(f"{brief(system)} names no system", field=header[0])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError("must be a number", field=header[1])
+    return system, real(str(value), header[1])
 
 
 def _only(scores: score_tables.Scores, name: str) -> Mapping[str, float]:
@@ -132,38 +166,9 @@ def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
     return system, others[0]
 
 
-def _checked(rows: Rows, is_score: bool, path: str | Path, on_error: OnError) -> dict[str, float]:
-    """The number of every system, which has one only, and one that it can have."""
-    values: dict[str, float] = {}
-    lines: dict[str, int] = {}
-    for number, system, value in rows:
-        if system in values:
-            what = f"system {brief(system)}"
-            on_error(duplicate_error(what, lines[system], path, number, "system"))
-        elif value < 1 and not is_score:
-            on_error(_below_one(system, value, path, number))
-        else:
-            values[system], lines[system] = value, number
-    return values
-
-
-def split_measure(path: str | Path) -> tuple[Path, str | None]:
-    """The file, and the measure that is named behind it after a colon, if one is.
-
-    A file whose own name has the colon is that file.
-    """
-    whole, text = check_path(path), str(path)
-    if whole.exists():
-        return whole, None
-    ends = [at for at, character in enumerate(text) if character == ":" and 0 < at < len(text) - 1]
-    # a measure may have a colon, too: `FILE:Cover@20 model:prompt`
-    end = next((at for at in ends if Path(text[:at]).exists()), ends[-1] if ends else None)
-    return (whole, None) if end is None else (Path(text[:end]), text[end + 1 :])
-
-
 def files_of(paths: Iterable[str | Path]) -> Iterator[Path]:
     """The files that are read, without the measures behind them; of a folder those in it."""
-    for path, _ in map(split_measure, paths):
+    for path, _ in map(score_tables.split_measure, paths):
         yield path
         yield from path.iterdir() if path.is_dir() else ()
 
@@ -182,17 +187,6 @@ def _is_score(name: str, path: str | Path, number: int | None) -> bool:
     return lowered not in _RANKS
 
 
-def _below_one(system: str, value: float, path: str | Path, number: int) -> InputError:
-    return InputError(
-        f"the rank of system {brief(system)} is {value:g}, but ranks start at 1",
-        file=path,
-        line=number,
-        field="rank",
-        mend="If these are scores, call the column `score`: in a header line of a file, or as in "
-        '{"system": [...], "score": [...]}',
-    )
-
-
 def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
     """Ranks from 1 of the highest score on; equal scores share the average of their ranks."""
     ranks: dict[str, float] = {}
@@ -203,20 +197,13 @@ def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
     return {system: ranks[system] for system in scores}
 
 
-def _from_dictionary(path: str | Path, on_error: OnError) -> Rows:
-    for number, system, value in read_pairs(path):
-        try:
-            if not system.strip():
-                raise InputError("the name of a system is blank")
-            yield number, system, _number(value, system)
-        except InputError as error:
-            on_error(error.at(path, number))
-
-
-def _number(value: object, system: str) -> float:
+def _from_pair(pair: tuple[str, object], _: int) -> _SystemValue:
+    system, value = pair
+    if not system.strip():
+        raise InputError("the name of a system is blank")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError("the rank must be a number", field=system)
-    return real(str(value), system)
+    return system, real(str(value), system)
 
 
 def _splitter(head: str) -> Callable[[str], list[str]]:
@@ -241,34 +228,24 @@ def _columns(line: str, split: Callable[[str], list[str]]) -> list[str]:
 
 
 def _header(head: bytes, path: str | Path) -> list[str] | None:
-    """The names of the columns, if the first line gives them."""
+    """Return the names of the columns, if the first line gives them."""
     text = text_of(head, path, 1)
     try:
         columns = _columns(text, _splitter(text))
     except InputError:
         return None
-    try:
-        float(columns[1])
-    except ValueError:
-        return None if columns[1].lower() in _NO_NUMBERS else columns
-    return None
+    return None if is_number(columns[1]) or columns[1].lower() in _NO_NUMBERS else columns
 
 
-def _from_lines(path: str | Path, on_error: OnError, has_header: bool) -> Rows:
-    split: Callable[[str], list[str]] | None = None
-    for number, line in read_lines(path):
-        try:
-            text = text_of(line, path, number)
-            if split is None:
-                split = _splitter(text)
-                if has_header:
-                    continue
-            system, value = _columns(text, split)
-            if not system:
-                raise InputError("the name of a system is blank", field="column 1")
-            yield number, system, real(value, "column 2")
-        except InputError as error:
-            on_error(error.at(path, number))
+def _from_line(
+    path: str | Path, split: Callable[[str], list[str]], start: int, line: bytes, number: int
+) -> _SystemValue | None:
+    if number == start:
+        return None
+    system, value = _columns(text_of(line, path, number), split)
+    if not system:
+        raise InputError("the name of a system is blank", field="column 1")
+    return system, real(value, "column 2")
 
 
 def write(path: str | Path, ranks: Mapping[str, float]) -> None:

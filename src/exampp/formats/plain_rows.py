@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief, check_weight, real
@@ -55,8 +54,7 @@ def table_separator(line: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class PlainRow:
+class PlainRow(NamedTuple):
     """One item: `cells` by the keys of `NAMES`; `default_kind` is what it is if it does not say."""
 
     line: int
@@ -142,13 +140,3 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
         "importance": word or "",
         MODEL: joined(makers_of(kept, {})),
     }
-
-
-def check(item: Item, row: PlainRow) -> None:
-    """InputError if reading the row would not give the item."""
-    if item.kind not in KINDS or item_of(row) != item:
-        raise InputError(
-            f"item {brief(item.item_id)} of query {brief(item.query_id)} would not read back the "
-            "same from this kind of file",
-            mend="Write the bank as JSON-lines",
-        )

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats import columnar
+from exampp.formats import tables
 from exampp.formats.fields import digest
 from exampp.formats.headers import plain
 from exampp.formats.json_objects import OBJECT
@@ -36,7 +36,6 @@ from exampp.formats.lines import (
     text_of,
     valid_json,
 )
-from exampp.formats.plain_table import ragged, table_rows
 from exampp.formats.rag_values import (
     Document,
     check_single_turn,
@@ -51,6 +50,7 @@ from exampp.formats.rag_values import (
     texts_of,
 )
 from exampp.formats.read_warnings import add_warning, count_unused, is_empty
+from exampp.formats.tables import named_rows
 from exampp.records.toml import parse_toml, read_toml
 
 Row = Mapping[str, Any]
@@ -447,8 +447,8 @@ def _raw_rows(
 
     The first row of a table of which this `is_sample` has the names of the columns alone.
     """
-    if columnar.name_of(path):
-        yield from columnar.rows(path)
+    if tables.name_of(path):
+        yield from tables.rows(path)
         return
     lines = read_lines(path)
     first = [*islice(lines, 1)]
@@ -507,16 +507,8 @@ def _table(
     separator = max(split, key=lambda mark: len(split[mark]))
     if is_sample:
         yield 1, dict.fromkeys(split[separator], "")
-    rows = table_rows(read_text(path), separator, path)
-    start, names = next(rows)
-    names = [name.strip() for name in names]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"the column `{twice}` is there twice", file=path, line=start)
-    for number, cells in rows:
-        if len(cells) == len(names):
-            yield number, _Cells(zip(names, cells, strict=True))
-        else:
-            on_error(ragged(len(cells), len(names), path, number))
+    for number, row in named_rows(read_text(path), separator, path, on_error):
+        yield number, _Cells(row)
 
 
 def _listed(cell: str, joined: str) -> Any:

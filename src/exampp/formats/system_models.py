@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.headers import plain
 from exampp.formats.lines import read_text
-from exampp.formats.plain_table import ragged, table_rows
+from exampp.formats.tables import check_width, table_rows
 
 _COLUMNS = ["system", "uses"]
 _SEPARATORS = "\t,;"
@@ -48,8 +48,7 @@ def read(path: str | Path) -> list[SystemUse]:
         )
     found: dict[tuple[str, str], SystemUse] = {}
     for number, cells in rows:
-        if len(cells) != len(_COLUMNS):
-            raise ragged(len(cells), len(_COLUMNS), path, number)
+        check_width(cells, _COLUMNS, path, number)
         system, uses = (cell.strip() for cell in cells)
         for name, value in zip(_COLUMNS, (system, uses), strict=True):
             if not value:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +37,6 @@ from exampp.formats.workbench_json import (
     SheetJson,
     WorkbenchLine,
 )
-from exampp.formats.workbench_plain import PlainLine, PlainPassage, PlainReader
 from exampp.records import (
     Judgment,
     PassageGrades,
@@ -91,20 +89,23 @@ def read(
     """
     seen: dict[str, int] = {}
     keys = tuple((part, Keys(path, known, stored=True)) for part, known in _PARTS)
-    plain = PlainReader()
     for number, line in read_lines(path):
         bad: list[InputError] = []
         try:
             line = valid_json(line, path, number)
-            whole = _WholeLine(line, path, number)
-            typed = plain.decode(line) or whole.typed
+            typed = decode_json(line, _DECODER, path, number)
+            originals: list[Any] = decode_part(line, "[1]")[1]
             query_id = str(typed.query_id)
-            check_new_query(query_id, number, seen)
-            pool = _pool(query_id, typed, whole, plain, _Reading(scale, bad.append))
-            if isinstance(typed, WorkbenchLine):
-                for part, of_part in keys:
-                    for found in part(whole.original):
-                        of_part.see(found, number)
+            if (earlier := seen.setdefault(query_id, number)) != number:
+                raise InputError(
+                    f"query {query_id!r} occurs twice, first in line {earlier}",
+                    field="[0]",
+                    mend="Put all passages of a query into one line",
+                )
+            pool = _pool(query_id, typed, originals, _Reading(scale, bad.append))
+            for part, of_part in keys:
+                for found in part(originals):
+                    of_part.see(found, number)
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -113,69 +114,29 @@ def read(
         yield pool
 
 
-def check_new_query(query_id: str, number: int, seen: dict[str, int]) -> None:
-    """Refuse a query that an earlier line held already."""
-    if (earlier := seen.setdefault(query_id, number)) != number:
-        raise InputError(
-            f"query {query_id!r} occurs twice, first in line {earlier}",
-            line=number,
-            field="[0]",
-            mend="Put all passages of a query into one line",
-        )
-
-
-class _WholeLine:
-    """A line as it is typed, and as it stands; decoded where somebody asks."""
-
-    def __init__(self, line: bytes, path: str | Path, number: int) -> None:
-        self._line, self._path, self._number = line, path, number
-
-    @cached_property
-    def typed(self) -> WorkbenchLine:
-        return decode_json(self._line, _DECODER, self._path, self._number)
-
-    @cached_property
-    def original(self) -> list[Any]:
-        passages: list[Any] = decode_part(self._line, "[1]")[1]
-        return passages
-
-
 _DECODER = msgspec.json.Decoder(WorkbenchLine)
 
 
 def _pool(
-    query_id: str,
-    typed: PlainLine | WorkbenchLine,
-    whole: _WholeLine,
-    plain: PlainReader,
-    reading: _Reading,
+    query_id: str, typed: WorkbenchLine, originals: Sequence[dict[str, Any]], reading: _Reading
 ) -> QueryPool:
     passages: list[PooledPassage] = []
     seen: dict[str, int] = {}
-    each: Sequence[PlainPassage | PassageJson] = typed.passages
-    for index, passage in enumerate(each):
-        check_new_passage(passage.paragraph_id, index, seen)
-        found = plain.passage(query_id, passage) if isinstance(passage, PlainPassage) else None
-        if found is not None:
-            passages.append(found)
-            continue
-        told = reading._replace(on_cell=within(f"[1][{index}]", reading.on_cell))
+    for index, passage in enumerate(typed.passages):
+        place = f"[1][{index}]"
+        if (earlier := seen.setdefault(passage.paragraph_id, index)) != index:
+            raise InputError(
+                f"passage {passage.paragraph_id!r} occurs twice for this query, first as "
+                f"[1][{earlier}]",
+                field=f"{place}.paragraph_id",
+            )
+        here = reading._replace(on_cell=within(place, reading.on_cell))
         try:
-            given = whole.typed.passages[index], whole.original[index]
-            passages.append(_passage(query_id, *given, told))
+            passages.append(_passage(query_id, passage, originals[index], here))
         except InputError as error:
-            error.field = f"[1][{index}].{error.field}"
+            error.field = f"{place}.{error.field}"
             raise
     return QueryPool(query_id, tuple(passages))
-
-
-def check_new_passage(passage_id: str, index: int, seen: dict[str, int]) -> None:
-    """Refuse a passage that an earlier place of the same line held already."""
-    if (earlier := seen.setdefault(passage_id, index)) != index:
-        raise InputError(
-            f"passage {passage_id!r} occurs twice for this query, first as [1][{earlier}]",
-            field=f"[1][{index}].paragraph_id",
-        )
 
 
 def _passage(

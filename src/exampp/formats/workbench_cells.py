@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
+from exampp import prompts
 from exampp.errors import InputError
 from exampp.formats.lines import OnError, accept
 from exampp.formats.lossless import difference, restored
@@ -26,11 +28,11 @@ from exampp.formats.workbench_graders import (
     parted,
     repeated,
 )
-from exampp.formats.workbench_json import CellJson, DirectJson, MarksJson, SheetJson
-from exampp.formats.workbench_rules import rule_of
+from exampp.formats.workbench_json import CellJson, DirectJson, SheetJson
+from exampp.prompts.catalogue import load_named
 from exampp.records import Grade, GraderIdentity, PassageGrades, Residue, State
 from exampp.records.graders import RatingScale
-from exampp.records.readings import IMPORTED
+from exampp.records.readings import IMPORTED, OTHERWISE
 from exampp.sanitize import sanitize_value
 
 _LONGEST = 40
@@ -57,12 +59,12 @@ class Entry(NamedTuple):
     identity: GraderIdentity
     open_scale: bool
     stated: Mapping[str, Any]
-    typed: MarksJson | DirectJson
+    typed: SheetJson | DirectJson
     place: str
 
 
 def entries(
-    exam: Sequence[MarksJson] | None,
+    exam: Sequence[SheetJson] | None,
     direct: Sequence[DirectJson] | None,
     scale: RatingScale | None = None,
     taken: dict[str, int] | None = None,
@@ -72,7 +74,7 @@ def entries(
     `taken` counts them. Raises InputError with the field for a head that cannot be read.
     """
     taken = {} if taken is None else taken
-    heads: list[tuple[str, MarksJson | DirectJson]] = [
+    heads: list[tuple[str, SheetJson | DirectJson]] = [
         *((f"exam_grades[{index}]", entry) for index, entry in enumerate(exam or ())),
         *((f"grades[{index}]", single) for index, single in enumerate(direct or ())),
     ]
@@ -90,9 +92,16 @@ def entries(
 
 
 def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
-    """The cells of an entry, in the order of its answers; a direct grade's item is the query."""
+    """Return the cells of an entry, in the order of its answers; those of a direct grade are one.
+
+    The item of a direct grade is the query.
+    """
     marks = _marks(query_id, entry, on_cell)
     replies, faults = _replies(query_id, entry.typed), _faults(query_id, entry.typed)
+    head = entry.identity.prompt, entry.identity.highest
+    if not (entry.stated or faults or marks.bad) and replies.keys() == marks.ratings.keys():
+        ratings = marks.ratings
+        return tuple(_graded(*head, item, reply, ratings[item]) for item, reply in replies.items())
     items = dict.fromkeys([*replies, *marks.ratings, *marks.bad, *faults, *entry.stated])
     return tuple(
         _as_stated(
@@ -102,19 +111,49 @@ def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grad
     )
 
 
-def _replies(query_id: str, typed: MarksJson | DirectJson) -> dict[str, str | None]:
+@lru_cache(maxsize=1 << 16)
+def _graded(prompt: str, highest: int, item: str, reply: str | None, rating: int) -> Grade:
+    """Return the grade of a cell: one object for all passages that have it."""
+    return Grade(item, State.GRADED, rating, reply, _rule_of(prompt, highest, reply, rating))
+
+
+@lru_cache(maxsize=1 << 13)
+def _rule_of(prompt_name: str, highest: int, reply: str | None, rating: int) -> str:
+    """Return the rule by which exampp reads the same rating from a reply.
+
+    `IMPORTED` where there is no reply, or no rules that read one without the answer keys;
+    `OTHERWISE` where exampp reads another rating, or none.
+    """
+    if not reply:
+        return IMPORTED
+    try:
+        prompt = load_named(prompt_name)
+    except InputError:
+        return IMPORTED
+    if prompt.reading not in _READ_FROM_FILES:
+        return IMPORTED
+    found = prompts.read(
+        prompt.reading, reply, lowest=prompt.lowest, highest=highest, field=prompt.field
+    )
+    return found.rule if found.rating == rating else OTHERWISE
+
+
+_READ_FROM_FILES = frozenset({"self-rating", "rating", "yes-no"})
+"""Readings for which a reply is enough."""
+
+
+def _replies(query_id: str, typed: SheetJson | DirectJson) -> dict[str, str | None]:
     if isinstance(typed, DirectJson):
         return {query_id: typed.answer if isinstance(typed.answer, str) else None}
-    answers = typed.answers if isinstance(typed, SheetJson) else []
     return {
         answer[0]: answer[1] if isinstance(answer[1], str) else None
-        for answer in answers
+        for answer in typed.answers
         if isinstance(answer, list) and len(answer) == 2 and isinstance(answer[0], str)
     }
 
 
-def _faults(query_id: str, typed: MarksJson | DirectJson) -> Mapping[str, Any]:
-    if isinstance(typed, MarksJson):
+def _faults(query_id: str, typed: SheetJson | DirectJson) -> Mapping[str, Any]:
+    if isinstance(typed, SheetJson):
         return typed.llm_response_errors or {}
     return {} if typed.llm_response_error is None else {query_id: typed.llm_response_error}
 
@@ -126,7 +165,7 @@ def _grade(
         return Grade(item, State.FAILED, None, reply, detail={"reason": _said(faults[item])})
     if item in marks.ratings:
         rating = marks.ratings[item]
-        return Grade(item, State.GRADED, rating, reply, rule_of(grader, reply, rating))
+        return _graded(grader.prompt, grader.highest, item, reply, rating)
     detail = marks.bad[item]._asdict() if item in marks.bad else None
     return Grade(item, State.UNPARSED, None, reply, rule=IMPORTED, detail=detail)
 
@@ -155,7 +194,7 @@ def _as_stated(grade: Grade, stated: Any) -> Grade:
 
 def _marks(query_id: str, entry: Entry, on_cell: OnError) -> Marks:
     tell = within(entry.place, on_cell)
-    if isinstance(entry.typed, MarksJson):
+    if isinstance(entry.typed, SheetJson):
         return _exam_marks(entry.typed, entry.identity, tell)
     return _direct_marks(query_id, entry.typed, entry.identity, tell)
 
@@ -170,7 +209,7 @@ def within(place: str, on_cell: OnError) -> OnError:
     return tell
 
 
-def _exam_marks(entry: MarksJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
+def _exam_marks(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
     """The self-ratings of an exam grade, or 1 and 0 for its verdicts."""
     found: dict[Any, Any]
     if entry.self_ratings is None:
@@ -185,7 +224,7 @@ def _exam_marks(entry: MarksJson, grader: GraderIdentity, on_cell: OnError) -> M
     return _sorted_out(entry, grader, on_cell)
 
 
-def _sorted_out(entry: MarksJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
+def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
     """The same where some marks are bad; an item with values that differ has no rating."""
     stated: dict[str, list[Any]] = {}
     places: dict[str, str] = {}
@@ -209,7 +248,7 @@ def _sorted_out(entry: MarksJson, grader: GraderIdentity, on_cell: OnError) -> M
     return marks
 
 
-def _stated(entry: MarksJson) -> Iterator[tuple[str, str | None, Any]]:
+def _stated(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
     """(place, item, value) of every mark."""
     for index, rating in enumerate(entry.self_ratings or ()):
         item_id = rating.question_id or rating.nugget_id

@@ -19,7 +19,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import decode_part
-from exampp.formats.workbench_json import DirectJson, MarksJson
+from exampp.formats.workbench_json import DirectJson, SheetJson
 from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_info
 from exampp.records import ITEM_KINDS, GraderIdentity
 from exampp.records.graders import HIGHEST_LABEL, RatingScale
@@ -44,7 +44,7 @@ _heads: dict[tuple[Any, ...], EntryHead] = {}
 _scaled: dict[tuple[str, int, int], GraderIdentity] = {}
 
 
-def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
+def head_of(entry: SheetJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
     """Who made an entry; whoever reads several takes the widest scale of them.
 
     Raises InputError with the field for a `prompt_info` that is none, and for a prompt that grades
@@ -64,7 +64,7 @@ def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> 
     )
 
 
-def _exam_head(entry: MarksJson, scale: RatingScale | None) -> EntryHead:
+def _exam_head(entry: SheetJson, scale: RatingScale | None) -> EntryHead:
     rated = entry.self_ratings is not None
     ratings = entry.self_ratings or ()
     kind = "nugget" if any(rating.nugget_id for rating in ratings) else "question"
@@ -118,7 +118,7 @@ def _on_scale(head: EntryHead, scale: RatingScale | None, labels: Iterable[objec
     return head._replace(identity=_scaled[place])
 
 
-def _head(entry: MarksJson | DirectJson, kind: str, *, rated: bool) -> EntryHead:
+def _head(entry: SheetJson | DirectJson, kind: str, *, rated: bool) -> EntryHead:
     said = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
     if b'"' + OURS.encode() + b'"' in said[1]:
         # cells differ from passage to passage, and would fill the memory

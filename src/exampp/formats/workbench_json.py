@@ -19,8 +19,8 @@ class SelfRatingJson(msgspec.Struct, gc=False):
     nugget_id: str | None = None
 
 
-class MarksJson(msgspec.Struct):
-    """The ratings and verdicts of an exam grade: all that evaluation needs."""
+class SheetJson(msgspec.Struct):
+    """An exam grade: ratings or verdicts, and raw replies."""
 
     correctAnswered: list[str] = []  # noqa: N815
     wrongAnswered: list[str] = []  # noqa: N815
@@ -30,11 +30,6 @@ class MarksJson(msgspec.Struct):
     prompt_type: str | None = None
     self_ratings: list[SelfRatingJson] | None = None
     llm_response_errors: dict[str, Any] | None = None
-
-
-class SheetJson(MarksJson):
-    """An exam grade with its raw replies."""
-
     answers: list[Any] = []
 
 

@@ -1,6 +1,6 @@
-"""What every grader is: asks go in, raw replies come out.
+"""The protocol of every grader: requests go in, raw replies come out.
 
-A grader neither parses nor stores. It pulls asks from an iterable as it has room for them and
+A grader neither parses nor stores. It pulls requests from an iterable as it has room for them and
 yields each with its reply, in any order, so that a backend may batch, sort by length or keep many
 requests in flight while the memory of a run stays bounded. When the iterable ends, a grader
 finishes what it has pulled and stops; when its generator is closed, it gives up at once.
@@ -9,6 +9,7 @@ finishes what it has pulled and stops; when its generator is closed, it gives up
 from __future__ import annotations
 
 import math
+import re
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -19,24 +20,10 @@ from typing import TYPE_CHECKING, Any, cast
 from exampp.errors import InputError
 from exampp.sanitize import sanitize, sanitize_value
 
-if TYPE_CHECKING:
-    from builtins import property as unless_set
-else:
-
-    class unless_set:  # noqa: N801
-        """A property that an attribute of the same name replaces, wherever that is set."""
-
-        def __init__(self, said):
-            self.said, self.__doc__ = said, said.__doc__
-
-        def __get__(self, grader, kind=None):
-            return self if grader is None else self.said(grader)
-
-
 LONGEST_REPLY = 1_000_000
-"""Characters that are kept of a reply; one that goes on beyond them has not come to its end."""
+"""Characters that are stored of a reply; one that goes on beyond them is truncated."""
 MOST_TOKENS = 2**31 - 1
-"""Of one reply; a server that tells more is not believed."""
+"""Of one reply; a server that reports more is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +32,11 @@ class Request:
 
     `key` is opaque to graders and comes back with the reply. `item` is the text of the question,
     nugget or query, `passage` the text of the passage; `user` and `system` are the filled prompt,
-    for graders that read prompts. Asks about one passage come one after another.
+    for graders that read prompts. Requests about one passage come one after another.
 
     `query` is the text of the query, `answers` are the item's known answers, `kind` is what the
-    item is: question, nugget or query. Cells of equal texts share one ask where the grader declares
-    `same_text_same_grade`; the ids, as the inputs have them, are those of the first.
+    item is: question, nugget or query. Cells of equal texts share one request where the grader
+    declares `same_text_same_grade`; the ids, as the inputs have them, are those of the first.
     `subtopic_id` is None for an item of a whole query.
     """
 
@@ -69,7 +56,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a reply cost: tokens read (of which the server had some cached) and written."""
+    """Tokens of a reply: read (of which the server had some cached) and written."""
 
     read: int = 0
     cached: int = 0
@@ -78,13 +65,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model said, or why it said nothing.
+    """The text of a model, or why there is none.
 
     `scores` maps labels to probabilities where the backend knows them (they sum to 1; the mass
     outside the labels is in `detail["outside"]`). `fault` is the reason why there is no reply,
-    empty where there is one. `truncated` tells that the model was stopped before its end, `cut`
-    that the backend cut the passage to fit. `detail` is whatever else is worth keeping, JSON-able.
-    `later` tells that the reply has not come yet and is to be asked for again after `wait`.
+    empty where there is one. `truncated`: the model was stopped before its end. `cut`: the backend
+    cut the passage to fit. `detail` is whatever else is worth storing, JSON-able. `later`: the
+    reply has not come yet; the request is repeated after `wait`.
     """
 
     text: str
@@ -98,7 +85,7 @@ class Reply:
 
 
 def sanitize_reply(reply: Reply) -> Reply:
-    """The reply as it can be read and kept, whoever gave it; `detail` says what was changed.
+    """Return the reply as it can be read and stored; `detail` says what was changed.
 
     `replaced` counts characters that are no text (see `exampp.sanitize`), `length` is that of a
     reply that was cut, and `scores` says why there are none. What is no text at all is a fault.
@@ -107,55 +94,39 @@ def sanitize_reply(reply: Reply) -> Reply:
         return Reply("", fault=f"the grader gave {type(reply.text).__name__} in place of a text")
     text, replaced = sanitize(reply.text[:LONGEST_REPLY])
     detail, more = sanitize_value(dict(reply.detail))
-    scores = _scores(reply.scores)
+    scores = {sanitize(str(label))[0]: value for label, value in (reply.scores or {}).items()}
+    finite = all(
+        isinstance(value, int | float) and math.isfinite(value) for value in scores.values()
+    )
+    cut = len(reply.text) > LONGEST_REPLY
     changes = {
         "replaced": replaced + more,
-        "length": len(reply.text) if len(reply.text) > LONGEST_REPLY else 0,
-        "scores": "no probabilities" if reply.scores and not scores else "",
+        "length": len(reply.text) if cut else 0,
+        "scores": "" if finite else "no probabilities",
     }
     return replace(
         reply,
         text=text,
-        scores=scores,
+        scores=scores if scores and finite else None,
         fault=sanitize(str(reply.fault))[0],
-        truncated=reply.truncated or bool(changes["length"]),
+        truncated=reply.truncated or cut,
         usage=plausible_usage(reply.usage),
         detail={**detail, **{name: value for name, value in changes.items() if value}},
     )
 
 
-def _scores(scores: Mapping[str, float] | None) -> Mapping[str, float] | None:
-    """Scores that are finite numbers by label; None where one of them is not."""
-    found = {sanitize(str(label))[0]: value for label, value in (scores or {}).items()}
-    real = all(isinstance(value, int | float) and math.isfinite(value) for value in found.values())
-    return found if found and real else None
-
-
 def plausible_usage(usage: Usage) -> Usage:
-    """The tokens that a reply can have cost; 0 where a number is none, negative or too large."""
+    """Return the tokens that a reply can have cost; 0 where a number is negative or too large."""
     counts = (usage.read, usage.cached, usage.written)
     read, cached, written = (
-        count if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0 for count in counts
+        int(count) if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0
+        for count in counts
     )
-    return Usage(int(read), int(min(cached, read)), int(written))
+    return Usage(read, min(cached, read), written)
 
 
 LEAST_MASS = 0.5
-"""Probability that the labels must have together, for the likeliest of them to be a grade, where
-nobody says otherwise.
-"""
-
-
-def check_least_mass(least: float | None, *, scores: bool) -> None:
-    """Refuse what is no probability, and any where no labels are scored."""
-    if least is not None and not 0 <= least <= 1:
-        raise InputError(f"least-mass is {least:g}", mend="Give a probability, 0 to 1")
-    if least is not None and not scores:
-        raise InputError(
-            "--least-mass would change nothing: no labels are scored", mend="Leave it out"
-        )
-
-
+"""Probability that labels must have together, for the likeliest of them to be a grade."""
 WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction", "support"})
 """The rules of reading for replies that a model writes, or chooses among labels."""
 MARKED = frozenset({"extraction"})
@@ -164,15 +135,29 @@ MEASURED = frozenset({"thresholds"})
 """Those for replies that are a number and no text."""
 
 
+if TYPE_CHECKING:
+    from builtins import property as overridable
+else:
+
+    class overridable:  # noqa: N801
+        """A property that an attribute of the same name replaces, wherever that is set."""
+
+        def __init__(self, getter):
+            self.getter, self.__doc__ = getter, getter.__doc__
+
+        def __get__(self, grader, kind=None):
+            return self if grader is None else self.getter(grader)
+
+
 class Grader(ABC):
     """A backend. Every implementation passes the contract tests in `tests/graders`.
 
-    Derive from this class and write `settings` and `answer`. The rest has defaults: what a grader
-    says about itself is a property here, and an attribute or a property of the same name replaces
-    it. One that gives a `limit` writes `offsets` and `length`, too, so that prompts are cut to it.
+    Derive from this class and write `settings` and `answer`. The rest has defaults: the properties
+    below can be replaced by an attribute or a property of the same name. A grader with a `limit`
+    writes `offsets` and `length`, too, so that prompts are cut to it.
     """
 
-    @unless_set
+    @overridable
     def settings(self) -> Mapping[str, Any]:
         """Everything that determines a reply, JSON-able: it becomes part of the identity."""
         raise InputError(
@@ -181,8 +166,8 @@ class Grader(ABC):
         )
 
     @abstractmethod
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with its reply, once, in any order, with a bounded look-ahead."""
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        """Yield every request with its reply, once, in any order, with a bounded look-ahead."""
 
     late: Sequence[tuple[Request, Reply]] = ()
     """Replies that had come when `answer` was closed and that it could not yield."""
@@ -190,130 +175,154 @@ class Grader(ABC):
     def stop(self, grace: float) -> None:  # noqa: B027
         """Let `answer` send nothing new from now on, and end within `grace` seconds.
 
-        Called by a signal handler or another thread. What is not answered by then is not yielded.
+        Called by a signal handler or another thread. What has no reply by then is not yielded.
         """
 
-    @unless_set
+    @overridable
     def readings(self) -> frozenset[str]:
-        """By which rules its replies can be read: `WRITTEN`, `MARKED`, `MEASURED`, or some."""
+        """Rules by which its replies can be read: `WRITTEN`, `MARKED`, `MEASURED`, or some."""
         return WRITTEN
 
-    @unless_set
+    @overridable
     def unnumbered(self) -> str | None:
-        """What a text without a number is where it is asked to rate: one of
-        `prompts.reading.UNNUMBERED`, None if its replies are always labels.
+        """What a text without a number means where a rating was requested.
+
+        One of `prompts.reading.UNNUMBERED`; None if its replies are always labels.
         """
         return "answer"
 
-    @unless_set
+    @overridable
     def varies(self) -> bool:
         """Whether a repeated request can get another reply; unreadable ones are then repeated."""
         return False
 
-    @unless_set
+    @overridable
     def called(self) -> str:
-        """What it calls its model; empty where it leaves that to whoever names it."""
+        """Name of its model; empty where the user names it."""
         return ""
 
-    @unless_set
+    @overridable
     def note(self) -> str:
         """What a user should know of how it works, empty if there is nothing to say."""
         return ""
 
-    @unless_set
+    @overridable
     def provenance(self) -> Mapping[str, Any] | None:
-        """What is worth keeping of a run but makes no other grader, such as the device."""
+        """What is worth storing of a run but makes no other grader, such as the device."""
         return None
 
-    @unless_set
+    @overridable
     def billed(self) -> tuple[int, float | None]:
-        """Requests that it has sent since it was made, and what they cost, if it knows."""
+        """Requests that it has sent since it was made, and their cost, if it knows."""
         return 0, None
 
-    @unless_set
+    @overridable
     def stopped(self) -> str:
-        """Why it pulls no more asks although there may be some, empty if it does."""
+        """Why it pulls no more requests although there may be some, empty if it does."""
         return ""
 
-    @unless_set
+    @overridable
     def limit(self) -> int | None:
         """Tokens that a prompt may have at most, None where it is not known."""
         return None
 
-    @unless_set
+    @overridable
     def exact_tokens(self) -> bool:
         """Whether `offsets` and `length` count the model's own tokens."""
         return True
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:  # noqa: ARG002
-        """The (start, end) characters of each token of the text, without special tokens."""
-        raise _counts_nothing(self)
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Return the (start, end) characters of each token, without special tokens."""
+        raise self._counts_nothing(text)
 
-    def length(self, user: str, system: str = "") -> int:  # noqa: ARG002
-        """Tokens of the prompt as the model gets it, special tokens and chat template included."""
-        raise _counts_nothing(self)
+    def length(self, user: str, system: str = "") -> int:
+        """Return the tokens of the prompt, special tokens and chat template included."""
+        raise self._counts_nothing(user, system)
 
     same_text_same_grade: bool = False
     """Whether cells of equal texts share one request: its reply depends on the texts alone."""
     prepaid: bool = False
     """Whether its replies are paid for before they are read: a row of failures then ends a run only
-    when all are kept.
+    when all are stored.
     """
     share: float = 1.0
     """The part of the usual price that is paid."""
 
     def wait(self) -> Iterator[str]:
-        """Wait until replies that were put off may have come; yields how they are doing."""
+        """Wait until replies that are `later` may have come; yields how they are doing."""
         yield from ()
 
     def kept(self, keys: Iterable[int]) -> None:  # noqa: B027
-        """Called when the replies to the asks with these keys are on the disk."""
+        """Called when the replies to the requests with these keys are on the disk."""
 
-
-def _counts_nothing(grader: Grader) -> InputError:
-    return InputError(
-        f"{type(grader).__name__} has a limit and counts no tokens",
-        mend="Write its offsets and length, too, or leave the limit out",
-    )
+    def _counts_nothing(self, *_: str) -> InputError:
+        return InputError(
+            f"{type(self).__name__} has a limit and counts no tokens",
+            mend="Write its offsets and length, too, or leave the limit out",
+        )
 
 
 def check_grader(grader: object) -> Grader:
-    """The grader, which derives from `Grader` or has all that it has.
+    """Return the grader, which derives from `Grader` or has all that it has.
 
     Raises:
-        InputError: It is none, and what it lacks of one.
+        InputError: It is none, and what is missing.
+
     """
     kind = type(grader)
-    if Grader in kind.__mro__:
-        return cast(Grader, grader)
-    says = [name for name in vars(Grader) if not name.startswith("_")]
-    lacks = [name for name in says if not hasattr(grader, name)]
-    if lacks:
-        raise InputError(
-            f"{kind.__name__} is no grader: it lacks {', '.join(lacks)}",
-            mend="Derive it from exampp.Grader and write settings and answer; the rest has "
-            "defaults there",
-        )
+    if Grader not in kind.__mro__:
+        parts = [name for name in vars(Grader) if not name.startswith("_")]
+        if missing := [name for name in parts if not hasattr(grader, name)]:
+            raise InputError(
+                f"{kind.__name__} is no grader: it lacks {', '.join(missing)}",
+                mend="Derive it from exampp.Grader and write settings and answer; the rest has "
+                "defaults there",
+            )
     return cast(Grader, grader)
 
 
-def describe_mismatch(given: object, waiting: Container[int]) -> str:
-    """What is wrong with what a grader gave, where asks of these keys wait for replies; or ""."""
-    match given:
-        case (Request() as ask, Reply()):
-            answered = "the grader answered what it was not asked, or answered it twice"
-            return "" if ask.key in waiting else answered
+TEMPLATE_TOKENS = 64
+"""Allowed for the chat template of a request."""
+_TOKEN = re.compile(r" ?(?:[A-Za-z]{1,5}|[^A-Za-z\s])|\s")
+
+
+class ApproximateTokens(Grader):
+    """A grader whose server counts tokens in a way that is not known here.
+
+    Texts are counted in pieces of up to five letters or one other character: a token of a model for
+    English holds as much or more. So a passage that is cut fits; one that is a little shorter than
+    the limit may lose its end needlessly.
+    """
+
+    exact_tokens = False
+
+    @staticmethod
+    def offsets(text: str) -> list[tuple[int, int]]:
+        """Return the (start, end) characters of what counts as a token of the text."""
+        return [token.span() for token in _TOKEN.finditer(text)]
+
+    def length(self, user: str, system: str = "") -> int:
+        """Return the tokens of a prompt, with those of a chat template."""
+        return len(self.offsets(user)) + len(self.offsets(system)) + TEMPLATE_TOKENS
+
+
+def describe_mismatch(pair: object, waiting: Container[int]) -> str:
+    """Return what is wrong with what a grader yielded while `waiting` keys had no reply; or ""."""
+    match pair:
+        case (Request() as request, Reply()):
+            strange = "the grader answered what it was not asked, or answered it twice"
+            return "" if request.key in waiting else strange
         case (Request(), other):
             return f"the grader gave {type(other).__name__} in place of a Reply"
-    return f"the grader gave {type(given).__name__} in place of an ask with its Reply"
+    return f"the grader gave {type(pair).__name__} in place of an ask with its Reply"
 
 
 class Replies:
-    """The replies of a grader, for whoever stores them.
+    """The replies of a grader, for the code that stores them.
 
-    `arrived` holds every reply that the grader has given and nobody has taken out: whatever
-    interrupts the one who stores them, there they are. After `stop` no ask is pulled that was not
-    pulled yet (that is up to who makes them), and `come` ends when the grace is over.
+    `arrived` holds every reply that the grader has yielded and nobody has taken out: whatever
+    interrupts the storing, there they are. After `stop` no request is pulled that was not pulled
+    yet (that is up to who makes them), and `come` ends when the grace is over.
     """
 
     def __init__(self, grader: Grader) -> None:
@@ -322,13 +331,13 @@ class Replies:
         self._until = float("inf")
 
     def stop(self, grace: float) -> None:
-        """Wait no longer than `grace` seconds from now, nor longer than said before."""
+        """Wait no longer than `grace` seconds from now, nor longer than in earlier calls."""
         self._until = min(self._until, time.monotonic() + grace)
         self._grader.stop(grace)
 
-    def come(self, asks: Iterable[Request]) -> Generator[None, None, None]:
+    def come(self, requests: Iterable[Request]) -> Generator[None, None, None]:
         """Wait for one reply after the other; each is in `arrived` then."""
-        replies = self._grader.answer(asks)
+        replies = self._grader.answer(requests)
         try:
             # `map` is C: from the grader's yield into `arrived` there is no bytecode between
             for _ in map(self.arrived.append, replies):

@@ -53,10 +53,10 @@ MAX_CHARACTERS = 10_000
 """What is read of a text before it is split into tokens, so that a huge one costs no memory."""
 
 LOOK_AHEAD = 64
-"""Runs of asks about one passage that are pulled before the first of them has been yielded."""
+"""Runs of requests about one passage that are pulled before the first of them has been yielded."""
 
 RUN_LENGTH = 256
-"""Asks in such a run at most; a longer one is continued by another run."""
+"""Requests in such a run at most; a longer one is continued by another run."""
 
 ITEM_CACHE = 1024
 """Items whose vectors are kept: about 30 MB of questions."""
@@ -120,8 +120,8 @@ class DraftGrader(Grader):
     """Grades by `max_similarity`; a reply is the score, such as `0.6123`.
 
     Loads the model when it is made. `threads` passages are worked on at a time (default: one for
-    each core); their number changes no reply. Replies come in the order of the asks. Consecutive
-    asks about one passage share its vectors. A text without any word is a fault.
+    each core); their number changes no reply. Replies come in the order of the requests.
+    Consecutive requests about one passage share its vectors. A text without any word is a fault.
 
     Raises:
         InputError: `threads` is not positive, or the model's files are damaged.
@@ -153,12 +153,12 @@ class DraftGrader(Grader):
             "scoring": "mean over item tokens of the largest cosine with a passage token",
         }
 
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with its reply, in order, pulling at most `LOOK_AHEAD` runs ahead."""
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        """Yield every request with its reply, in order, pulling at most `LOOK_AHEAD` runs ahead."""
         pool = ThreadPoolExecutor(self._threads)
         pending: deque[Future[list[tuple[Request, Reply]]]] = deque()
         try:
-            for run in _runs(asks):
+            for run in _runs(requests):
                 pending.append(pool.submit(self._answer_run, run))
                 if len(pending) == LOOK_AHEAD:
                     yield from pending.popleft().result()
@@ -169,7 +169,7 @@ class DraftGrader(Grader):
 
     def _answer_run(self, run: list[Request]) -> list[tuple[Request, Reply]]:
         passage = self._encode(run[0].passage)
-        return [(ask, _reply(self._encode_item(ask.item), passage)) for ask in run]
+        return [(request, _reply(self._encode_item(request.item), passage)) for request in run]
 
 
 def _reply(item: Encoded, passage: Encoded) -> Reply:
@@ -179,9 +179,9 @@ def _reply(item: Encoded, passage: Encoded) -> Reply:
     return Reply(f"{max_similarity(item.vectors, passage.vectors):z.4f}", cut=passage.cut)
 
 
-def _runs(asks: Iterable[Request]) -> Iterator[list[Request]]:
-    """Split the asks where the passage changes."""
-    for _, same in groupby(asks, key=attrgetter("passage")):
+def _runs(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    """Split the requests where the passage changes."""
+    for _, same in groupby(requests, key=attrgetter("passage")):
         while run := list(islice(same, RUN_LENGTH)):
             yield run
 

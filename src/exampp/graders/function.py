@@ -1,31 +1,32 @@
-"""A function of one's own as a grader: `(item, passage) -> rating`, plain, async, or by batches."""
+"""A function as a grader: `(item, passage) -> rating`, plain, async, or by batches."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Number
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.graders.background import BackgroundLoop, answer_concurrently
 from exampp.graders.base import Grader, Reply, Request
 from exampp.sanitize import check_integer
-from exampp.stopping import LOOK_UP_SECONDS
 
 CONCURRENCY = 8
-"""Calls of an async function that are under way at a time."""
+"""Calls of an async function that run at a time."""
+FUNCTION = "function"
+"""The name of a function in settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemToGrade:
-    """What a function is asked about: a question, a nugget, or the query itself.
+    """A question, a nugget, or the query itself, as a function gets it.
 
     `query` is the text of its query, `answers` are the known answers. As a string, it is its text.
     """
@@ -54,16 +55,19 @@ class PassageToGrade:
 
 
 class FunctionGrader(Grader):
-    """Asks a function for a rating, a `Reply`, or None where it cannot tell.
+    """Calls a function for a rating, a `Reply`, or None where it cannot tell.
 
     With `batch`, the function gets a list of items and a list of passages, of that length at most,
-    and gives a list of ratings. An async function is called `concurrency` times at once, on a
-    thread of its own. An exception is why its cells have no rating, and the run goes on.
+    and returns a list of ratings. An async function is called `concurrency` times at once, on a
+    background thread. If it raises, its cells have no rating, with the exception as the reason, and
+    the run goes on.
 
-    Every cell is asked about, unless `same_text_same_grade` declares that the function depends on
-    the texts alone: cells of equal texts then share one call.
+    Every cell is a call, unless `same_text_same_grade` declares that the function depends on the
+    texts alone: cells of equal texts then share one.
 
-    Raises InputError for what cannot be called, and a batch or concurrency below 1.
+    Raises:
+        InputError: The function cannot be called, or a batch or concurrency below 1.
+
     """
 
     def __init__(
@@ -90,171 +94,118 @@ class FunctionGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """That it is a function, and its scale: who it is, only its name can tell."""
+        """That it is a function, and its scale: only its name tells functions apart."""
         return {"name": FUNCTION, "scale": list(self._scale)}
 
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with what the function says."""
-        source = iter(asks)
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        """Yield every request with the rating of the function."""
+        source = iter(requests)
         windows = iter(lambda: tuple(islice(source, self._batch or 1)), ())
-        if self._is_async:
-            yield from self._answer_at_once(windows)
+        if not self._is_async:
+            for window in windows:
+                try:
+                    returned = self._function(*self._arguments(window))
+                except Exception as error:
+                    returned = [error] * len(window) if self._batch else error
+                yield from self._replies(window, returned)
             return
-        for window in windows:
-            try:
-                said = self._function(*self._arguments(window))
-            except Exception as error:
-                yield from _failed(window, error)
-            else:
-                yield from self._replies(window, said)
+        with BackgroundLoop("exampp-function") as loop:
+            called = answer_concurrently(loop, windows, self._call, self._concurrency)
+            for window, returned in called:
+                if isinstance(returned, BaseException) and not isinstance(returned, Exception):
+                    raise returned
+                yield from self._replies(window, returned)
 
-    def _answer_at_once(
-        self, windows: Iterator[tuple[Request, ...]]
-    ) -> Iterator[tuple[Request, Reply]]:
-        under_way: dict[Future[Any], tuple[Request, ...]] = {}
-        with _loop_on_a_thread() as loop:
-            while True:
-                for window in islice(windows, self._concurrency - len(under_way)):
-                    call = _said(self._function(*self._arguments(window)))
-                    under_way[asyncio.run_coroutine_threadsafe(call, loop)] = window
-                if not under_way:
-                    return
-                for future in wait(under_way, LOOK_UP_SECONDS, FIRST_COMPLETED).done:
-                    window = under_way.pop(future)
-                    said = CancelledError() if future.cancelled() else future.result()
-                    if isinstance(said, Exception):
-                        yield from _failed(window, said)
-                    elif isinstance(said, BaseException):
-                        raise said
-                    else:
-                        yield from self._replies(window, said)
+    async def _call(self, window: Sequence[Request]) -> Any:
+        """Return the result of an async function, or its error.
+
+        An interrupt that a task raises would end its loop.
+        """
+        try:
+            return await self._function(*self._arguments(window))
+        except BaseException as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            cancelled = isinstance(error, asyncio.CancelledError)
+            reason = CancelledError() if cancelled else error
+            failed = self._batch and isinstance(reason, Exception)
+            return [reason] * len(window) if failed else reason
 
     def _arguments(self, window: Sequence[Request]) -> tuple[Any, Any]:
-        items, passages = [_item(ask) for ask in window], [_passage(ask) for ask in window]
+        items = [
+            ItemToGrade(
+                *(one.item, one.item_id, one.kind, one.query, one.query_id),
+                one.subtopic_id,
+                one.answers,
+            )
+            for one in window
+        ]
+        passages = [PassageToGrade(one.passage, one.passage_id) for one in window]
         return (items[0], passages[0]) if self._batch is None else (items, passages)
 
-    def _replies(self, window: Sequence[Request], said: Any) -> Iterator[tuple[Request, Reply]]:
-        if self._batch is None:
-            answers = [said]
-        elif not isinstance(said, Iterable) or _is_no_list(said):
-            fault = f"the function gave {type(said).__name__} for a batch of {len(window)}"
-            answers = [Reply("", fault=fault)] * len(window)
-        else:
+    def _replies(self, window: Sequence[Request], returned: Any) -> Iterator[tuple[Request, Reply]]:
+        fault = ""
+        ratings = [returned]
+        if self._batch is not None and (
+            not isinstance(returned, Iterable) or _is_no_list(returned)
+        ):
+            fault = f"the function gave {type(returned).__name__} for a batch of {len(window)}"
+        elif self._batch is not None:
             try:
-                answers = list(said)
+                ratings = list(returned)
             except Exception as error:
-                # what is given lazily fails here
-                answers = [error] * len(window)
-        if len(answers) != len(window):
-            fault = f"the function gave {len(answers)} ratings for a batch of {len(window)}"
-            answers = [Reply("", fault=fault)] * len(window)
-        for ask, answer in zip(window, answers, strict=True):
-            yield ask, self._reply(answer)
+                # a lazy iterable fails here
+                ratings = [error] * len(window)
+            if len(ratings) != len(window):
+                fault = f"the function gave {len(ratings)} ratings for a batch of {len(window)}"
+        if fault:
+            ratings = [Reply("", fault=fault)] * len(window)
+        for request, rating in zip(window, ratings, strict=True):
+            yield request, self._reply(rating)
 
-    def _reply(self, answer: Any) -> Reply:
-        if isinstance(answer, Reply):
-            return answer
-        if inspect.isawaitable(answer):
-            getattr(answer, "close", lambda: None)()
+    def _reply(self, rating: Any) -> Reply:
+        if isinstance(rating, Reply):
+            return rating
+        if inspect.isawaitable(rating):
+            getattr(rating, "close", lambda: None)()
             return Reply("", fault="the function gave a coroutine: define it with async def")
-        if isinstance(answer, BaseException):
-            return Reply("", fault=_reason(answer))
-        if isinstance(answer, dict):
+        if isinstance(rating, BaseException):
+            return Reply("", fault=f"{type(rating).__name__}: {rating}".removesuffix(": "))
+        if isinstance(rating, dict):
             try:
-                return Reply(json.dumps(answer, ensure_ascii=False, default=_plain))
+                return Reply(json.dumps(rating, ensure_ascii=False, default=_json_number))
             except (TypeError, ValueError) as error:
                 return Reply("", fault=f"the function gave a dict that is no JSON: {error}")
-        if isinstance(answer, str):
+        if isinstance(rating, str):
             # str() of an enumeration would be its name
-            return Reply(str.__str__(answer))
-        text = self._number(answer)
+            return Reply(str.__str__(rating))
+        text = self._number(rating)
         if text is None:
             # digits in how it is printed are no rating
-            gave = f"the function gave {type(answer).__name__}"
-            return Reply("", fault=f"{gave}: give a number, a text, a Reply or None")
+            kind = f"the function gave {type(rating).__name__}"
+            return Reply("", fault=f"{kind}: give a number, a text, a Reply or None")
         return Reply(text)
 
-    def _number(self, answer: Any) -> str | None:
-        """The text of a number, a bool or None; None for anything else."""
-        if str(getattr(answer, "dtype", "")).endswith("bool"):
+    def _number(self, rating: Any) -> str | None:
+        """Return the text of a number, a bool or None; None for anything else."""
+        if str(getattr(rating, "dtype", "")).endswith("bool"):
             # of numpy or torch, which are no bool, and are equal to 0 or 1
             with suppress(TypeError, ValueError, RuntimeError):
-                answer = bool(answer)
+                rating = bool(rating)
         with suppress(TypeError, ValueError, OverflowError):
-            if (self._scale == (0, 1) or not isinstance(answer, bool)) and answer == int(answer):
-                return str(int(answer))
-        return str(answer) if answer is None or isinstance(answer, Number) else None
+            if (self._scale == (0, 1) or not isinstance(rating, bool)) and rating == int(rating):
+                return str(int(rating))
+        return str(rating) if rating is None or isinstance(rating, Number) else None
 
 
-FUNCTION = "function"
-"""What the settings of a function call it."""
-_PATIENCE = 2.0
-"""Seconds that a call which is given up has to end."""
+def _is_no_list(returned: Iterable[Any]) -> bool:
+    """Return whether the values have no order, or are no ratings: texts, keys, columns."""
+    return isinstance(returned, str | bytes | Mapping | Set) or hasattr(returned, "columns")
 
 
-def _is_no_list(said: Iterable[Any]) -> bool:
-    """Whether what it holds is in no order, or is no rating: texts, keys, columns."""
-    return isinstance(said, str | bytes | Mapping | Set) or hasattr(said, "columns")
-
-
-def _plain(value: Any) -> Any:
-    """A number of numpy as Python's; TypeError for what is none."""
+def _json_number(value: Any) -> Any:
+    """Return a number of numpy as Python's; TypeError for anything else."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"it holds {type(value).__name__}")
-
-
-def _failed(window: Sequence[Request], error: Exception) -> Iterator[tuple[Request, Reply]]:
-    return ((ask, Reply("", fault=_reason(error))) for ask in window)
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-async def _said(call: Awaitable[Any]) -> Any:
-    """What a call gives, or its error: an interrupt that a task raises would end its loop."""
-    try:
-        return await call
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:
-        return error
-
-
-def _item(ask: Request) -> ItemToGrade:
-    ids = (ask.item_id, ask.kind, ask.query, ask.query_id, ask.subtopic_id)
-    return ItemToGrade(ask.item, *ids, ask.answers)
-
-
-def _passage(ask: Request) -> PassageToGrade:
-    return PassageToGrade(ask.passage, ask.passage_id)
-
-
-@contextmanager
-def _loop_on_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop that runs meanwhile; a notebook has one of its own on this thread already.
-
-    What still runs on it at the end is cancelled.
-    """
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="exampp-function", daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        # a function that blocks its loop must not keep the process
-        with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(_PATIENCE)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(_PATIENCE)
-        if not thread.is_alive():
-            loop.close()
-
-
-async def _cancel_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=_PATIENCE)

@@ -1,268 +1,351 @@
-"""What a user may say about a backend: every option is declared here, once.
+"""Options of graders: one record per backend, whose fields are everything that is known of them.
 
-From here it reaches Python, `exam.toml` and the command line (`cli.backend_options`). Adding one
-touches this table and the backend that obeys it; backends of others declare theirs themselves.
+A field is a keyword in Python, a key in `exam.toml` and an option on the command line at once; its
+type, default, bounds and help are declared with `option` and checked here.
 """
 
 from __future__ import annotations
 
 import json
+import types
 from collections.abc import Callable, Mapping
-from functools import cache
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, TypedDict, cast, get_args, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from exampp.errors import InputError
+from exampp.graders.base import LEAST_MASS
 from exampp.prompts.prompt import suggest
 from exampp.prompts.replies import UNNUMBERED
 
-DRAFT, HF, OPENAI = "draft", "hf", "openai"
-SERVERS = (OPENAI, "anthropic", "google")
 KINDS = ("question", "nugget", "query")
 
 
 class Option(NamedTuple):
-    """An option of a backend: its type (str, int, float, or Mapping for JSON objects), its help.
+    """What is declared of an option beside its name.
 
-    `choices` are its values where they are few. `writes` tells that a writer of banks takes it on
-    the command line, `shown` that it is an option there at all. `backends` are those of exampp that
-    obey it.
+    `choices` are its values where they are few. Numbers are `least` or more, greater than `above`,
+    and `most` at most. `writes`: the option also counts where a model writes a bank. `shown`: it is
+    an option of the command line, too.
     """
 
-    type: Any
     help: str
     choices: tuple[str, ...] = ()
     metavar: str | None = None
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
     writes: bool = True
     shown: bool = True
-    backends: frozenset[str] = frozenset()
+    type: Any = str
 
 
-def _said(said: str, *backends: str, **more: Any) -> Option:
-    return Option(object, said, backends=frozenset(backends), **more)
+def option(help: str, default: Any = None, **declared: Any) -> Any:  # noqa: A002
+    """Declare a field of an options record; `declared` are fields of `Option`.
+
+    enough: int = option("Words that must be shared.", 2, least=1)
+    """
+    return field(default=default, metadata={"option": Option(help, **declared)})
 
 
-class ModelOptions(TypedDict, total=False):
-    """What a user may say about a model; what is left out, or None, is left to its backend."""
+@dataclass(frozen=True, kw_only=True)
+class KindOptions:
+    """The option of every grader."""
 
-    model: Annotated[
-        str | None, _said("A folder, a model hub name, or the server's name for it.", HF, *SERVERS)
-    ]
-    decode: Annotated[
-        str | None,
-        _said(
-            "hf: score (one step, label probabilities) or generate (the papers' way); "
-            "openai: text, labels, json, decisions. [default: auto]",
-            *(HF, OPENAI),
-            writes=False,
-        ),
-    ]
-    revision: Annotated[str | None, _said("The model's revision.", HF, *SERVERS)]
-    device: Annotated[
-        str | None,
-        _said("hf: cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1).", HF),
-    ]
-    dtype: Annotated[
-        str | None,
-        _said(
-            "hf: float32, bfloat16, float16 or auto. [default: auto, bfloat16 where the card or "
-            "the CPU has units for it, else float32]",
-            HF,
-        ),
-    ]
-    quantize: Annotated[
-        str | None,
-        _said("hf: weights in fewer bits (needs bitsandbytes).", HF, choices=("8bit", "4bit")),
-    ]
-    beams: Annotated[int | None, _said("hf: beams of generate.", HF, writes=False)]
-    limit: Annotated[
-        int | None,
-        _said(
-            "Tokens of a prompt at most; longer passages are cut. [default: what the model or the "
-            "server says]",
-            *(HF, *SERVERS),
-            writes=False,
-        ),
-    ]
-    least_mass: Annotated[
-        float | None,
-        _said(
-            "What labels must have of the probability, for the likeliest to be a grade. "
-            "[default: 0.5]",
-            *(HF, OPENAI),
-            writes=False,
-        ),
-    ]
-    batch_tokens: Annotated[int | None, _said("hf: tokens in a batch.", HF, writes=False)]
-    max_new_tokens: Annotated[int | None, _said("Tokens of a reply at most.", HF, *SERVERS)]
-    temperature: Annotated[
-        float | None, _said("servers: of the model's choices. [default: 0]", *SERVERS)
-    ]
-    seed: Annotated[
-        int | None,
-        _said("openai, google: of the model's choices. [default: 0]", OPENAI, "google"),
-    ]
-    repetition: Annotated[
-        int | None,
-        _said(
-            "servers: grade again, as a grader of its own: 2, 3, ... Its seed is another. "
-            "[default: 1]",
-            *SERVERS,
-            writes=False,
-        ),
-    ]
-    top_p: Annotated[
-        float | None, _said("servers: the share of likely tokens it chooses from.", *SERVERS)
-    ]
-    reasoning_effort: Annotated[
-        str | None, _said("openai: how long a model may think, such as low, medium, high.", OPENAI)
-    ]
-    chat_template_kwargs: Annotated[
-        Mapping[str, Any] | None,
-        _said('Options of the chat template, such as {"enable_thinking": false}.', HF, OPENAI),
-    ]
-    extra_body: Annotated[
-        Mapping[str, Any] | None,
-        _said('openai: what else every request says, such as {"top_k": 20}.', *SERVERS),
-    ]
-    endpoint: Annotated[
-        str | None,
-        _said(
-            "openai: chat, or completions, where the model goes on writing the prompt. "
-            "[default: chat]",
-            OPENAI,
-            choices=("chat", "completions"),
-        ),
-    ]
-    base_url: Annotated[
-        str | None,
-        _said(
-            "servers: the server's address; several, with commas between, share the work. The key "
-            "comes from OPENAI_API_KEY (ANTHROPIC_API_KEY, GEMINI_API_KEY) and is never stored.",
-            *SERVERS,
-        ),
-    ]
-    api_key: Annotated[str | None, _said("", *SERVERS, shown=False)]
-    concurrency: Annotated[
-        int | None, _said("servers: requests in flight at each address at most.", *SERVERS)
-    ]
-    retries: Annotated[int | None, _said("servers: tries after a failed one.", *SERVERS)]
-    timeout: Annotated[float | None, _said("servers: seconds to wait.", *SERVERS)]
-    redirect_to: Annotated[
-        str | None,
-        _said(
-            "servers: another host that the server may send passages on to.",
-            *SERVERS,
-            metavar="HOST",
-        ),
-    ]
-    max_requests: Annotated[int | None, _said("servers: stop before more.", *SERVERS)]
-    max_cost: Annotated[float | None, _said("servers: stop before it costs more.", *SERVERS)]
-    price_read: Annotated[float | None, _said("servers: price of a million tokens read.", *SERVERS)]
-    price_written: Annotated[
-        float | None, _said("servers: price of a million tokens written.", *SERVERS)
-    ]
-    price_cached: Annotated[
-        float | None,
-        _said("servers: price of a million tokens read from the cache.", *SERVERS, writes=False),
-    ]
+    kind: str | None = option(
+        "What is graded, where the prompt can grade several.", choices=KINDS, writes=False
+    )
 
 
-class Options(ModelOptions, total=False):
-    """What a user may say about a backend that grades: the prompt, and how it is read, too."""
+@dataclass(frozen=True, kw_only=True)
+class GraderOptions(KindOptions):
+    """Options of a grader that reads prompts. Derive the record of your backend from this one."""
 
-    prompt: Annotated[
-        str | None,
-        _said(
-            "A bundled prompt or a TOML file. [default: question-self-rating]",
-            HF,
-            *SERVERS,
-            writes=False,
-        ),
-    ]
-    kind: Annotated[
-        str | None,
-        _said(
-            "What is graded, where the prompt can grade several.",
-            *(DRAFT, HF, *SERVERS),
-            choices=KINDS,
-            writes=False,
-        ),
-    ]
-    unnumbered: Annotated[
-        str | None,
-        _said(
-            "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
-            "[default: what the model's kind says]",
-            *(HF, *SERVERS),
-            choices=UNNUMBERED,
-            writes=False,
-        ),
-    ]
+    prompt: str | None = option(
+        "A bundled prompt or a TOML file. [default: question-self-rating]", writes=False
+    )
+    unnumbered: str | None = option(
+        "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
+        "[default: depends on the model]",
+        choices=UNNUMBERED,
+        writes=False,
+    )
 
 
-def check_options(given: Mapping[str, Any]) -> Options:
-    """The options that were given, of their types; None is left out.
+@dataclass(frozen=True, kw_only=True)
+class NamedOptions(GraderOptions):
+    """Options of a grader that has a name: of every one that a user makes in Python."""
+
+    model: str | None = option("A folder, a model hub name, or the server's name for it.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallOptions(KindOptions):
+    """Options of a function."""
+
+    concurrency: int = option("Calls of an async function at a time.", 8, least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(NamedOptions):
+    """Options of a language model."""
+
+    max_new_tokens: int | None = option("Tokens of a reply at most.", least=1)
+    limit: int | None = option(
+        "Tokens of a prompt at most; longer passages are cut. [default: the model's own limit]",
+        least=1,
+        writes=False,
+    )
+
+    @property
+    def named_model(self) -> str:
+        """The model; InputError without one."""
+        if self.model is None:
+            raise InputError("which model?", mend="Name it with --model")
+        return self.model
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(ModelOptions):
+    """Options of a model with a known revision, chat template and label probabilities."""
+
+    revision: str | None = option("The model's revision.")
+    least_mass: float | None = option(
+        f"Minimum total probability of the labels; below it the reply counts as unparsed. "
+        f"[default: {LEAST_MASS}]",
+        least=0,
+        most=1,
+        writes=False,
+    )
+    chat_template_kwargs: Mapping[str, Any] | None = option(
+        'Options of the chat template, such as {"enable_thinking": false}.'
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(TextOptions):
+    """Options of `hf`: a model of the transformers library on this machine."""
+
+    decode: str = option(
+        "score (one step, label probabilities) or generate (the papers' way).",
+        "auto",
+        choices=("auto", "score", "generate"),
+        writes=False,
+    )
+    device: str | None = option(
+        "cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1)."
+    )
+    dtype: str | None = option(
+        "float32, bfloat16, float16 or auto. [default: auto, bfloat16 where the card or the CPU "
+        "has units for it, else float32]"
+    )
+    quantize: str | None = option(
+        "Weights in fewer bits (needs bitsandbytes).", choices=("8bit", "4bit")
+    )
+    beams: int | None = option("Beams of generate.", least=1, writes=False)
+    batch_tokens: int | None = option("Tokens in a batch.", least=1, writes=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BilledOptions(ModelOptions):
+    """Options of a model that is paid for by tokens, with the price of a million tokens."""
+
+    temperature: float | None = option("Temperature of the model.", 0.0, least=0)
+    seed: int | None = option("Seed of the model.", 0)
+    top_p: float | None = option(
+        "The share of likely tokens that it chooses from.", above=0, most=1
+    )
+    reasoning_effort: str | None = option("How long a model may think, such as low, medium, high.")
+    concurrency: int = option("Requests in flight at each address at most.", 32, least=1)
+    retries: int = option("Retries of a request.", 6, least=0)
+    timeout: float = option("Seconds to wait for a reply.", 120.0, above=0)
+    max_requests: int | None = option("Stop before more requests.")
+    max_cost: float | None = option("Stop before it costs more.")
+    price_read: float | None = option("Price of a million tokens read.")
+    price_written: float | None = option("Price of a million tokens written.")
+    price_cached: float | None = option(
+        "Price of a million tokens read from the cache.", writes=False
+    )
+
+    def __post_init__(self) -> None:
+        if (self.price_read is None) != (self.price_written is None):
+            raise InputError("a price needs both --price-read and --price-written")
+        if self.max_cost is not None and self.price_read is None:
+            raise InputError("max_cost needs a price", mend="Give --price-read and --price-written")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenAIOptions(BilledOptions, TextOptions):
+    """Options of `openai`: a model on any OpenAI-compatible server.
+
+    The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). A
+    server that asks to wait for longer than `max_wait` seconds stops the run, and so do
+    `give_up_after` requests in a row without a reply.
+    """
+
+    max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
+    decode: str = option(
+        "What a reply is: text, the likeliest of the labels, json, or typed decisions. auto takes "
+        "labels where the server gives their probabilities, else json, else text.",
+        "auto",
+        choices=("auto", "text", "labels", "json", "decisions"),
+        writes=False,
+    )
+    endpoint: str = option(
+        "chat, or completions, where the model continues the prompt.",
+        "chat",
+        choices=("chat", "completions"),
+    )
+    base_url: str | None = option(
+        "The server's address; several, separated by commas, share the work. The key comes from "
+        "OPENAI_API_KEY and is never stored."
+    )
+    api_key: str | None = option("", shown=False)
+    redirect_to: str | None = option(
+        "Another host that the server may redirect passages to.", metavar="HOST"
+    )
+    repetition: int = option(
+        "Grade again, as a separate grader: 2, 3, ... Its seed differs.",
+        1,
+        least=1,
+        most=1000,
+        writes=False,
+    )
+    extra_body: Mapping[str, Any] | None = option('Added to every request, such as {"top_k": 20}.')
+    backoff: float = option("", 0.5, least=0, shown=False)
+    max_wait: float = option("", 600.0, least=0, shown=False)
+    give_up_after: int = option("", 100, least=1, shown=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if taken := sorted((_REQUEST_KEYS | self.sampling.keys()) & (self.extra_body or {}).keys()):
+            raise InputError(
+                f"extra_body sets {', '.join(taken)}",
+                field="extra_body",
+                mend="These have options of their own",
+            )
+        if self.max_cost is not None and self.max_new_tokens is None:
+            raise InputError("max_cost needs max_new_tokens", mend="Give it, such as 512")
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How the model chooses, by the names of the protocol; what is None is left out."""
+        seed = None if self.seed is None else self.seed + self.repetition - 1
+        chosen = {
+            "temperature": self.temperature,
+            # a server that obeys seeds would repeat its reply
+            "seed": seed,
+            "top_p": self.top_p,
+            "reasoning_effort": self.reasoning_effort,
+            "chat_template_kwargs": dict(self.chat_template_kwargs or {}) or None,
+        }
+        return {name: value for name, value in chosen.items() if value is not None}
+
+
+_REQUEST_KEYS = frozenset(
+    {"model", "messages", "prompt", "input", "state", "questions", "stream", "n"}
+    | {"temperature", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format"}
+)
+"""Keys of requests that options have; not those of `extra_body`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions(BilledOptions):
+    """Options of `inspect`: a model of any provider, through inspect_ai."""
+
+    model: str | None = option("PROVIDER/NAME as inspect_ai has it: anthropic/..., google/...")
+    max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
+    base_url: str | None = option("Another address of the provider.")
+
+
+def check_least_mass(options: TextOptions, *, scores: bool) -> None:
+    """Raise InputError for a least mass where no labels are scored."""
+    if options.least_mass is not None and not scores:
+        raise InputError(
+            "--least-mass would change nothing: no labels are scored", mend="Leave it out"
+        )
+
+
+Record = TypeVar("Record")
+
+
+def declared_options(record: Any) -> Mapping[str, Option]:
+    """Return the options of a record by name, in order; each with its type.
 
     Raises:
-        InputError: an option that no grader of exampp has, a value of another type, or text that
-            is no JSON object where one is wanted.
+        InputError: A field is not declared with `option`, or has another type than str, int,
+            float or Mapping.
 
     """
-    known = declarations()
-    named = {name: value for name, value in given.items() if value is not None}
-    if strange := [name for name in named if name not in known]:
-        mend = suggest(strange[0], known) or f"known: {', '.join(known)}"
+    found = {}
+    hints = get_type_hints(record)
+    for one in fields(record):
+        kinds = [kind for kind in get_args(hints[one.name]) if kind is not types.NoneType]
+        union = isinstance(hints[one.name], types.UnionType)
+        kind = kinds[0] if union else hints[one.name]
+        kind = get_origin(kind) or kind
+        declared = one.metadata.get("option")
+        if declared is None or kind not in _READERS:
+            raise InputError(
+                f"its option {one.name!r} is not declared",
+                mend="Declare it as a field: name: int = exampp.option(help, default), or of str, "
+                "float or Mapping",
+            )
+        default = "" if one.default is None else f" [default: {one.default}]"
+        found[one.name] = declared._replace(type=kind, help=declared.help + default)
+    return found
+
+
+def read_options(record: type[Record], given: Mapping[str, Any], owner: str) -> Record:
+    """Return the record of the options that are given; None is left out.
+
+    `owner` is what has the options, as in "the grader openai".
+
+    Raises:
+        InputError: An unknown option, or a value that it cannot have.
+
+    """
+    known: Mapping[str, Option] = declared_options(record)
+    values = {key: value for key, value in given.items() if value is not None}
+    if unknown := next((key for key in values if key not in known), None):
+        shown = sorted(key for key, one in known.items() if one.shown)
+        meant = suggest(unknown, shown) or f"it has {', '.join(map(dashed, shown))}"
         raise InputError(
-            f"a grader has no such option: {strange[0]}", mend=mend[0].upper() + mend[1:]
+            f"{owner} has no option {dashed(unknown)}",
+            mend=meant[0].upper() + meant[1:],
         )
-    options: Any = check_values(known, named)
-    return cast("Options", options)
+    return record(**{key: _checked(key, value, known[key]) for key, value in values.items()})
 
 
-@cache
-def declarations() -> Mapping[str, Option]:
-    """Every option by its name in Python, in the order in which they are shown."""
-    hints = get_type_hints(Options, include_extras=True)
-    return {
-        name: hint.__metadata__[0]._replace(type=_type(hint.__origin__))
-        for name, hint in hints.items()
-    }
+def dashed(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
-def options_of(backend: str) -> Mapping[str, Option]:
-    """The options that a backend of exampp knows."""
-    return {name: one for name, one in declarations().items() if backend in one.backends}
+def _checked(name: str, value: Any, declared: Option) -> Any:
+    read, wanted = _READERS[declared.type]
+    found = read(value)
+    if found is not None and declared.choices and found not in declared.choices:
+        found, wanted = None, f"one of {', '.join(declared.choices)}"
+    if found is not None and _is_out_of_bounds(found, declared):
+        found = None
+        bounds = {"{:g} or more": declared.least, "more than {:g}": declared.above}
+        bounds["{:g} at most"] = declared.most
+        wanted = ", ".join(text.format(n) for text, n in bounds.items() if n is not None)
+    if found is None:
+        raise InputError(f"{name.replace('_', '-')} is {value!r}", mend=f"Give {wanted}")
+    return found
 
 
-TYPES = (str, int, float, Mapping)
-"""What an option can be."""
+def _is_out_of_bounds(value: Any, declared: Option) -> bool:
+    # NaN is neither smaller nor greater
+    return (
+        (declared.least is not None and not value >= declared.least)
+        or (declared.above is not None and not value > declared.above)
+        or (declared.most is not None and not value <= declared.most)
+    )
 
 
-def check_values(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of options that are given, as their types want them.
-
-    Raises InputError for a value of another type.
-    """
-    return {name: _checked(name, value, declared[name].type) for name, value in given.items()}
-
-
-def check_choices(declared: Mapping[str, Option], given: Mapping[str, Any]) -> None:
-    """Raise InputError for a value that is none of the choices of its option."""
-    for name, value in given.items():
-        choices = declared[name].choices
-        if choices and value not in choices:
-            mend = f"Give one of {', '.join(choices)}"
-            raise InputError(f"{name.replace('_', '-')} is {value!r}", mend=mend)
-
-
-def _type(hint: UnionType) -> Any:
-    found = get_args(hint)[0]
-    return Mapping if found not in (str, int, float) else found
-
-
-def _object(value: Any) -> Any:
-    """A mapping as it is, or the JSON object that a text holds; None if it is none."""
+def _json_object(value: Any) -> Any:
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -270,30 +353,22 @@ def _object(value: Any) -> Any:
     return dict(found) if isinstance(found, Mapping) else None
 
 
-def _is_number(value: Any, *kinds: type) -> Any:
-    return value if isinstance(value, kinds) and not isinstance(value, bool) else None
-
-
-def _as_float(value: Any) -> float | None:
-    """The same number in one form, so that 0 and 0.0 make one grader."""
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
     try:
-        return None if value is None else float(value)
+        # 0 and 0.0 are one option, and make one grader
+        return float(value)
     except OverflowError:
         return None
 
 
 _READERS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
     str: (lambda value: value if isinstance(value, str) else None, "a text"),
-    int: (lambda value: _is_number(value, int), "a whole number"),
-    float: (lambda value: _as_float(_is_number(value, int, float)), "a number"),
-    Mapping: (_object, 'a JSON object, such as {"top_k": 20}'),
+    int: (
+        lambda value: value if isinstance(value, int) and not isinstance(value, bool) else None,
+        "a whole number",
+    ),
+    float: (_number, "a number"),
+    Mapping: (_json_object, 'a JSON object, such as {"top_k": 20}'),
 }
-
-
-def _checked(name: str, value: Any, kind: Any) -> Any:
-    read, wanted = _READERS[kind]
-    found = read(value)
-    if found is None:
-        option = name.replace("_", "-")
-        raise InputError(f"{option} is {value!r}", mend=f"Give {wanted}")
-    return found

@@ -1,169 +1,102 @@
-"""Graders by name: the offline stand-in, models on this machine, servers, and those of others."""
+"""Graders by name: the draft grader, models on this machine, servers, and those of packages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.graders.base import Grader
-from exampp.graders.options import TYPES, Option, Options, check_options, options_of
+from exampp.graders.options import (
+    GraderOptions,
+    InspectOptions,
+    KindOptions,
+    LocalOptions,
+    OpenAIOptions,
+    declared_options,
+)
 from exampp.plugins import Registry
 from exampp.prompts import Prompt
 from exampp.prompts.prompt import meanings_of
-
-if TYPE_CHECKING:
-    from exampp.graders.openai.connection import Provider
 
 DEFAULT_PROMPT = "question-self-rating"
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A kind of grader: how it is made, its prompt by default, the options that it declares.
+    """A kind of grader: its class, the record of its options, its prompt by default.
 
-    `make` gets the prompt and the options that were given, by name, of the declared types. A
-    backend that also writes the items of banks gives, as `writes`, the options that it then has.
+    `make` gets the options, a record of the class `options`, and the prompt. A backend that also
+    writes the items of banks has, as `writes`, the options that it then needs.
     """
 
-    make: Callable[[Prompt, Mapping[str, Any]], Grader]
+    make: Callable[[Any, Prompt], Grader]
+    options: type[Any] = GraderOptions
     prompt: str = DEFAULT_PROMPT
-    options: Mapping[str, Option] = field(default_factory=dict)
     writes: Mapping[str, Any] | None = None
 
 
-def _draft(_: Prompt, __: Mapping[str, Any]) -> Grader:
+# each backend is imported when it is used: evaluating must not pay for grading
+
+
+def _draft(_: KindOptions, __: Prompt) -> Grader:
     from exampp.graders.draft import DraftGrader
 
     return DraftGrader()
 
 
-def _hf(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
-    # each backend loads when it is asked for: evaluating must not pay for grading
-    from exampp.graders import local
+def _local(options: LocalOptions, prompt: Prompt) -> Grader:
+    from exampp.graders.local import load
 
-    names = ("revision", "device", "dtype", "quantize", "decode", "beams", "limit", "batch_tokens")
-    options = check_options(given)
-    chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
-    template, least = options.get("chat_template_kwargs"), options.get("least_mass")
-    return local.load(
-        _named(options), labels=prompt.labels, template=template, least_mass=least, **chosen
-    )
+    return load(options, prompt.labels)
 
 
-def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
-    from exampp.graders.openai.connection import OPENAI
+def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
+    from exampp.graders.openai import OpenAICompatibleGrader
 
-    return _of_server(prompt, given, OPENAI)
-
-
-def _anthropic(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
-    from exampp.graders.openai.connection import ANTHROPIC
-
-    # it has no seed, and its current models take no temperature unless one asks for it
-    return _of_server(prompt, given, ANTHROPIC, temperature=None, seed=None)
+    return OpenAICompatibleGrader(options, prompt.labels, prompt.field, meanings_of(prompt))
 
 
-def _google(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
-    from exampp.graders.openai.connection import GOOGLE
+def _inspect(options: InspectOptions, _: Prompt) -> Grader:
+    from exampp.graders.inspect_models import InspectGrader
 
-    return _of_server(prompt, given, GOOGLE)
-
-
-def _of_server(
-    prompt: Prompt, given: Mapping[str, Any], provider: Provider, **usual: None
-) -> Grader:
-    from exampp.graders import openai
-
-    options = check_options(given)
-    policy = {"concurrency": "max_concurrency", "retries": "max_retries", "timeout": "timeout"}
-    prices = (options.get("price_read"), options.get("price_written"))
-    if (prices[0] is None) != (prices[1] is None):
-        raise InputError("a price needs both --price-read and --price-written")
-    price = None
-    if prices[0] is not None and prices[1] is not None:
-        price = openai.Price(prices[0], prices[1], options.get("price_cached"))
-    names = {name: name for name in _SAMPLING} | {"max_new_tokens": "max_tokens"}
-    chosen = {names[name]: given[name] for name in names if name in given}
-    sampling = openai.Sampling(**{**usual, **chosen})
-    given_repetition = options.get("repetition")
-    repetition = 1 if given_repetition is None else given_repetition
-    if sampling.seed is not None:
-        # a server that keeps to seeds would say the same again
-        sampling = replace(sampling, seed=sampling.seed + repetition - 1)
-    return openai.OpenAICompatibleGrader(
-        _named(options),
-        options.get("base_url"),
-        options.get("api_key"),
-        prompt.labels,
-        prompt.field,
-        meanings_of(prompt),
-        decode=given.get("decode", "auto"),
-        revision=options.get("revision") or "",
-        sampling=sampling,
-        policy=openai.RetryPolicy(
-            **{policy[name]: given[name] for name in policy if name in given}
-        ),
-        limits=openai.Limits(options.get("max_requests"), options.get("max_cost"), price),
-        redirect_to=options.get("redirect_to"),
-        endpoint=given.get("endpoint", "chat"),
-        limit=options.get("limit"),
-        least_mass=options.get("least_mass"),
-        provider=provider,
-        repetition=repetition,
-    )
-
-
-_SAMPLING = (
-    *("temperature", "seed", "top_p", "reasoning_effort"),
-    *("chat_template_kwargs", "extra_body"),
-)
-
-
-def _named(options: Options) -> str:
-    if (model := options.get("model")) is None:
-        raise InputError("which model?", mend="Name it with --model")
-    return model
+    return InspectGrader(options)
 
 
 BUILT_IN: Mapping[str, Backend] = {
-    "draft": Backend(_draft, "draft", options_of("draft")),
-    "hf": Backend(_hf, options=options_of("hf"), writes={"decode": "generate"}),
-    "openai": Backend(_openai, options=options_of("openai"), writes={"decode": "text"}),
-    "anthropic": Backend(_anthropic, options=options_of("anthropic"), writes={}),
-    "google": Backend(_google, options=options_of("google"), writes={}),
+    "draft": Backend(_draft, KindOptions, "draft"),
+    "hf": Backend(_local, LocalOptions, writes={"decode": "generate"}),
+    "openai": Backend(_openai, OpenAIOptions, writes={"decode": "text"}),
+    "inspect": Backend(_inspect, InspectOptions, writes={}),
 }
-COMMON = ("prompt", "kind", "unnumbered")
-"""Options that say how any grader is asked and read, so that no backend declares them."""
 RESERVED = frozenset(
     {"collection", "grader", "bank", "depth", "select", "answers_of", "max_failures"}
     | {"max_queries", "take_over", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
     | {"per", "keys", "query", "query_id", "more", "keep_near", "grounded", "author", "reason"}
     | {"format", "style", "name", "batch", "batches", "batch_file", "replies", "cancel_batches"}
-    | {"poll", *COMMON}
+    | {"poll"}
 )
-"""Names that an option of a backend cannot have: something else is called so."""
+"""Options of the commands that use graders, which no backend can have."""
 
 
-def _backend(_: str, declared: object) -> Backend:
-    """What a package declares as a grader, checked."""
+def _check_backend(_: str, declared: object) -> Backend:
+    """Return what a package declares as a grader, checked."""
     if not isinstance(declared, Backend):
         raise InputError(f"{declared!r} is no exampp.Backend", mend="Name one in the entry point")
-    for option, one in declared.options.items():
-        if not isinstance(one, Option) or one.type not in TYPES:
+    if not (is_dataclass(declared.options) and issubclass(declared.options, GraderOptions)):
+        raise InputError(
+            f"its options are {declared.options!r}",
+            mend="Give a dataclass that derives from exampp.GraderOptions",
+        )
+    for name in declared_options(declared.options):
+        if name in RESERVED or name != name.lower():
             raise InputError(
-                f"its option {option!r} is {one!r}",
-                mend="Declare it as exampp.Option(str, help), or of int, float or Mapping",
-            )
-        if option in RESERVED or not option.isidentifier() or option != option.lower():
-            raise InputError(
-                f"an option cannot be called {option!r}",
+                f"an option cannot be called {name!r}",
                 mend="Give it another name, in small letters and with _",
             )
-    common = {one: option for one, option in options_of("hf").items() if one in COMMON}
-    return replace(declared, options={**common, **declared.options})
+    return declared
 
 
-GRADERS = Registry("exampp.graders", "grader", BUILT_IN, _backend)
+GRADERS = Registry("exampp.graders", "grader", BUILT_IN, _check_backend)
 """Every backend by its name."""

@@ -1,10 +1,10 @@
-"""A grader that says what a script tells it: for testing prompts, readers and runs without a model.
+"""A grader with scripted replies, for tests of prompts, readers and runs without a model.
 
     grader = ScriptedGrader({"What is a reef?": "4", ("What is a reef?", "Bread."): "0"})
-    grader = ScriptedGrader(lambda ask: "5" if "coral" in ask.passage else "0")
+    grader = ScriptedGrader(lambda request: "5" if "coral" in request.passage else "0")
     grader = ScriptedGrader(["3", "I cannot tell", Reply("4", truncated=True)])
 
-Afterwards `grader.calls` holds every ask, with the prompt as it would have been sent.
+Afterwards `grader.calls` holds every request, with the prompt as it would have been sent.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ Key = str | tuple[str, str]
 Lines = Mapping[str, Line] | Mapping[tuple[str, str], Line] | Mapping[Key, Line]
 Faults = Mapping[str, str] | Mapping[tuple[str, str], str] | Mapping[Key, str]
 Script = Line | Callable[[Request], Line] | Lines | Sequence[Line]
-"""One line for all asks; a function of the ask; lines by (item, passage) or item; a queue."""
+"""One line for all; a function of the request; lines by (item, passage) or item; a queue."""
 
 
 class ScriptedGrader(Grader):
     """Answers from a script, and records what it was asked.
 
-    A mapping is asked for `(item, passage)` first and then for `item`; a queue gives its lines in
-    the order of the asks. An ask that a mapping or queue has nothing for gets `default`, and
-    without one stops the run. `faults` (by the same keys as a mapping) are reasons why there is no
+    A mapping is searched for `(item, passage)` first and then for `item`; a queue gives its lines
+    in the order of the requests. A request without a line gets `default`, and without a default
+    stops the run. `faults` (by the same keys as a mapping) are reasons why there is no
     reply; they come before the script. An exception that a function raises comes out of `answer`.
 
-    `look_ahead` asks are pulled at a time; with `shuffle` their replies are yielded in a random
+    `look_ahead` requests are pulled at a time; with `shuffle` their replies are yielded in a random
     order with that seed, as real backends may do. `delay` is slept before each reply, in seconds.
     Without `record` nothing is kept of what was asked, for long runs.
     `name` tells graders apart whose script is a function, which `settings` cannot look into.
 
     Raises:
-        InputError: `look_ahead` is not positive; `answer` meets an ask without a line.
+        InputError: `look_ahead` is not positive; `answer` meets a request without a line.
 
     """
 
@@ -78,12 +78,12 @@ class ScriptedGrader(Grader):
         """The name and a hash of the script; of a function only its qualified name counts."""
         return dict(self._settings)
 
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with its line, pulling `look_ahead` asks at a time."""
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        """Yield every request with its line, pulling `look_ahead` requests at a time."""
         chance = None if self._shuffle is None else random.Random(self._shuffle)
-        source = iter(asks)
+        source = iter(requests)
         while window := list(islice(source, self._look_ahead)):
-            pairs = [(ask, self._reply(ask)) for ask in window]
+            pairs = [(request, self._reply(request)) for request in window]
             if chance is not None:
                 chance.shuffle(pairs)
             for pair in pairs:
@@ -91,19 +91,21 @@ class ScriptedGrader(Grader):
                     time.sleep(self._delay)
                 yield pair
 
-    def _reply(self, ask: Request) -> Reply:
+    def _reply(self, request: Request) -> Reply:
         if self._record:
-            self.calls.append(ask)
+            self.calls.append(request)
         if self._faults:
-            fault = self._faults.get((ask.item, ask.passage)) or self._faults.get(ask.item)
+            fault = self._faults.get((request.item, request.passage)) or self._faults.get(
+                request.item
+            )
             if fault:
                 return Reply("", fault=fault)
-        line = self._line(ask)
+        line = self._line(request)
         if line is None:
             line = self._default
         if line is None:
             raise InputError(
-                f"the script has no line for the item {ask.item[:80]!r}",
+                f"the script has no line for the item {request.item[:80]!r}",
                 mend="Add one by (item, passage) or by item, lengthen the queue, or give a default",
             )
         return Reply(line) if isinstance(line, str) else line
@@ -117,7 +119,7 @@ def _reader(script: Script) -> Callable[[Request], Line | None]:
     if isinstance(script, Mapping):
         given: Mapping[Any, Line] = script
         lines: dict[Key, Line] = dict(given)
-        return lambda ask: lines.get((ask.item, ask.passage), lines.get(ask.item))
+        return lambda request: lines.get((request.item, request.passage), lines.get(request.item))
     queue = iter(tuple(script))
     return lambda _: next(queue, None)
 

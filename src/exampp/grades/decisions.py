@@ -42,7 +42,6 @@ from exampp.store.decisions import (
 )
 
 if TYPE_CHECKING:
-    from exampp.items.edits import Operation
     from exampp.measures.names import Measure
     from exampp.records.decisions import Design, SamplePlan
     from exampp.records.gradebook import Gradebook, QueryGrades
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from exampp.review.impact import EditPreview
     from exampp.review.queue import Candidate, WeighedDispute
     from exampp.review.sampling import SampleProgress
-    from exampp.store.bank import ItemState
+    from exampp.store.bank import ItemChange
     from exampp.store.decisions import PassageJudgment
 
 _UNDO = "undo of decision"
@@ -263,9 +262,8 @@ class Decisions:
         """Draw a sample for people to decide, of about so many `labels`, and keep it.
 
         Its units are what the measure adds up: passages (P@20, RBP@20) or items (Cover@20). They
-        are drawn with known chances: `uniform`, by `influence` on the differences of systems, or
-        also by `uncertainty`, where earlier judgments tell how often grades are wrong. A larger
-        sample of the same seed holds the smaller one. Raises InputError for other measures.
+        are drawn with known chances: `uniform`, or by `influence` on the differences of systems. A
+        larger sample of the same seed holds the smaller one. Raises InputError for other measures.
         """
         from exampp.grades.sampling import draw_plan
         from exampp.review.sampling import SampleDesign
@@ -356,14 +354,14 @@ class Decisions:
         ]
         return judging(judged, grader, threshold, intervals=intervals)
 
-    def preview(self, query: QueryGrades, edits: Sequence[Operation | ItemState]) -> EditPreview:
-        """Try edits out on a query as it is now; nothing is saved. An ItemState is to be added.
+    def preview(self, query: QueryGrades, changes: Sequence[ItemChange]) -> EditPreview:
+        """Try changes of items out on a query as it is now; nothing is saved.
 
         `review.impact.Baseline.impact` tells what the result does to the leaderboard.
         """
         from exampp.review.impact import preview
 
-        return preview(self.connection, self.chosen.stored, self.chosen.bank, query, edits)
+        return preview(self.connection, self.chosen.stored, self.chosen.bank, query, changes)
 
 
 def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:

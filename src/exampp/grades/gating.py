@@ -21,7 +21,7 @@ from exampp.analysis.gate import (
     with_bounds,
 )
 from exampp.errors import InputError
-from exampp.formats import per_query
+from exampp.formats.score_tables import QueryScore, read_query_scores
 from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
 from exampp.records.gradebook import Gradebook, answering
@@ -67,7 +67,7 @@ def _earlier(
     if isinstance(baseline, Leaderboard):
         found = EarlierScores("another leaderboard", scores_of(baseline))
     elif isinstance(baseline, str | Path):
-        name, scores = Path(baseline).name, per_query.read(baseline)
+        name, scores = Path(baseline).name, read_query_scores(baseline)
         if scores is None:
             run = replace(grades, runs=(baseline,), systems=(), without=())
             found = replace(_evaluated(run.gradebook, compared, settings), name=name)
@@ -83,7 +83,7 @@ def _earlier(
 
 def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings) -> EarlierScores:
     """The scores of all systems; none of a measure that cannot be computed."""
-    tables: tuple[list[per_query.QueryScore], ...] = ([], [], [])
+    tables: tuple[list[QueryScore], ...] = ([], [], [])
     uncertain: set[tuple[str, str]] = set()
     faults: dict[tuple[str, str], str] = {}
     asked = answering(book)

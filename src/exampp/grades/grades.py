@@ -27,7 +27,7 @@ from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
-    from exampp.analysis.attacks.result import AttackReport, GamingSettings
+    from exampp.analysis.attacks.result import AttackReport, AttackSettings
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected
@@ -347,16 +347,16 @@ class Grades(ChosenGrades, GradesBase):
         return citation_scores(self.gradebook, first=first)
 
     def attacks(
-        self, battery: str | Path | None = None, *, settings: GamingSettings | None = None
+        self, battery: str | Path | None = None, *, settings: AttackSettings | None = None
     ) -> AttackReport:
         """Whether the grader can be gamed, and who shares a model or a bank with it.
 
         `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
         default the one beside this exam; without one, what needs no new grades is found.
         """
-        from exampp.analysis.attacks.result import find_gaming
+        from exampp.analysis.attacks.result import attack_report
 
-        return find_gaming(
+        return attack_report(
             self.gradebook,
             settings,
             exam=self.path,

@@ -13,8 +13,11 @@ from exampp.grades.grades import Grades
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.grader_reliability import GraderReliability
-    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.reliability import (
+        GraderReliability,
+        Reliability,
+        ReliabilitySettings,
+    )
     from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.voting import Voted
     from exampp.inputs.officials import Officials
@@ -101,8 +104,7 @@ class Panel(GradesBase):
 
         Takes the options of `Grades.reliability`.
         """
-        from exampp.analysis.grader_reliability import grader_reliability
-        from exampp.analysis.reliability import reliability, scored_column
+        from exampp.analysis.reliability import grader_reliability, reliability, scored_column
         from exampp.measures.leaderboard import evaluate_gradebook
 
         scored = {}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.result import AttackReport, GamingSettings
+from exampp.analysis.attacks.result import AttackReport, AttackSettings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.report_data import ReportInputs, ReportSettings, ReportSource, commands
 from exampp.errors import InputError
@@ -72,7 +72,7 @@ def _attacked(
     """What attacks on the grader showed; None where it was not attacked."""
     if not beside(exam).exists():
         return None
-    looked = GamingSettings(
+    looked = AttackSettings(
         settings.min_rating,
         settings.min_relevant,
         officials=settings.official,

@@ -92,22 +92,9 @@ def draw_plan(
         at=edit.at,
     )
     connection = grades.connection
-    if asked.design == "uncertainty":
-        _check_fresh(connection, plan)
     with connection, transaction(connection):
         number = put_plan(connection, plan)
     return next(one for one in read_plans(connection) if one.number == number)
-
-
-def _check_fresh(connection: sqlite3.Connection, plan: SamplePlan) -> None:
-    """That probabilities which labels told are not met by the numbers that drew those labels."""
-    for earlier in read_plans(connection):
-        if earlier.seed == plan.seed and earlier.digest != plan.digest:
-            raise InputError(
-                f"plan {earlier.number} was drawn with seed {plan.seed} too, and its labels tell "
-                "how uncertain grades are: the new sample would hang on the old one",
-                mend="Give another --seed",
-            )
 
 
 def find_plan(

@@ -20,18 +20,18 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request, Usage
-from exampp.graders.batches import (
-    SERVICES,
+from exampp.graders.budget import Budget
+from exampp.graders.openai.batches import (
+    BatchAdapter,
     BatchLine,
-    BatchService,
     BatchStatus,
     CallFailed,
+    FileBatches,
+    OpenAIBatches,
     TruncatedResults,
+    read_replies,
+    request_id,
 )
-from exampp.graders.batches.files import FileBatches, read_replies
-from exampp.graders.batches.form import BatchForm, request_id
-from exampp.graders.batches.service import BatchClient
-from exampp.graders.openai.budget import Budget
 from exampp.graders.openai.failures import RequestFailure, RetryAction
 from exampp.graders.openai.grader import OpenAICompatibleGrader
 from exampp.records import GraderIdentity
@@ -97,7 +97,7 @@ class FailedTries(NamedTuple):
 class _Download:
     """What results brought: answers that are kept, requests that another batch may answer and why.
 
-    `torn` says why there may be more, and `passes` that it is the server's trouble; `strange`
+    `torn` says why there may be more, and `passes` that it is the server's failure; `strange`
     counts results of requests that were not sent, `repeated` those that came again.
     """
 
@@ -119,8 +119,8 @@ class Outbox:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        service: BatchService,
-        form: BatchForm,
+        service: OpenAIBatches,
+        adapter: BatchAdapter,
         budget: Budget,
         halted: threading.Event,
         *,
@@ -134,11 +134,10 @@ class Outbox:
         self.most = service.most_requests
         self.gives_up = gives_up
         self._connection = connection
-        self._form = form
+        self._adapter = adapter
         self._budget = budget
         self._halted = halted
         self._pause = pause
-        self._strangers: set[str] = set()
         self._silent = self._torn = 0
 
     def out(self, grader: int) -> list[BatchRow]:
@@ -149,7 +148,7 @@ class Outbox:
     def begin(self, grader: int) -> None:
         """Find again what was sent and not noted; hold back what all that is out can cost."""
         for row in self.out(grader):
-            self._budget.reserve(row.worst)
+            self._budget.reserve(row.worst, sent=True)
             if row.state == PREPARED and not _is_being_sent(row):
                 self._find_again(row)
 
@@ -181,13 +180,13 @@ class Outbox:
             if not lines:
                 self._close(row, ENDED, "sent by another process")
                 return
-            sight = self._send(row, lines)
-            if sight is None:
+            status = self._send(row, lines)
+            if status is None:
                 return
             if not self.service.deferred:
                 for _ in lines:
                     self._budget.sent(retry=False, probe=False)
-                self._opened(row, sight)
+                self._opened(row, status)
         finally:
             _SENDING.discard(key)
 
@@ -199,27 +198,27 @@ class Outbox:
                 if row.state == PREPARED:
                     self._opened(row, self.service.look(row.server))
 
-    def _opened(self, row: BatchRow, sight: BatchStatus) -> None:
+    def _opened(self, row: BatchRow, status: BatchStatus) -> None:
         with self._connection, transaction(self._connection):
-            kept.open_batch(self._connection, row.batch, sight.remote, sight.expires)
-            kept.set_batch_status(self._connection, row.batch, sight.said)
+            kept.open_batch(self._connection, row.batch, status.remote, status.expires)
+            kept.set_batch_status(self._connection, row.batch, status.state)
 
     def _send(self, row: BatchRow, lines: Sequence[bytes]) -> BatchStatus | None:
         """Have the provider take a batch; None where it takes none now and others are out.
 
         Where it is not known whether it did, it is looked for before it is sent again.
         """
-        trouble = RequestFailure(RetryAction.AGAIN, "")
+        failure = RequestFailure(RetryAction.RETRY, "")
         doubtful = False
         for attempt in range(SUBMISSIONS):
             try:
-                return self.service.submit(row.key, self._form.path, lines)
+                return self.service.submit(row.key, self._adapter.path, lines)
             except CallFailed as failed:
-                trouble = failed.trouble
-            if trouble.then is not RetryAction.AGAIN:
+                failure = failed.failure
+            if failure.action is not RetryAction.RETRY:
                 break
-            doubtful |= trouble.lost or trouble.status >= 500
-            pause = BACKOFF * 2**attempt if trouble.wait is None else trouble.wait
+            doubtful |= failure.lost or failure.status >= 500
+            pause = BACKOFF * 2**attempt if failure.wait is None else failure.wait
             longest = LONGEST_BACKOFF if self._pause is None else self._pause
             wait_until_halted(self._halted, min(pause, longest))
             if doubtful and (found := self._sought(row)):
@@ -229,16 +228,16 @@ class Outbox:
         if doubtful:
             raise Unfinished(
                 f"{self.service.server}: whether a batch of {counted(row.requests, 'request')} "
-                f"arrived there cannot be told ({trouble.reason}). Run it again later: it is "
+                f"arrived there cannot be told ({failure.reason}). Run it again later: it is "
                 "looked for first"
             )
         self._close(row, ENDED, "not taken")
         others = self.out(row.grader)
-        if trouble.then is RetryAction.AGAIN and (others or self._halted.is_set()):
+        if failure.action is RetryAction.RETRY and (others or self._halted.is_set()):
             self.most = 0
             return None
-        what = f"{self.service.server} takes no batch ({trouble.reason})"
-        raise trouble.error or Unfinished(f"{what}. Nothing was charged")
+        what = f"{self.service.server} takes no batch ({failure.reason})"
+        raise failure.error or Unfinished(f"{what}. Nothing was charged")
 
     def _find_again(self, row: BatchRow) -> None:
         """Note the id of a batch that had none; forget one that never arrived."""
@@ -249,24 +248,18 @@ class Outbox:
             self._opened(row, found)
 
     def _sought(self, row: BatchRow) -> BatchStatus | None:
-        """The batch at the provider that was noted under a key; None where it never came there.
-
-        Where the provider keeps no names it is one of as many requests, which nobody here knows:
-        its results tell whether it is the one.
-        """
-        known = {one.remote for one in kept.batches_of(self._connection, None)} | self._strangers
+        """Return the batch at the provider under a row's key; None where it never arrived."""
         since = (datetime.fromisoformat(row.at) - SKEW).isoformat()
         try:
-            for sight in self.service.recent(since):
-                unknown = sight.size == row.requests and sight.remote not in known
-                if sight.key == row.key if self.service.names else unknown:
-                    return sight
+            for status in self.service.recent(since):
+                if status.key == row.key:
+                    return status
             return None
         except CallFailed as failed:
-            trouble = failed.trouble
-        raise trouble.error or Unfinished(
+            failure = failed.failure
+        raise failure.error or Unfinished(
             f"{self.service.server}: whether a batch of {counted(row.requests, 'request')} arrived "
-            f"there cannot be told ({trouble.reason}). Run it again later: it is looked for first, "
+            f"there cannot be told ({failure.reason}). Run it again later: it is looked for first, "
             "and nothing is sent twice"
         )
 
@@ -280,100 +273,95 @@ class Outbox:
                 if not _is_being_sent(row):
                     self._find_again(row)
                 continue
-            if sight := self._sight(row, row.remote):
-                if sight.said != row.said:
+            if status := self._status(row, row.remote):
+                if status.state != row.said:
                     with self._connection, transaction(self._connection):
-                        kept.set_batch_status(self._connection, row.batch, sight.said)
-                if sight.ended:
-                    self._collect(row, sight)
+                        kept.set_batch_status(self._connection, row.batch, status.state)
+                if status.ended:
+                    self._collect(row, status)
                     self.most = self.most or self.service.most_requests
         return [row.batch for row in self.out(grader)] != [row.batch for row in before]
 
-    def _sight(self, row: BatchRow, remote: str) -> BatchStatus | None:
+    def _status(self, row: BatchRow, remote: str) -> BatchStatus | None:
         """How a batch is doing; None where nobody says it now."""
         try:
-            sight = self.service.look(remote)
+            status = self.service.look(remote)
             self._silent = 0
-            return sight
+            return status
         except CallFailed as failed:
-            trouble = failed.trouble
+            failure = failed.failure
         self._silent += 1
-        if trouble.status == 404 and self.gives_up:
+        if failure.status == 404 and self.gives_up:
             self._close(row, ENDED, "not known any more")
             return None
-        if trouble.status == 404:
+        if failure.status == 404:
             raise InputError(
                 f"{self.service.server} does not know the batch {remote}",
                 mend="Use the key that sent it; --cancel-batches forgets it, and what it was about "
                 "is due again",
             )
-        if trouble.then is not RetryAction.AGAIN or self._silent >= MOST_SILENT:
-            raise trouble.error or Unfinished(
-                f"{self.service.server}: {trouble.reason}. The batch {remote} is not touched by "
+        if failure.action is not RetryAction.RETRY or self._silent >= MOST_SILENT:
+            raise failure.error or Unfinished(
+                f"{self.service.server}: {failure.reason}. The batch {remote} is not touched by "
                 "that; the same command goes on with it"
             )
         return None
 
-    def _collect(self, row: BatchRow, sight: BatchStatus) -> None:
+    def _collect(self, row: BatchRow, status: BatchStatus) -> None:
         """Keep what came to a batch that has ended; what has no reply is due again."""
-        if sight.reason:
-            self._refused(row, sight)
+        if status.reason:
+            self._refused(row, status)
             return
         requests = kept.requests_of(self._connection, row.batch)
-        found = self._download(row, sight, requests)
+        found = self._download(row, status, requests)
         torn, seen = found.torn, found.answered
-        if found.strange and not (seen or found.passing) and not self.service.names:
-            # a batch of somebody else that has as many requests
-            self._strangers.add(sight.remote)
-            self._find_again(row)
-            return
         self._torn += bool(torn)
         if torn and self._torn < (MOST_SILENT if found.passes else DOWNLOADS):
             return
         if torn and not self.gives_up:
             raise Unfinished(
-                f"{self.service.server}: the results of the batch {sight.remote} cannot be read "
+                f"{self.service.server}: the results of the batch {status.remote} cannot be read "
                 f"whole ({torn}). {len(seen)} of {counted(row.requests, 'reply')} are "
                 "kept; the same command tries again, and --cancel-batches has the rest be due again"
             )
         lost = [request for request in requests if request not in seen]
         for request in lost:
             times = self.tried.get(request, FailedTries()).times
-            self.tried[request] = FailedTries(times + 1, found.passing.get(request, sight.said))
+            self.tried[request] = FailedTries(times + 1, found.passing.get(request, status.state))
         if found.strange:
             what = counted(found.strange, "result")
-            self.notes.append(f"{sight.remote}: {what} of requests that were not sent")
+            self.notes.append(f"{status.remote}: {what} of requests that were not sent")
         if found.repeated:
             self.notes.append(
-                f"{sight.remote}: {counted(found.repeated, 'result')} came again; the first counts"
+                f"{status.remote}: {counted(found.repeated, 'result')} came again; the first counts"
             )
-        if sight.cancelled and lost and not self.gives_up:
+        if status.cancelled and lost and not self.gives_up:
             self.why = (
-                f"the batch {sight.remote} was cancelled, not by this command: "
+                f"the batch {status.remote} was cancelled, not by this command: "
                 f"{counted(len(lost), 'request')} of {row.requests} were not answered"
             )
-        self._close(row, COLLECTED, sight.said)
+        self._close(row, COLLECTED, status.state)
 
-    def _refused(self, row: BatchRow, sight: BatchStatus) -> None:
+    def _refused(self, row: BatchRow, status: BatchStatus) -> None:
         """A batch that was refused as a whole: smaller ones may be taken, or none."""
-        self._close(row, ENDED, f"{sight.said}: {sight.reason}"[:500])
-        if sight.later and row.requests > 1:
+        self._close(row, ENDED, f"{status.state}: {status.reason}"[:500])
+        if status.later and row.requests > 1:
             self.most = max(1, row.requests // 2)
             self.notes.append(
                 f"{self.service.server} took no batch of {counted(row.requests, 'request')} "
-                f"({sight.reason}): smaller ones are sent, one after another"
+                f"({status.reason}): smaller ones are sent, one after another"
             )
         else:
             self.why = (
-                f"{self.service.server} refused the batch {sight.remote} ({sight.reason}); "
+                f"{self.service.server} refused the batch {status.remote} ({status.reason}); "
                 "nothing was charged for it"
             )
 
-    def _download(self, row: BatchRow, sight: BatchStatus, requests: Sequence[str]) -> _Download:
+    def _download(self, row: BatchRow, status: BatchStatus, requests: Sequence[str]) -> _Download:
         """Keep what can be read of the results."""
         wanted, found = set(requests), _Download()
         try:
-            for some in in_parts(self.service.results(sight, requests)):
+            for some in in_parts(self.service.results(status)):
                 ours = [line for line in some if line.request in wanted]
                 found.strange += len(some) - len(ours)
                 self._keep(row, ours, found)
@@ -381,8 +369,8 @@ class Outbox:
             found.torn = str(error)
         except CallFailed as failed:
             found.torn, found.passes = (
-                failed.trouble.reason,
-                failed.trouble.then is RetryAction.AGAIN,
+                failed.failure.reason,
+                failed.failure.action is RetryAction.RETRY,
             )
         return found
 
@@ -392,7 +380,7 @@ class Outbox:
         for line in lines:
             if line.request in found.answered or line.request in found.passing:
                 found.repeated += 1
-            elif why := self._form.passing(line):
+            elif why := self._adapter.transient(line):
                 found.passing[line.request] = why
             else:
                 replies[line.request] = {"status": line.status, "body": line.body}
@@ -452,13 +440,13 @@ class Outbox:
                 continue
             if row.remote is None:
                 continue
-            trouble: RequestFailure | None = None
+            failure: RequestFailure | None = None
             try:
                 self.service.cancel(row.remote)
             except CallFailed as failed:
-                trouble = failed.trouble
-            if trouble is not None and trouble.error is not None and trouble.status != 404:
-                raise trouble.error
+                failure = failed.failure
+            if failure is not None and failure.error is not None and failure.status != 404:
+                raise failure.error
 
     def _close(self, row: BatchRow, state: str, said: str) -> None:
         with self._connection, transaction(self._connection):
@@ -560,17 +548,19 @@ class BatchGrader(Grader):
         offline: bool,
     ) -> None:
         self._inner = inner
-        self._form: BatchForm = inner.batch_form(offline=offline)
+        self._adapter = inner.batch_adapter(offline=offline)
         self._connection = connection
         self._chosen = chosen
-        service = _service(self._form, chosen)
+        service = OpenAIBatches(self._adapter)
+        if chosen.offline:
+            service = FileBatches(self._adapter, chosen.target)
         self.share = service.share
-        self._budget = Budget(self._form.limited(service.share))
+        self._budget = Budget(inner.options, service.share)
         self._halted = threading.Event()
         self._outbox = Outbox(
             connection,
             service,
-            self._form,
+            self._adapter,
             self._budget,
             self._halted,
             pause=chosen.poll,
@@ -665,7 +655,7 @@ class BatchGrader(Grader):
             self._outbox.cancel(grader)
 
     def _reply(self, ask: Request, pending: Pending, *, sends: bool) -> Reply:
-        body = self._form.body(ask)
+        body = self._adapter.body(ask)
         request = request_id(self._name, body)
         found = kept.stored_request(self._connection, request)
         if found is not None and found.reply is not None:
@@ -675,23 +665,25 @@ class BatchGrader(Grader):
         tried = self._outbox.tried.get(request, FailedTries())
         if tried.times >= MOST_TRIES:
             return Reply("", fault=f"no reply in {tried.times} batches, the last: {tried.why}")
-        mode = self._form.mode
+        mode = self._adapter.mode
         worst = self._budget.worst(mode.texts(ask), mode.max_written)
-        if sends and not (self._budget.exhausted() or self._budget.hold(worst)):
-            pending.add(request, self._outbox.service.line(request, self._form.path, body), worst)
+        if sends and not (self._budget.exhausted() or self._budget.reserve(worst)):
+            pending.add(
+                request, self._outbox.service.line(request, self._adapter.path, body), worst
+            )
         return PUT_OFF
 
     def _claim(self, ask: Request, request: str, reply: Mapping[str, Any]) -> Reply:
         """What came, read; put off where it taught how to ask otherwise."""
-        understood = self._form.read(ask, BatchLine(request, reply["status"], reply["body"]))
-        if understood.other:
+        read = self._adapter.read(ask, BatchLine(request, reply["status"], reply["body"]))
+        if read.changed:
             with self._connection, transaction(self._connection):
                 kept.drop_requests(self._connection, [request])
             return PUT_OFF
-        self._why = self._why or understood.error
+        self._why = self._why or read.error
         self._given[ask.key] = request
-        self._budget.settle(0.0, understood.reply.usage)
-        return understood.reply
+        self._budget.settle(0.0, read.reply.usage)
+        return read.reply
 
     def kept(self, keys: Iterable[int]) -> None:
         """What was given out for these asks is a grade now."""
@@ -764,16 +756,3 @@ def _other_options(chosen: Batches, *, out: bool) -> Sequence[str] | None:
     if chosen.replies:
         return ("--batch-file", "FILE")
     return () if chosen.cancel and not out else None
-
-
-def _service(form: BatchForm, chosen: Batches) -> BatchService:
-    caller = BatchClient(form.connection, form.model, form.timeout)
-    provider = form.connection.provider.name
-    if not chosen.offline:
-        return SERVICES[provider](caller)
-    if provider != "openai":
-        raise InputError(
-            f"the lines of a file are those of OpenAI's protocol, not of {provider}'s",
-            mend="Use --grader openai, or --batch",
-        )
-    return FileBatches(caller, chosen.target)

@@ -152,7 +152,7 @@ def _sample(run: GradingRun) -> Iterator[SentPrompt]:
     """What is asked first; cells for which nothing can be asked are left out."""
     for number, one in enumerate(islice(filter(run.is_asked, run.due()), SAMPLE)):
         with suppress(InputError):
-            yield run.grading.ask(number, one)
+            yield run.grading.request(number, one)
 
 
 def _tokens(grader: Grader, asked: SentPrompt, measured: bool) -> int:

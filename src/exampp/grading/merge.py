@@ -22,8 +22,13 @@ from exampp.store.battery import about_battery
 from exampp.store.connection import connect, snapshot, transaction
 from exampp.store.grades import graders
 from exampp.store.interning import batches
-from exampp.store.merge import OtherCollection, attached, copy_collection, merge_attached
-from exampp.store.merging import MOST_OTHERS
+from exampp.store.merge import (
+    MOST_OTHERS,
+    OtherCollection,
+    attached,
+    copy_collection,
+    merge_attached,
+)
 
 _SHOWN, _WIDTH = 20, 60
 """Conflicts, and characters of each side of one, that people are shown."""

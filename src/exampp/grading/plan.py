@@ -12,33 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.base import LEAST_MASS, MARKED, Grader, check_grader
+from exampp.graders.base import MARKED, Grader, check_grader
 from exampp.graders.draft import THRESHOLDS
-from exampp.graders.function import CONCURRENCY, FunctionGrader
+from exampp.graders.function import FunctionGrader
 from exampp.graders.options import (
-    HF,
     KINDS,
-    OPENAI,
-    Options,
-    check_choices,
-    check_options,
-    check_values,
+    CallOptions,
+    NamedOptions,
+    declared_options,
+    read_options,
 )
-from exampp.graders.registry import COMMON, DEFAULT_PROMPT, GRADERS, Backend
-from exampp.grading.batches import Batches
+from exampp.graders.registry import DEFAULT_PROMPT, GRADERS
+from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.ray import Cluster, RayWorkers
 from exampp.grading.requests import (
+    SELF_RATING,
+    Grading,
+    ReplyRules,
     check_prompt_fits,
-    reply_reader,
-    request_builder,
-    verification_rules,
+    unnumbered_of,
+    unnumbered_setting,
 )
-from exampp.grading.run import Grading, GradingRun
+from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.prompt import suggest
-from exampp.prompts.replies import UNNUMBERED
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -62,7 +61,7 @@ from exampp.store.grades import graders, known_grader
 from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
 
 if TYPE_CHECKING:
-    from exampp.graders.openai.grader import OpenAICompatibleGrader
+    pass
 
 
 MARKING_PROMPT = "question-answering"
@@ -105,32 +104,6 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
             f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
             mend="Leave --answers-of out, or choose --prompt answer-verification",
         )
-
-
-SELF_RATING = "self-rating"
-"""The rules of reading to which it matters what a text without a number is."""
-
-
-def unnumbered_of(settings: Mapping[str, Any]) -> str:
-    """What a text without a number is to the grader of these settings; absence means an answer."""
-    return str(settings.get("unnumbered", UNNUMBERED[0]))
-
-
-def least_mass_of(settings: Mapping[str, Any]) -> float:
-    """What labels must have of the probability, to the grader of these settings."""
-    return float(settings.get("least_mass", LEAST_MASS))
-
-
-def unnumbered_setting(unnumbered: str) -> dict[str, str]:
-    """The same as a part of settings: graders that were made before it could be chosen keep theirs.
-
-    Raises InputError for what is not one of `prompts.reading.UNNUMBERED`.
-    """
-    if unnumbered not in UNNUMBERED:
-        raise InputError(
-            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
-        )
-    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}
 
 
 def grader_with_same_replies(
@@ -231,19 +204,7 @@ def join_grading(
             **(settings or {}),
         },
     )
-    return Grading(
-        grader,
-        prompt,
-        identity,
-        request_builder(prompt, chosen, grader),
-        reply_reader(
-            prompt,
-            thresholds=thresholds,
-            unnumbered=unnumbered_of(identity.settings),
-            least_mass=least_mass_of(identity.settings),
-        ),
-        verification_rules(prompt),
-    )
+    return Grading(grader, prompt, identity, ReplyRules.of(prompt, identity.settings))
 
 
 WRITTEN_TOKENS = 2048
@@ -259,37 +220,20 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if backend.writes is None:
         mend = f"Give {' or '.join(writers)}"
         raise InputError(f"the grader {name!r} writes no texts", mend=mend)
-    given = _checked_options(name, backend, options)
+    given = {option: value for option, value in options.items() if value is not None}
     if "unnumbered" in given:
         raise InputError("a bank that is generated has no ratings", mend="Leave --unnumbered out")
     for option, wanted in backend.writes.items():
         if (value := given.setdefault(option, wanted)) != wanted:
             raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
-    if "max_new_tokens" in backend.options:
-        given["max_new_tokens"] = given.get("max_new_tokens") or WRITTEN_TOKENS
-    return backend.make(Prompt("items", "", "", ("question",), "", 0, 1), given)
+    if "max_new_tokens" in declared_options(backend.options):
+        given.setdefault("max_new_tokens", WRITTEN_TOKENS)
+    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), given)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
     meant = suggest(name, known) or f"known: {', '.join(known)}"
     return InputError(f"no grader is called {name!r}", mend=meant[0].upper() + meant[1:])
-
-
-def _checked_options(name: str, backend: Backend, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, of the types that the backend declares."""
-    given = {option: value for option, value in options.items() if value is not None}
-    strange = [option for option in given if option not in backend.options]
-    if strange:
-        shown = sorted(option for option, one in backend.options.items() if one.shown)
-        raise InputError(
-            f"the grader {name} has no option {_dashed(strange[0])}",
-            mend=f"It has {', '.join(map(_dashed, shown))}",
-        )
-    return check_values(backend.options, given)
-
-
-def _dashed(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
 
 
 def make_grading(
@@ -307,7 +251,8 @@ def make_grading(
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
-    given = _checked_options(name, backend, options)
+    given = {option: value for option, value in options.items() if value is not None}
+    read_options(backend.options, given, f"the grader {name}")
     prompt = load(given.get("prompt", backend.prompt))
     kind_of(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
@@ -340,7 +285,7 @@ def grade_by_workers(
 def _workers_of_backend(
     name: str, prompt: Prompt, given: Mapping[str, Any], cluster: Cluster
 ) -> Grader:
-    if name == OPENAI:
+    if name == "openai":
         raise InputError(
             "a server is asked from here, and workers would not make it any faster",
             field="on",
@@ -349,7 +294,9 @@ def _workers_of_backend(
     if (model := given.get("model")) is not None and Path(model).is_dir():
         # workers run in folders of their own
         given = {**given, "model": str(Path(model).resolve())}
-    return grade_by_workers(partial(make_grader, name, prompt, given), cluster, computes=name == HF)
+    return grade_by_workers(
+        partial(make_grader, name, prompt, given), cluster, computes=name == "hf"
+    )
 
 
 def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
@@ -357,12 +304,11 @@ def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
+    options = read_options(backend.options, given, f"the grader {name}")
     if name in GRADERS.built_in:
-        return backend.make(prompt, given)
-    check_choices(backend.options, given)
+        return backend.make(options, prompt)
     try:
-        own = {option: value for option, value in given.items() if option not in COMMON}
-        return backend.make(prompt, own)
+        return backend.make(options, prompt)
     except ExamError:
         raise
     except (Exception, SystemExit) as error:
@@ -387,10 +333,6 @@ def reusable_replies_note(
     )
 
 
-PROVIDERS = ("openai", "anthropic", "google")
-"""The graders whose providers take batches."""
-
-
 def make_batch_grading(
     connection: sqlite3.Connection,
     grader: object,
@@ -402,10 +344,9 @@ def make_batch_grading(
 
     Raises InputError for other graders: nobody else takes batches.
     """
-    if not isinstance(grader, str) or grader not in PROVIDERS:
+    if not isinstance(grader, str) or grader != "openai":
         called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
-        mend = f"These do: --grader {', '.join(PROVIDERS)}"
-        raise InputError(f"{called} takes no batches", mend=mend)
+        raise InputError(f"{called} takes no batches", mend="Use --grader openai")
     # a file needs no server, and so no key
     out = kept.batches_of(connection, None, (PREPARED, OPEN))
     offline = chosen.offline or (chosen.cancel and grader not in {row.provider for row in out})
@@ -414,12 +355,9 @@ def make_batch_grading(
     settings = {"answers_of": answers_of} if answers_of else None
 
     def wrap(made: Grader) -> Grader:
-        # what speaks to providers loads when it is asked for
-        from exampp.grading.batches import BatchGrader
+        from exampp.graders.openai import OpenAICompatibleGrader
 
-        return BatchGrader(
-            cast("OpenAICompatibleGrader", made), connection, chosen, offline=offline
-        )
+        return BatchGrader(cast(OpenAICompatibleGrader, made), connection, chosen, offline=offline)
 
     return make_grading(grader, options, settings, wrap=wrap)
 
@@ -449,26 +387,6 @@ def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
 
 
 LONGEST_NAME = 100
-
-
-class GradingOptions(Options, total=False):
-    """What may be said of a run of a grader: `Collection.grading` has the defaults."""
-
-    name: str | None
-    scale: RatingScale | None
-    batch: int | None
-    same_text_same_grade: bool
-    bank: str | None
-    depth: int
-    pool: str
-    select: str
-    answers_of: str | None
-    max_failures: int
-    max_queries: int | None
-    shard: str | None
-    take_over: bool
-    on: str | Cluster | None
-    batches: bool | Batches
 
 
 class FunctionOptions(NamedTuple):
@@ -583,7 +501,7 @@ def _grading_of(
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
             raise InputError("a function grades passages", mend="Leave answers_of out")
-        return function_grading(grader, said, kinds, check_options(options), cluster)
+        return function_grading(grader, said, kinds, options, cluster)
     if said.scale is not None or said.batch is not None or said.same_text_same_grade:
         raise InputError(
             "scale, batch and same_text_same_grade are options of a function",
@@ -595,18 +513,16 @@ def _grading_of(
         return make_grading(grader, options, settings, cluster)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
-    own, wanted = check_grader(grader), check_options(options)
-    if strange := [name for name in wanted if name not in ("model", *COMMON)]:
-        what = f"a grader that you give has no option {strange[0]}"
-        known = f"It has {', '.join(COMMON)} and model, or a name; what else it can do is its own"
-        raise InputError(what, mend=known)
-    prompt = load(wanted.get("prompt") or default_prompt(own))
+    own = check_grader(grader)
+    wanted = read_options(NamedOptions, options, "a grader that you give")
+    prompt = load(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = said.name or wanted.get("model") or own.called or type(own).__name__
+    name = said.name or wanted.model or own.called or type(own).__name__
     if cluster is not None:
         own = _workers_of_grader(own, cluster)
-    kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
-    return join_grading(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
+    return join_grading(
+        own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
+    )
 
 
 def _workers_of_grader(grader: Grader, cluster: Cluster) -> Grader:
@@ -645,7 +561,7 @@ def function_grading(
     function: Callable[..., Any],
     said: FunctionOptions,
     kinds: Sequence[str],
-    options: Options,
+    options: Mapping[str, Any],
     cluster: Cluster | None = None,
 ) -> Grading:
     """The grading of a function, known by its name, scale and kind alone: these continue it.
@@ -654,19 +570,16 @@ def function_grading(
     choose. Raises InputError for a function without a name, and for options of other graders.
     """
     checked = _checked_name(said.name)
-    if strange := [option for option in options if option not in ("kind", "concurrency")]:
-        what = f"a function has no option {strange[0].replace('_', '-')}"
-        raise InputError(what, mend="It has name, scale, kind, batch and concurrency")
+    wanted = read_options(CallOptions, options, "a function")
     low, high = check_scale(said.scale or USUAL_SCALE)
-    concurrency = cast("int", options.get("concurrency", CONCURRENCY))
     grader: Grader = FunctionGrader(
         function,
         (low, high),
         batch=said.batch,
-        concurrency=concurrency,
+        concurrency=wanted.concurrency,
         same_text_same_grade=said.same_text_same_grade,
     )
-    kind = _kind(options.get("kind"), kinds)
+    kind = _kind(wanted.kind, kinds)
     if cluster is not None:
         grader = _workers_of_grader(grader, cluster)
     # a function sees the query, so that its ratings are of the query's text, too
@@ -691,8 +604,6 @@ def _checked_name(name: str | None) -> str:
 
 def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
     if wanted is not None:
-        if wanted not in KINDS:
-            raise InputError(f"kind is {wanted!r}", mend=f"Give one of {', '.join(KINDS)}")
         return wanted
     if len(kinds) > 1:
         what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"

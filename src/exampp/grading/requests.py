@@ -1,143 +1,51 @@
-"""From what is due to what a grader is asked: prompts are filled, and cut to the model's limit."""
+"""From pending cells to requests, and from raw replies to grades.
+
+A prompt is filled and cut to the model's limit; a reply is read by the rules of the prompt, the
+answer key, and the probabilities of labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit, read, verify
 from exampp.prompts.replies import UNNUMBERED
-from exampp.records import Outcome, State
+from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.readings import LITTLE_MASS
 from exampp.records.wording import quoted
 from exampp.store.cells import PendingCells
 from exampp.store.grades import Rules
 
+SELF_RATING = "self-rating"
+"""The rules of reading for which it matters how a text without a number is read."""
+
 
 @dataclass(frozen=True, slots=True)
-class ReplyReading:
-    """A reply as it is kept: state and rating, confidence, and what else people may want to see."""
+class Grading:
+    """A grader with its prompt and identity, and the rules by which its replies are read."""
 
-    outcome: Outcome
-    confidence: float | None = None
-    detail: Mapping[str, Any] | None = None
+    grader: Grader
+    prompt: Prompt
+    identity: GraderIdentity
+    rules: ReplyRules
 
-
-def why_ungraded(text: str, reading: ReplyReading) -> str:
-    """Why a reply gives no grade, and the reply: unparsed (off-scale), the reply '7'."""
-    state = reading.outcome.state.name.lower()
-    reason = (reading.detail or {}).get("reason") or reading.outcome.rule
-    because = "" if reason == state else f" ({reason})"
-    return f"{state}{because}, the reply {quoted(text)}"
+    def request(self, key: int, cells: PendingCells) -> SentPrompt:
+        """Return the request for some cells; InputError if their prompt cannot be filled."""
+        return build_request(self.prompt, self.identity.kind, self.grader, key, cells)
 
 
-ReplyReader = Callable[[PendingCells, Reply], ReplyReading]
-
-
-def describe_rules(prompt: Prompt) -> dict[str, Any]:
-    """The rules of reading of a prompt, JSON-able."""
-    names = ("name", "reading", "lowest", "highest", "field")
-    return {name: getattr(prompt, name) for name in names}
-
-
-def verification_rules(prompt: Prompt, mode: str = "exam") -> Rules | None:
-    """How replies to a prompt are read, to be kept with a grader to whom known answers matter."""
-    if not prompt.verifies:
-        return None
-    return {**describe_rules(prompt), "slots": list(prompt.slots), "mode": mode}
-
-
-def reply_reader(
-    prompt: Prompt,
-    *,
-    thresholds: Sequence[float] = (),
-    mode: str = "exam",
-    unnumbered: str = UNNUMBERED[0],
-    least_mass: float = LEAST_MASS,
-) -> ReplyReader:
-    """The rules by which replies to a prompt are read.
-
-    `mode` and `unnumbered` are those of `prompts.reading`. A reply that the server or the model
-    itself marks as a refusal is one, whatever its text says, and its detail keeps the mark. Where
-    the labels hold less than `least_mass` of the probability, none of them is the reply.
-    """
-
-    def outcome(reply: Reply, keys: Sequence[str]) -> Outcome:
-        return read(
-            prompt.reading,
-            reply.text,
-            lowest=prompt.lowest,
-            highest=prompt.highest,
-            mode=mode,
-            field=prompt.field,
-            truncated=reply.truncated,
-            thresholds=thresholds,
-            keys=keys,
-            unnumbered=unnumbered,
-            language=prompt.language,
-        )
-
-    def read_reply(due: PendingCells, reply: Reply) -> ReplyReading:
-        if reply.fault:
-            return ReplyReading(Outcome(State.FAILED), None, {"reason": reply.fault})
-        detail = dict(reply.detail)
-        if reply.cut:
-            detail["cut"] = True
-        if detail.get("refusal"):
-            return ReplyReading(Outcome(State.REFUSED, rule="refused"), None, detail)
-        if detail.get("thoughts") and not reply.text.strip() and not reply.truncated:
-            return ReplyReading(Outcome(State.UNPARSED, rule="unfinished thought"), None, detail)
-        keys = due.keys if prompt.reading == "extraction" else ()
-        found = outcome(reply, keys)
-        if detail.get("outside", 0.0) > 1.0 - least_mass:
-            # the model wants to say something else: the likeliest label is a guess of ours
-            state = State.TRUNCATED if reply.truncated else State.UNPARSED
-            scores = {label: round(value, 6) for label, value in (reply.scores or {}).items()}
-            detail |= {"scores": scores} if scores else {}
-            return ReplyReading(Outcome(state, rule=LITTLE_MASS), None, detail)
-        if prompt.reading == "extraction" and found.state is State.GRADED:
-            detail |= _evidence(reply.text, due, mode, prompt.language)
-        confidence = _confidence(found, reply.scores, detail)
-        return ReplyReading(found, confidence, detail or None)
-
-    return read_reply
-
-
-def _evidence(reply: str, due: PendingCells, mode: str, language: str) -> dict[str, Any]:
-    """The extracted answer, where it stands in the passage, and the known answer it matches."""
-    answer = answer_text(reply)
-    if not due.keys:
-        return {"answer": answer}
-    verified = verify(answer, due.keys, due.passage, mode, language)
-    found = {"answer": answer, "match": verified.rule, "key": verified.key, "span": verified.span}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _confidence(
-    outcome: Outcome, scores: Mapping[str, float] | None, detail: dict[str, Any]
-) -> float | None:
-    """The probability of the rating given; the expected rating joins the detail."""
-    if not scores or outcome.rating is None:
-        return None
-    detail["scores"] = {label: round(value, 6) for label, value in scores.items()}
-    numbers = {label: int(label) for label in scores if label.strip().isdigit()}
-    if len(numbers) == len(scores):
-        detail["expected"] = sum(numbers[label] * value for label, value in scores.items())
-        return scores.get(str(outcome.rating))
-    return max(scores.values())
+# ---- requests ------------------------------------------------------------------------------------
 
 
 class SentPrompt(NamedTuple):
-    """What is sent; `kept` counts the characters that remain of a passage that was cut."""
+    """A request; `kept` counts the characters that remain of a passage that was cut."""
 
     ask: Request
     kept: int | None = None
-
-
-RequestBuilder = Callable[[int, PendingCells], SentPrompt]
 
 
 LEAST_PASSAGE = 32
@@ -146,26 +54,27 @@ _FILLED = {"query": "the query has no text", "correct_answer": "the item has no 
 """Slots that are never left empty, and why one would be."""
 
 
-def prompt_slots(due: PendingCells, kind: str) -> Mapping[str, str]:
-    """The texts that a prompt may ask for, by slot."""
+def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
+    """Return the texts that a prompt may ask for, by slot."""
     return {
-        "question": due.item,
-        "nugget": due.item,
-        "nuggets": repr([due.item]),
-        "query": due.item if kind == "query" else due.query,
-        "context": due.passage,
-        "answer": due.passage,
-        "correct_answer": " or ".join(due.keys),
+        "question": cells.item,
+        "nugget": cells.item,
+        "nuggets": repr([cells.item]),
+        "query": cells.item if kind == "query" else cells.query,
+        "context": cells.passage,
+        "answer": cells.passage,
+        "correct_answer": " or ".join(cells.keys),
     }
 
 
-def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, due: PendingCells) -> Filled:
-    """The filled prompt, its passage cut where the grader knows a limit.
+def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCells) -> Filled:
+    """Return the filled prompt, its passage cut if the grader knows a limit.
 
-    Raises InputError where instructions and item alone are too long for the model, and where the
-    prompt asks for a query's text or known answers, and there are none.
+    Raises:
+        InputError: Instructions and item alone are too long for the model, or the prompt asks for
+            a query's text or known answers, and there are none.
     """
-    slots = prompt_slots(due, kind)
+    slots = prompt_slots(cells, kind)
     for name, what in _FILLED.items():
         if name in prompt.slots and not slots[name].strip():
             raise InputError(f"{what}, and the prompt {prompt.name!r} asks for {{{name}}}")
@@ -200,29 +109,172 @@ def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
         )
 
 
-def request_builder(prompt: Prompt, kind: str, grader: Grader) -> RequestBuilder:
-    """How a grader of this prompt is asked; without a prompt text it gets the pair alone."""
+def build_request(
+    prompt: Prompt, kind: str, grader: Grader, key: int, cells: PendingCells
+) -> SentPrompt:
+    """Return the request for some cells; without a prompt text the grader gets the pair alone."""
+    filled = fill_cell_prompt(prompt, kind, grader, cells) if prompt.user else Filled("", "")
+    ids = cells.ids
+    request = Request(
+        key,
+        cells.item,
+        cells.passage,
+        filled.user,
+        filled.system,
+        cells.query,
+        ids.query,
+        ids.item,
+        ids.passage,
+        ids.subtopic,
+        cells.keys,
+        kind,
+    )
+    return SentPrompt(request, filled.kept)
 
-    def ask(key: int, due: PendingCells) -> SentPrompt:
-        filled = fill_cell_prompt(prompt, kind, grader, due) if prompt.user else _NOTHING
-        ids = due.ids
-        asked = Request(
-            key,
-            due.item,
-            due.passage,
-            filled.user,
-            filled.system,
-            due.query,
-            ids.query,
-            ids.item,
-            ids.passage,
-            ids.subtopic,
-            due.keys,
-            kind,
+
+# ---- replies -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRules:
+    """How replies to a prompt are read as grades.
+
+    `mode` and `unnumbered` are those of `prompts.replies.read`. If the labels have less than
+    `least_mass` of the probability, none of them is the reply.
+    """
+
+    prompt: Prompt
+    mode: str = "exam"
+    unnumbered: str = UNNUMBERED[0]
+    least_mass: float = LEAST_MASS
+    thresholds: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, prompt: Prompt, settings: Mapping[str, Any]) -> Self:
+        """Return the rules by which a grader of these settings reads replies to a prompt."""
+        return cls(
+            prompt,
+            unnumbered=unnumbered_of(settings),
+            least_mass=float(settings.get("least_mass", LEAST_MASS)),
+            thresholds=tuple(settings.get("thresholds", ())),
         )
-        return SentPrompt(asked, filled.kept)
 
-    return ask
+    @property
+    def described(self) -> dict[str, Any]:
+        """The rules of the prompt, JSON-able."""
+        names = ("name", "reading", "lowest", "highest", "field")
+        return {name: getattr(self.prompt, name) for name in names}
+
+    @property
+    def stored(self) -> Rules | None:
+        """The rules as they are stored with a grader, None unless known answers matter to it."""
+        if not self.prompt.verifies:
+            return None
+        return {**self.described, "slots": list(self.prompt.slots), "mode": self.mode}
+
+    def read(self, cells: PendingCells, reply: Reply, kept: int | None = None) -> Grade:
+        """Read a reply; `kept` counts the characters that it saw of a passage that was cut.
+
+        What the server or the model itself marks as a refusal is one, whatever its text says.
+        """
+        if reply.fault:
+            outcome, confidence = Outcome(State.FAILED), None
+            detail: dict[str, Any] = {"reason": reply.fault}
+        else:
+            detail = dict(reply.detail) | ({"cut": True} if reply.cut else {})
+            outcome = self._outcome(cells, reply, detail)
+            confidence = _confidence(outcome, reply.scores, detail)
+        if kept is not None:
+            detail |= {"cut": True, "kept": kept}
+        return Grade(
+            "",
+            outcome.state,
+            outcome.rating,
+            None if reply.fault else reply.text,
+            outcome.rule,
+            confidence,
+            detail or None,
+        )
+
+    def _outcome(self, cells: PendingCells, reply: Reply, detail: dict[str, Any]) -> Outcome:
+        prompt = self.prompt
+        extracts = prompt.reading == "extraction"
+        if detail.get("refusal"):
+            return Outcome(State.REFUSED, rule="refused")
+        if detail.get("thoughts") and not reply.text.strip() and not reply.truncated:
+            return Outcome(State.UNPARSED, rule="unfinished thought")
+        outcome = read(
+            prompt.reading,
+            reply.text,
+            lowest=prompt.lowest,
+            highest=prompt.highest,
+            mode=self.mode,
+            field=prompt.field,
+            truncated=reply.truncated,
+            thresholds=self.thresholds,
+            keys=cells.keys if extracts else (),
+            unnumbered=self.unnumbered,
+            language=prompt.language,
+        )
+        if detail.get("outside", 0.0) > 1.0 - self.least_mass:
+            # the model wants to say something else: the likeliest label is a guess of ours
+            state = State.TRUNCATED if reply.truncated else State.UNPARSED
+            if reply.scores:
+                detail["scores"] = _rounded(reply.scores)
+            return Outcome(state, rule=LITTLE_MASS)
+        if extracts and outcome.state is State.GRADED:
+            detail |= self._evidence(reply.text, cells)
+        return outcome
+
+    def _evidence(self, reply: str, cells: PendingCells) -> dict[str, Any]:
+        """Return the extracted answer, its place in the passage, and the key that it matches."""
+        answer = answer_text(reply)
+        if not cells.keys:
+            return {"answer": answer}
+        found = verify(answer, cells.keys, cells.passage, self.mode, self.prompt.language)
+        evidence = {"answer": answer, "match": found.rule, "key": found.key, "span": found.span}
+        return {name: value for name, value in evidence.items() if value is not None}
 
 
-_NOTHING = Filled("", "")
+def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
+    return {label: round(value, 6) for label, value in scores.items()}
+
+
+def _confidence(
+    outcome: Outcome, scores: Mapping[str, float] | None, detail: dict[str, Any]
+) -> float | None:
+    """Return the probability of the rating; the expected rating joins the detail."""
+    if not scores or outcome.rating is None:
+        return None
+    detail["scores"] = _rounded(scores)
+    numbers = {label: int(label) for label in scores if label.strip().isdigit()}
+    if len(numbers) == len(scores):
+        detail["expected"] = sum(numbers[label] * value for label, value in scores.items())
+        return scores.get(str(outcome.rating))
+    return max(scores.values())
+
+
+def why_ungraded(grade: Grade) -> str:
+    """Return why a reply gives no grade, and the reply: unparsed (off-scale), the reply '7'."""
+    state = grade.state.name.lower()
+    reason = (grade.detail or {}).get("reason") or grade.rule
+    because = "" if reason == state else f" ({reason})"
+    return f"{state}{because}, the reply {quoted(grade.reply or '')}"
+
+
+def unnumbered_of(settings: Mapping[str, Any]) -> str:
+    """Return how a grader of these settings reads a text without a number."""
+    return str(settings.get("unnumbered", UNNUMBERED[0]))
+
+
+def unnumbered_setting(unnumbered: str) -> dict[str, str]:
+    """Return the same as a part of settings, where the usual way has no entry.
+
+    Raises:
+        InputError: It is not one of `prompts.replies.UNNUMBERED`.
+    """
+    if unnumbered not in UNNUMBERED:
+        raise InputError(
+            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
+        )
+    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}

@@ -14,19 +14,18 @@ import sqlite3
 import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
-from exampp.graders.base import Grader, Replies, Reply, Request, describe_mismatch, sanitize_reply
+from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
 from exampp.grading.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
 from exampp.grading.regrade import record_rules
-from exampp.grading.requests import ReplyReader, ReplyReading, RequestBuilder, why_ungraded
-from exampp.prompts import Prompt
+from exampp.grading.requests import Grading, why_ungraded
 from exampp.prompts.answers import is_no_answer
-from exampp.records import Grade, GraderIdentity, Outcome, State
+from exampp.records import Grade, State
 from exampp.records.readings import NO_ANSWER
 from exampp.sanitize import check_integer
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
@@ -41,7 +40,7 @@ from exampp.store.cells import (
     query_order,
 )
 from exampp.store.connection import transaction
-from exampp.store.grades import NO_KEY, GradeRow, Rules, find_grader, grade_row, put_grades
+from exampp.store.grades import NO_KEY, GradeRow, find_grader, grade_row, put_grades
 from exampp.store.runs import (
     RunUsage,
     claim,
@@ -157,21 +156,6 @@ class PendingRequest(NamedTuple):
     limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Grading:
-    """Everything that turns due cells into grades: who is asked, how, and how replies are read.
-
-    `rules` say the same as `read`, to be kept, where known answers play a part.
-    """
-
-    grader: Grader
-    prompt: Prompt
-    identity: GraderIdentity
-    ask: RequestBuilder
-    read: ReplyReader
-    rules: Rules | None = None
-
-
 class GradingRun:
     """One run of one grader over what is due for it.
 
@@ -223,8 +207,8 @@ class GradingRun:
         self._repeats: deque[tuple[int, PendingCells]] = deque()
         self._repeated: dict[tuple[Cell, ...], State] = {}
         self._failures = 0
-        self._asks = 0
-        self._run = 0
+        self._progress = Progress(0)
+        self._asks = self._key = self._run = 0
         self._started, self._before = 0.0, self._billed()
 
     @property
@@ -257,55 +241,56 @@ class GradingRun:
     def steps(self) -> Iterator[Progress]:
         """Grade everything that is due; yields the progress after each commit."""
         self._verify_again()
-        progress = Progress(0)
+        self._progress = Progress(0)
         for one in self.due():
-            progress.total += len(one.cells)
+            self._progress.total += len(one.cells)
             if one.before is not None:
                 self._tried.update(one.cells)
-        yield progress
-        if not progress.total:
+        yield self._progress
+        if not self._progress.total:
             return
         with self.connection, transaction(self.connection):
-            key = record_rules(self.connection, self.grading.identity, self.grading.rules)
+            rules = self.grading.rules.stored
+            self._key = record_rules(self.connection, self.grading.identity, rules)
             came_from = self.grading.grader.provenance
             at = datetime.now(UTC).isoformat()
-            self._run = start_run(self.connection, key, at, came_from)
+            self._run = start_run(self.connection, self._key, at, came_from)
         self._started, self._before = time.monotonic(), self._billed()
         with at_work(self._owner):
             try:
-                yield from self._passes(key, progress)
+                yield from self._passes()
             finally:
                 # again, for what an interrupt kept the end of a pass from doing
-                self._leave(key, progress)
+                self._leave()
 
     def _verify_again(self) -> None:
         """Read without asking what can be: it is not due."""
-        identity, rules = self.grading.identity, self.grading.rules
+        identity, rules = self.grading.identity, self.grading.rules.stored
         if rules is not None and find_grader(self.connection, identity) is not None:
             with self.connection, transaction(self.connection):
                 record_rules(self.connection, identity, rules)
 
-    def _passes(self, key: int, progress: Progress) -> Iterator[Progress]:
+    def _passes(self) -> Iterator[Progress]:
         if self.take_over:
             with self.connection, transaction(self.connection):
-                release_others(self.connection, key, self._owner)
-        progress.held_by = holders(self.connection, key, self._owner)
-        if progress.held_by:
-            yield progress
+                release_others(self.connection, self._key, self._owner)
+        self._progress.held_by = holders(self.connection, self._key, self._owner)
+        if self._progress.held_by:
+            yield self._progress
         # what was tried in vain goes into a batch with the rest: it would be another day otherwise
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
         for select in order:
-            yield from self._select(key, select, progress)
+            yield from self._select(select)
         if not self.stopped:
-            progress.elsewhere = max(0, progress.total - progress.done)
-            yield progress
+            self._progress.elsewhere = max(0, self._progress.total - self._progress.done)
+            yield self._progress
 
-    def _select(self, key: int, select: str, progress: Progress) -> Iterator[Progress]:
+    def _select(self, select: str) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
         while (queries or self._repeats) and not self.stopped:
             held: list[int] = []
-            for _ in self._pass(key, queries, select, held, progress):
-                yield progress
+            for _ in self._pass(queries, select, held):
+                yield self._progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # what another process tries again is its business: waited is for what nobody tried
@@ -313,18 +298,19 @@ class GradingRun:
                 queries, self._again = [*self._again, *held], {}
                 continue
             if self._put_off and not self.stopped:
-                yield from self._wait_for_replies(progress)
+                yield from self._wait_for_replies()
                 queries, self._put_off = [*self._put_off, *held], {}
                 continue
             if select == "failed":
                 break
-            queries = yield from self._wait_for(key, held, progress)
-            progress.waits = False
+            queries = yield from self._wait_for(held)
+            self._progress.waits = False
 
-    def _wait_for_replies(self, progress: Progress) -> Iterator[Progress]:
-        for progress.awaits in self.grading.grader.wait():
-            yield progress
-        progress.awaits = ""
+    def _wait_for_replies(self) -> Iterator[Progress]:
+        for state in self.grading.grader.wait():
+            self._progress.awaits = state
+            yield self._progress
+        self._progress.awaits = ""
         if self.stopped:
             self.why_stopped = self.why_stopped or self.grading.grader.stopped
 
@@ -332,134 +318,123 @@ class GradingRun:
         """Requests that the grader has sent since it was made, and their cost, if it knows."""
         return self.grading.grader.billed
 
-    def _wait_for(
-        self, key: int, held: list[int], progress: Progress
-    ) -> Generator[Progress, None, list[int]]:
+    def _wait_for(self, held: list[int]) -> Generator[Progress, None, list[int]]:
         """Wait until one of the queries that other processes held is free; returns them then."""
         while held and not self.stopped:
-            taken = others(self.connection, key, self._owner)
+            taken = others(self.connection, self._key, self._owner)
             if not set(held) <= {query for queries in taken.values() for query in queries}:
                 return held
-            if not progress.waits:
-                progress.waits = True
-                progress.held_by = holders(self.connection, key, self._owner)
-                yield progress
+            if not self._progress.waits:
+                self._progress.waits = True
+                self._progress.held_by = holders(self.connection, self._key, self._owner)
+                yield self._progress
             time.sleep(POLL_SECONDS)
         return []
 
-    def _pass(
-        self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
-    ) -> Iterator[None]:
+    def _pass(self, queries: list[int], select: str, held: list[int]) -> Iterator[None]:
         """Grade what is due of some queries; those that other processes hold go to `held`."""
         committed = time.monotonic()
-        asks = self._asks_of(key, queries, select, held, progress)
+        asks = self._asks_of(queries, select, held)
         replies = self._replies.come(asks)
         try:
             for _ in replies:
-                self._settle(key, progress)
+                self._settle()
                 late = time.monotonic() - committed > COMMIT_SECONDS
                 if late or len(self._rows) >= COMMIT_CELLS:
-                    self._commit(key, progress)
+                    self._commit()
                     committed = time.monotonic()
                     yield
                 if not self.grading.grader.prepaid:
-                    self._check_failures(progress)
+                    self._check_failures()
             is_stopped = self.stopped or self.grading.grader.stopped
             if not is_stopped and (self._waiting or next(asks, None) is not None):
                 raise Unfinished(f"the grader ended before it had answered everything. {_KEPT}")
         finally:
             replies.close()
-            self._leave(key, progress)
-        self._check_failures(progress)
+            self._leave()
+        self._check_failures()
         yield
 
-    def _check_failures(self, progress: Progress) -> None:
+    def _check_failures(self) -> None:
         if self._failures >= self.max_failures:
             raise Unfinished(
-                f"{self._failures} failures in a row, the last: {progress.last_failure}. {_KEPT}, "
-                "and --max-failures says how many in a row are too many"
+                f"{self._failures} failures in a row, the last: {self._progress.last_failure}. "
+                f"{_KEPT}, and --max-failures says how many in a row are too many"
             )
 
-    def _leave(self, key: int, progress: Progress) -> None:
+    def _leave(self) -> None:
         """Keep what was answered and give back what is held; what is done is not done again."""
         try:
             while self._replies.arrived:
-                self._settle(key, progress)
+                self._settle()
         finally:
-            self._commit(key, progress)
+            self._commit()
             with self.connection, transaction(self.connection):
-                release_all(self.connection, key, self._owner)
+                release_all(self.connection, self._key, self._owner)
             self._waiting.clear()
             self._open.clear()
 
-    def _asks_of(
-        self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
-    ) -> Iterator[Request]:
+    def _asks_of(self, queries: list[int], select: str, held: list[int]) -> Iterator[Request]:
         for query in queries:
             if self.stopped:
                 return
-            if not self._claim(key, query):
+            if not self._claim(query):
                 held.append(query)
                 continue
             self._open[query] += 1
-            for one in pending_of_query(self.connection, query, key, self.exam, select):
-                yield from self._asks_again(key, progress)
+            for one in pending_of_query(self.connection, query, self._key, self.exam, select):
+                yield from self._asks_again()
                 if self.stopped:
                     return
                 if one.before is not None and self._tried.isdisjoint(one.cells):
                     continue  # it failed since this run began
                 if one.twin is not None:
                     self._copies.append(one)
-                    progress.done += len(one.cells)
-                    progress.copied += len(one.cells)
+                    self._progress.done += len(one.cells)
+                    self._progress.copied += len(one.cells)
                     continue
-                ask = self._ask(key, query, one, progress)
-                if ask is not None:
-                    yield ask
+                yield from self._ask(query, one)
             self._close(query)
-        yield from self._asks_again(key, progress)
+        yield from self._asks_again()
 
-    def _asks_again(self, key: int, progress: Progress) -> Iterator[Request]:
+    def _asks_again(self) -> Iterator[Request]:
         """Repeat what got an unreadable reply, unless another process now has its query."""
         while self._repeats and not self.stopped:
             query, one = self._repeats.popleft()
-            if query in self._open or self._claim(key, query):
-                ask = self._ask(key, query, one, progress)
-                if ask is not None:
-                    yield ask
+            if query in self._open or self._claim(query):
+                yield from self._ask(query, one)
 
-    def _claim(self, key: int, query: int) -> bool:
+    def _claim(self, query: int) -> bool:
         with self.connection, transaction(self.connection):
-            for lease in leases(self.connection, key):
+            for lease in leases(self.connection, self._key):
                 if lease.query == query and is_gone(lease.owner):
-                    release(self.connection, key, lease.owner, [query])
-            return claim(self.connection, key, query, self._owner)
+                    release(self.connection, self._key, lease.owner, [query])
+            return claim(self.connection, self._key, query, self._owner)
 
-    def _ask(self, key: int, query: int, one: PendingCells, progress: Progress) -> Request | None:
+    def _ask(self, query: int, one: PendingCells) -> Iterator[Request]:
         self._asks += 1
         if not self.is_asked(one):
-            outcome = Outcome(State.GRADED, self.grading.prompt.lowest, NO_ANSWER)
-            self._keep(key, self._asks, one, None, ReplyReading(outcome, None, None), progress)
-            return None
+            lowest = self.grading.prompt.lowest
+            self._keep(self._asks, one, Grade("", State.GRADED, lowest, rule=NO_ANSWER))
+            return
         limit = self.grading.grader.limit
         try:
-            asked = self.grading.ask(self._asks, one)
+            request, kept = self.grading.request(self._asks, one)
         except InputError as error:
             # this item's prompt does not fit the model: a fault of the cell, not of the run
-            outcome = Outcome(State.FAILED)
-            reading = ReplyReading(outcome, None, {"reason": str(error)})
-            self._keep(key, self._asks, one, None, reading, progress)
-            return None
-        self._waiting[self._asks] = PendingRequest(query, one, asked.kept, limit)
+            grade = Grade("", State.FAILED, detail={"reason": str(error)})
+            self._keep(self._asks, one, grade)
+            return
+        self._waiting[self._asks] = PendingRequest(query, one, kept, limit)
         self._open[query] += 1
-        return asked.ask
+        yield request
 
     def is_asked(self, one: PendingCells) -> bool:
         """Whether the grader is asked: nothing that is equal is graded, and no rule settles it."""
         is_none = self.exam.answers_of is not None and is_no_answer(one.passage, one.keys)
         return one.twin is None and not is_none
 
-    def _settle(self, key: int, progress: Progress) -> None:
+    def _settle(self) -> None:
         """Keep the first of the replies that arrived."""
         if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
             self._replies.arrived.popleft()
@@ -473,21 +448,17 @@ class GradingRun:
         reply = sanitize_reply(reply)
         if reply.fault and self._takes_less_than(limit):
             self._again[query] = None
-            self._settled(ask, reply, 0, progress)
+            self._settled(ask, reply, 0)
             return
-        reading = self.grading.read(one, reply)
-        if kept is not None:
-            detail = {**(reading.detail or {}), "cut": True, "kept": kept}
-            reading = ReplyReading(reading.outcome, reading.confidence, detail)
-        text = None if reply.fault else reply.text
+        grade = self.grading.rules.read(one, reply, kept)
         # a request that fails the second time leaves the first reply in place
         if not (reply.fault and one.cells in self._repeated):
-            self._keep(key, ask.key, one, text, reading, progress)
-        if self._repeats_once(query, one, reading.outcome.state):
-            self._settled(ask, reply, 0, progress)
+            self._keep(ask.key, one, grade)
+        if self._repeats_once(query, one, grade.state):
+            self._settled(ask, reply, 0)
             return
-        self._settled(ask, reply, len(one.cells), progress)
-        self._count_failure(one, reply, reading, progress)
+        self._settled(ask, reply, len(one.cells))
+        self._count_failure(one, reply, grade)
         self._tried.difference_update(one.cells)
 
     def _repeats_once(self, query: int, one: PendingCells, state: State) -> bool:
@@ -505,12 +476,12 @@ class GradingRun:
         now = self.grading.grader.limit
         return now is not None and (limit is None or now < limit)
 
-    def _settled(self, ask: Request, reply: Reply, cells: int, progress: Progress) -> None:
+    def _settled(self, ask: Request, reply: Reply, cells: int) -> None:
         """Count an ask; from here on it need not be settled again, where an interrupt comes."""
         self._forget(ask)
-        spent, usage = progress.spent, reply.usage
-        progress.asked += 1
-        progress.spent = spent._replace(
+        spent, usage = self._progress.spent, reply.usage
+        self._progress.asked += 1
+        self._progress.spent = spent._replace(
             asked=spent.asked + 1,
             cells=spent.cells + cells,
             tokens_read=spent.tokens_read + usage.read,
@@ -524,45 +495,29 @@ class GradingRun:
         del self._waiting[ask.key]
         self._close(query)
 
-    def _count_failure(
-        self, one: PendingCells, reply: Reply, reading: ReplyReading, progress: Progress
-    ) -> None:
-        """A grade ends a row of failures; all else goes on with it, unless it is as it was."""
-        state = reading.outcome.state
-        if state is State.GRADED:
+    def _count_failure(self, one: PendingCells, reply: Reply, grade: Grade) -> None:
+        """Count failures in a row; a grade ends them, and a cell that ends as before is none."""
+        if grade.state is State.GRADED:
             self._failures = 0
-            return
-        if state is not State.FAILED and one.before == state:
-            return
-        self._failures += 1
-        progress.last_failure = reply.fault or why_ungraded(reply.text, reading)
+        elif grade.state is State.FAILED or one.before != grade.state:
+            self._failures += 1
+            self._progress.last_failure = reply.fault or why_ungraded(grade)
 
-    def _keep(
-        self,
-        key: int,
-        number: int,
-        one: PendingCells,
-        reply: str | None,
-        reading: ReplyReading,
-        progress: Progress,
-    ) -> None:
-        state, rating, rule = reading.outcome.state, reading.outcome.rating, reading.outcome.rule
-        detail = reading.detail
+    def _keep(self, number: int, one: PendingCells, grade: Grade) -> None:
         if self.exam.by_query:
-            detail = {**(detail or {}), "query": one.query}
-        grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
+            grade = replace(grade, detail={**(grade.detail or {}), "query": one.query})
         made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
-        self._rows[number] = [grade_row(key, *cell, grade, made_from) for cell in one.cells]
-        progress.count(len(one.cells), state, self._repeated.get(one.cells))
+        self._rows[number] = [grade_row(self._key, *cell, grade, made_from) for cell in one.cells]
+        self._progress.count(len(one.cells), grade.state, self._repeated.get(one.cells))
 
     def _close(self, query: int) -> None:
         self._open[query] -= 1
 
-    def _commit(self, key: int, progress: Progress) -> None:
+    def _commit(self) -> None:
         finished = [query for query, count in self._open.items() if not count]
         while True:
             try:
-                self._write(key, finished, progress)
+                self._write(finished)
                 break
             except CollectionBusy:
                 # what was answered may have been paid for: wait as long as the other writer takes
@@ -573,9 +528,9 @@ class GradingRun:
         for query in finished:
             del self._open[query]
 
-    def _write(self, key: int, finished: list[int], progress: Progress) -> None:
+    def _write(self, finished: list[int]) -> None:
         requests, cost = self._billed()
-        progress.spent = progress.spent._replace(
+        self._progress.spent = self._progress.spent._replace(
             seconds=time.monotonic() - self._started,
             requests=requests - self._before[0],
             cost=None if cost is None else cost - (self._before[1] or 0.0),
@@ -583,10 +538,10 @@ class GradingRun:
         with self.connection, transaction(self.connection):
             put_grades(self.connection, chain.from_iterable(self._rows.values()))
             for one in self._copies:
-                copy_grade(self.connection, key, one)
-            update_run(self.connection, self._run, progress.spent)
-            renew(self.connection, key, self._owner)
-            release(self.connection, key, self._owner, finished)
+                copy_grade(self.connection, self._key, one)
+            update_run(self.connection, self._run, self._progress.spent)
+            renew(self.connection, self._key, self._owner)
+            release(self.connection, self._key, self._owner, finished)
 
 
 def check_numbers(exam: GradingScope, max_failures: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request, check_grader
-from exampp.grading.requests import RequestBuilder, check_prompt_fits, request_builder
+from exampp.grading.requests import build_request, check_prompt_fits
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt
 from exampp.store.cells import PendingCells, PendingIds
@@ -411,7 +411,7 @@ class GradingWorker:
 
     def __init__(self) -> None:
         self._grader: Grader | None = None
-        self._askers: dict[tuple[Prompt, str], RequestBuilder] = {}
+        self._checked: set[tuple[Prompt, str]] = set()
 
     def load(self, make: Make) -> WorkerFacts | str:
         """Make the grader, and say what it is; or, in a sentence, why it cannot be made."""
@@ -445,13 +445,15 @@ class GradingWorker:
         if self._grader is None:
             raise InputError("the worker has no grader")
         try:
-            ask = self._asker(self._grader, prompt, kind)
+            if (prompt, kind) not in self._checked:
+                check_prompt_fits(prompt, self._grader)
+                self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
             kept: dict[int, int] = {}
             asks = []
             for key, *texts in rows:
                 try:
-                    filled = ask(key, _due(*texts))
+                    filled = build_request(prompt, kind, self._grader, key, _due(*texts))
                 except InputError as error:
                     replies.append((key, Reply("", fault=str(error))))
                     continue
@@ -465,12 +467,6 @@ class GradingWorker:
         except InputError as error:
             return error
         return replies
-
-    def _asker(self, grader: Grader, prompt: Prompt, kind: str) -> RequestBuilder:
-        if (prompt, kind) not in self._askers:
-            check_prompt_fits(prompt, grader)
-            self._askers[prompt, kind] = request_builder(prompt, kind, grader)
-        return self._askers[prompt, kind]
 
 
 def _due(query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any) -> PendingCells:

@@ -5,7 +5,7 @@ One mapping serves all tables of an import: each takes the columns that it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from csv import Error as CsvError
 from csv import reader
@@ -19,8 +19,8 @@ from exampp.formats.headers import nearly, plain
 from exampp.formats.in_memory import HeldLines, as_lines
 from exampp.formats.lines import OnError, read_lines, read_text
 from exampp.formats.plain_rows import MEANINGS, NAMES, table_separator
-from exampp.formats.plain_table import ragged, table_rows
 from exampp.formats.read_warnings import add_warning
+from exampp.formats.tables import named_rows
 
 COLUMNS = (
     *(names[0] for names in NAMES.values()),
@@ -84,7 +84,7 @@ class Renaming:
                 add_warning(table, None, f"columns that are not read: {', '.join(left)}")
         return {name: column for column, name in known.items() if name not in named} | named
 
-    def rows(self, table: str, rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    def rows(self, table: str, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
         """The rows, their columns renamed."""
         known: dict[tuple[str, ...], dict[str, str]] = {}
         for number, row in rows:
@@ -116,20 +116,8 @@ class Renaming:
         if separator is None:
             return None
 
-        def rows() -> Iterator[tuple[int, Row]]:
-            cells_of_rows = table_rows(read_text(path), separator, path)
-            start, header = next(cells_of_rows)
-            header = [name.strip() for name in header]
-            if twice := next((name for name in header if header.count(name) > 1), None):
-                what = f"the column {brief(twice)} is there twice"
-                raise InputError(what, file=path, line=start)
-            for number, cells in cells_of_rows:
-                if len(cells) != len(header):
-                    on_error(ragged(len(cells), len(header), path, number))
-                    continue
-                yield number, dict(zip(header, cells, strict=True))
-
-        return list(as_lines(_stripped(self.rows(str(path), rows()))))
+        rows = self.rows(str(path), named_rows(read_text(path), separator, path, on_error))
+        return list(as_lines(_stripped(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
         """What separates the columns; None where the first line has none of them."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import car, columnar, datasets, passages
+from exampp.formats import car, datasets, passages, tables
 from exampp.formats.in_memory import as_lines
 from exampp.formats.json_objects import OBJECT, identifier, key_of
 from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
@@ -82,7 +82,7 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
     if car.kind_of(path):
         yield from car.paragraphs(path, wanted.__contains__)
         return
-    if columnar.name_of(path):
+    if tables.name_of(path):
         yield from _in_columns(path, wanted, on_error)
         return
     _, head = next(read_lines(path))
@@ -104,7 +104,7 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
 
 
 def _in_columns(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
-    for number, line in as_lines(columnar.rows_with(path, passages.ID_KEYS, wanted)):
+    for number, line in as_lines(tables.rows_with(path, passages.ID_KEYS, wanted)):
         try:
             passage = passages.parse(line, path, number)
         except InputError as error:

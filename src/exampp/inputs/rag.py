@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import columnar, rag
+from exampp.formats import rag, tables
 from exampp.formats.detect import detect_kind
 from exampp.formats.fields import brief, digest, duplicate_error
 from exampp.formats.in_memory import HeldLines, as_lines, held
@@ -39,8 +39,8 @@ def unfold(
         preset = _preset(given)
         if preset is None:
             found.append(given)
-            if given.data is None and columnar.name_of(given.path):
-                rows[given.path] = list(as_lines(columnar.rows(given.path)))
+            if given.data is None and tables.name_of(given.path):
+                rows[given.path] = list(as_lines(tables.rows(given.path)))
             continue
         options = renaming.columns, renaming.seen
         records = rag.read(given.path, preset, on_error, *options, is_stated=given.kind is not None)

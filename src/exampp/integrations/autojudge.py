@@ -35,7 +35,7 @@ from autojudge_base.nugget_data import load_nugget_banks_from_file, write_nugget
 
 from exampp.collection import Collection, create
 from exampp.errors import InputError, Unfinished
-from exampp.graders.options import OPENAI, options_of
+from exampp.graders.options import OpenAIOptions, declared_options
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import evaluate_gradebook
@@ -119,7 +119,7 @@ class JudgeSettings:
                     field=f"settings.{name}",
                     mend="Set OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY, and leave it out",
                 )
-            known = sorted({*own, *options_of(OPENAI)} - {*_OF_ENVIRONMENT})
+            known = sorted({*own, *declared_options(OpenAIOptions)} - {*_OF_ENVIRONMENT})
             if name not in known:
                 mend = suggest(name, known) or f"Known: {', '.join(known)}"
                 raise InputError("there is no such setting", field=f"settings.{name}", mend=mend)
@@ -157,7 +157,7 @@ class ExamJudge:
         reports = rag_responses if wanted.grounded else ()
         with _collection(_Case.of(due, reports, wanted, corpus), llm_config, settings) as exam:
             run = exam.bank().generation(
-                OPENAI,
+                "openai",
                 prompt=wanted.nugget_prompt,
                 keys=wanted.keys,
                 grounded=wanted.grounded,
@@ -339,7 +339,7 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
             **_model(llm_config, case.settings),
         }
         for select in ("new", "failed"):
-            run = exam.grading(OPENAI, select=select, depth=_ALL, **options)
+            run = exam.grading("openai", select=select, depth=_ALL, **options)
             for progress in run.steps():
                 said = progress
             print(f"[exampp] {said}", file=sys.stderr)

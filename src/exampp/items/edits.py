@@ -1,4 +1,7 @@
-"""A bank file that people edited, as edits of the bank that it was written from."""
+"""Edits of a bank: from what a person asks for, or a file says, to what is logged.
+
+An edit has one shape, `ItemChange`: an operation, and the item before and after it.
+"""
 
 from __future__ import annotations
 
@@ -15,79 +18,34 @@ from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
 from exampp.records.items import MODEL, importance, makers_of
+from exampp.results.result import Table
 from exampp.sanitize import check_choice, check_id, check_text
-from exampp.store.bank import EditStep, ItemState, LoggedEdit
+from exampp.store.bank import ItemChange, ItemState, LoggedEdit
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
 """What can be done to an item."""
-
 _SHORTEST_PREFIX = 4
 _ITEMS_LISTED = 5
 
 
 class ItemKey(NamedTuple):
-    """What an item is known by within its bank."""
+    """What identifies an item within its bank."""
 
     query_id: str
     item_id: str
     kind: str
 
 
-def item_key(state: ItemState) -> ItemKey:
-    """What the item is known by."""
-    return ItemKey(state.query_id, state.item_id, state.kind)
+def item_key(item: ItemState | Item) -> ItemKey:
+    """Return what identifies an item."""
+    return ItemKey(item.query_id, item.item_id, item.kind)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemChange:
-    """One respect in which an item differs: an operation, and the item before and after it.
-
-    An operation that is none of `OPERATIONS` is a key of the item's `extra` that a file sets.
-    `before` is None for an item that was not there; `after` is None (operation `remove`) for one
-    that is no longer there, which happens between two banks and when looking back in time.
-    """
-
-    operation: str
-    before: ItemState | None
-    after: ItemState | None
-
-    @property
-    def state(self) -> ItemState:
-        """The item after the change, or before it if it is no longer there."""
-        found = self.after or self.before
-        if found is None:
-            raise ValueError("a change is of an item")
-        return found
-
-    @property
-    def values(self) -> tuple[str, str]:
-        """What people read of it: the respect in which it differs, before and after."""
-        if self.before is None or self.after is None:
-            return (_text(self.before), _text(self.after))
-        if self.operation == "weight":
-            return (f"{self.before.weight:g}", f"{self.after.weight:g}")
-        if self.operation == "key":
-            return (" | ".join(self.before.answers), " | ".join(self.after.answers))
-        if self.operation == "retire":
-            return (_text(self.before), "")
-        if self.operation == "restore":
-            return ("", _text(self.after))
-        if self.operation == "reword":
-            return (_text(self.before), _text(self.after))
-        return (_said(self.before, self.operation), _said(self.after, self.operation))
-
-
-def _said(state: ItemState, key: str) -> str:
-    value = state.extra.get(key, "")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _text(state: ItemState | None) -> str:
-    return "" if state is None else state.text or ""
+# ---- changes -------------------------------------------------------------------------------------
 
 
 def changes_of(before: ItemState, after: ItemState) -> Iterator[ItemChange]:
-    """One change for each respect in which the item differs; applied in turn they lead there."""
+    """Yield one change for each respect in which the item differs, to be applied in turn."""
     now = before
     for operation, value in (
         ("reword", {"text": after.text}),
@@ -102,56 +60,90 @@ def changes_of(before: ItemState, after: ItemState) -> Iterator[ItemChange]:
 
 
 def bank_difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[ItemChange]:
-    """Every change between two states of a bank, or between two banks.
+    """Return every change between two states of a bank, or between two banks.
 
     Items are the same if they have the same query, kind and id or, among the others, the same
     query, kind and text. What is retired on both sides, or on one and absent on the other, is no
     change.
     """
     old = {item_key(state): state for state in before}
+    new = {item_key(state): state for state in after}
+    others = {(s.query_id, s.kind, s.text): s for key, s in old.items() if key not in new}
     found: list[ItemChange] = []
-    pairs = _pairs(old, {item_key(state): state for state in after})
-    for one, other in pairs:
-        if one is not None and other is not None:
-            if one.active or other.active:
-                same = replace(other, query_id=one.query_id, item_id=one.item_id, key=one.key)
-                found += changes_of(one, same)
-        elif other is not None and other.active:
-            found.append(ItemChange("add", None, other))
-        elif one is not None and one.active:
-            found.append(ItemChange("remove", one, None))
-    return found
+    for key, state in new.items():
+        one = old.get(key) or others.pop((state.query_id, state.kind, state.text), None)
+        if one is None:
+            found += [ItemChange("add", None, state)] if state.active else []
+            continue
+        del old[item_key(one)]
+        if one.active or state.active:
+            same = replace(state, query_id=one.query_id, item_id=one.item_id, key=one.key)
+            found += changes_of(one, same)
+    return found + [ItemChange("remove", state, None) for state in old.values() if state.active]
 
 
-def _pairs(
-    old: Mapping[ItemKey, ItemState], new: Mapping[ItemKey, ItemState]
-) -> list[tuple[ItemState | None, ItemState | None]]:
-    left = {
-        (state.query_id, state.kind, state.text): state
-        for known, state in old.items()
-        if known not in new
+def change_values(change: ItemChange) -> tuple[str, str]:
+    """Return what people read of a change: the respect in which it differs, before and after."""
+    operation, before, after = change
+    texts = ("" if before is None else before.text or "", "" if after is None else after.text or "")
+    if before is None or after is None or operation == "reword":
+        return texts
+    shown = {
+        "weight": (f"{before.weight:g}", f"{after.weight:g}"),
+        "key": (" | ".join(before.answers), " | ".join(after.answers)),
+        "retire": (texts[0], ""),
+        "restore": ("", texts[1]),
     }
-    pairs: list[tuple[ItemState | None, ItemState | None]] = []
-    taken: set[ItemKey] = set()
-    for known, state in new.items():
-        one = old.get(known) or left.pop((state.query_id, state.kind, state.text), None)
-        pairs.append((one, state))
-        if one is not None:
-            taken.add(item_key(one))
-    return pairs + [(state, None) for known, state in old.items() if known not in taken]
+    return shown.get(operation) or (_extra(before, operation), _extra(after, operation))
 
 
-def edit_steps(changes: Iterable[ItemChange]) -> list[EditStep]:
-    """The edits that make these changes."""
-    return [
-        EditStep(_logged_as(change), change.after) for change in changes if change.after is not None
+def _extra(state: ItemState, key: str) -> str:
+    value = state.extra.get(key, "")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def changes_table(
+    changes: Iterable[ItemChange], caption: str = "", notes: Sequence[str] = ()
+) -> Table:
+    """Return one row per respect in which an item differs."""
+    rows = []
+    for change in changes:
+        if state := change.after or change.before:
+            rows.append((state.query_id, state.item_id, change.operation, *change_values(change)))
+    return Table.of(["query", "item", "change", "before", "after"], rows, caption, notes)
+
+
+def log_table(edits: Iterable[LoggedEdit]) -> Table:
+    """Return one row per edit, in the order given."""
+    rows = [
+        (
+            logged.number,
+            logged.edit.at,
+            logged.edit.author,
+            logged.operation,
+            logged.after.query_id,
+            logged.after.item_id,
+            describe_edit(logged),
+            logged.edit.reason,
+        )
+        for logged in edits
     ]
+    heads = ["edit", "at", "author", "operation", "query", "item", "what", "reason"]
+    return Table.of(heads, rows)
 
 
-def _logged_as(change: ItemChange) -> str:
-    if change.operation in OPERATIONS:
-        return change.operation
-    return f"{change.operation} = {brief(change.values[1])}"
+def describe_edit(logged: LoggedEdit) -> str:
+    """Return an edit in words: the text of a new item, or every value before and after."""
+    if logged.before is None:
+        return logged.after.text or ""
+    parts = []
+    for change in changes_of(logged.before, logged.after):
+        before, after = change_values(change)
+        if change.operation in ("retire", "restore"):
+            parts.append(f"{change.operation}d: {before or after}")
+        else:
+            parts.append(f"{before or '(none)'} -> {after or '(none)'}")
+    return "; ".join(parts)
 
 
 # ---- one edit ------------------------------------------------------------------------------------
@@ -160,9 +152,10 @@ def _logged_as(change: ItemChange) -> str:
 def find_item(
     states: Sequence[ItemState], wanted: str, query_id: str | None = None, kind: str | None = None
 ) -> ItemState:
-    """The one item meant: by its id, or by the start of it or of its last part.
+    """Return the one item meant: by its id, or by the start of it or of its last part.
 
-    InputError where there is none or several fit, as a question and a nugget of one text do.
+    Raises:
+        InputError: There is none, or several fit, as a question and a nugget of one text do.
     """
     check_text("the id of an item", wanted)
     among = [s for s in states if query_id in (None, s.query_id) and kind in (None, s.kind)]
@@ -182,133 +175,68 @@ def find_item(
             f"the bank has no item {brief(wanted)}{where}", mend="List them: exampp bank show"
         )
     listed = "".join(
-        f"\n  {s.query_id}: {s.item_id}  {_text(s)}  ({s.kind})" for s in fitting[:_ITEMS_LISTED]
+        f"\n  {s.query_id}: {s.item_id}  {s.text or ''}  ({s.kind})"
+        for s in fitting[:_ITEMS_LISTED]
     )
-    more = f"\n  and {len(fitting) - _ITEMS_LISTED} more" if len(fitting) > _ITEMS_LISTED else ""
+    left = len(fitting) - _ITEMS_LISTED
+    more = f"\n  and {left} more" if left > 0 else ""
     raise InputError(
         f"{len(fitting)} items are meant by {brief(wanted)}; give more of the id, the query "
         f"with --query, or the kind with --kind:{listed}{more}"
     )
 
 
-def edit_item(state: ItemState, operation: str, values: Sequence[str]) -> ItemState:
-    """The item after one operation other than `add`; `values` are what it is given.
+def change_item(state: ItemState, operation: str, values: Sequence[str]) -> ItemChange:
+    """Return the change that one operation other than `add` makes of an item.
 
-    A text for `reword`, a number for `weight`, any number of answers for `key` (none removes the
-    key), nothing for `retire` and `restore`. InputError for anything else, and where the item is
-    so already.
+    `values` are a text for `reword`, a number for `weight`, any number of answers for `key` (none
+    removes the key), nothing for `retire` and `restore`.
+
+    Raises:
+        InputError: Another operation or other values, or the item is so already.
     """
-    if operation == "key":
-        after = replace(state, answers=_answers(values))
-    elif operation in ("retire", "restore"):
-        _count(operation, values, 0)
-        after = replace(state, active=operation == "restore")
-    elif operation == "reword":
-        _count(operation, values, 1)
-        after = replace(state, text=_spoken(values[0]))
-    elif operation == "weight":
-        _count(operation, values, 1)
-        after = replace(state, weight=_weight(values[0]))
-    else:
-        raise InputError(f"no operation {brief(operation)}", mend=f"Known: {', '.join(OPERATIONS)}")
-    if after == state:
-        raise InputError(f"item {brief(state.item_id)} is so already")
-    if not (state.active or after.active):
-        raise _is_retired(state)
-    return after
-
-
-def _is_retired(state: ItemState) -> InputError:
-    return InputError(
-        f"item {brief(state.item_id)} is retired", mend="Restore it first: exampp bank edit"
-    )
-
-
-def _count(operation: str, values: Sequence[str], wanted: int) -> None:
-    if len(values) != wanted:
+    wanted = {"retire": 0, "restore": 0, "reword": 1, "weight": 1}.get(operation)
+    if wanted is not None and len(values) != wanted:
         given = "nothing" if not values else f"{len(values)} values"
         expected = "one value" if wanted else "no value"
         raise InputError(f"{operation} takes {expected}, but was given {given}")
+    if operation == "key":
+        after = replace(state, answers=tuple(values))
+    elif operation in ("retire", "restore"):
+        after = replace(state, active=operation == "restore")
+    elif operation == "reword":
+        after = replace(state, text=values[0])
+    elif operation == "weight":
+        after = replace(state, weight=real(values[0], "weight"))
+    else:
+        raise InputError(f"no operation {brief(operation)}", mend=f"Known: {', '.join(OPERATIONS)}")
+    return _checked(ItemChange(operation, state, after))
 
 
-def _spoken(text: str | None) -> str:
-    check_text("the text", text)
-    return text or ""
-
-
-def _answers(values: Sequence[str]) -> tuple[str, ...]:
-    for value in values:
-        check_text("an answer", value)
-    return tuple(values)
-
-
-def _weight(value: str) -> float:
-    return check_weight(real(value, "weight"))
-
-
-class Operation(NamedTuple):
-    """What is to be done to an item: reword, retire, restore, weight or key, with its values.
-
-    `item` is its id or the start of it; `kind` tells a question and a nugget of one id apart.
-    """
-
-    operation: str
-    item: str
-    values: tuple[str, ...] = ()
-    kind: str | None = None
-
-
-class QueryEdits(NamedTuple):
-    """Edits of one query's items, to be made one after the other.
-
-    An ItemState is an item to be added or, with a key, what its item becomes. `seen` has, by item
-    id, the last edit that whoever makes them knew of.
-    """
-
-    query_id: str
-    edits: Sequence[Operation | ItemState]
-    seen: Mapping[str, int] = {}
-
-
-def apply_edits(
-    items: Sequence[ItemState], query_id: str, edits: Iterable[Operation | ItemState]
-) -> Iterator[ItemChange]:
-    """Yield the changes that edits make to items, each as the ones before left them.
-
-    Edits are those of `QueryEdits`. InputError for what `edit_item` and `new_item` refuse, and for
-    an unknown item.
-    """
-    known = list(items)
-    for edit in edits:
-        if isinstance(edit, Operation):
-            before = find_item(known, edit.item, query_id, edit.kind)
-            after = edit_item(before, edit.operation, edit.values)
-            found = [ItemChange(edit.operation, before, after)]
-        elif edit.key is None:
-            found = [ItemChange("add", None, new_item(known, edit))]
-        else:
-            found = _becoming(known, edit)
-        for change in found:
-            known = [change.state if state is change.before else state for state in known]
-            known += [change.state] if change.before is None else []
-            yield change
-
-
-def _becoming(items: Sequence[ItemState], after: ItemState) -> list[ItemChange]:
-    """Return the changes that make an item of `items` what it becomes."""
-    before = next(state for state in items if state.key == after.key)
-    if not (before.active or after.active):
-        raise _is_retired(before)
-    _spoken(after.text)
+def _checked(change: ItemChange) -> ItemChange:
+    """Return a change of an item; InputError if it changes nothing or to what cannot be."""
+    _, before, after = change
+    if before is None or after is None or after == before:
+        item = after or before
+        raise InputError(f"item {brief(item.item_id if item else '')} is so already")
+    if after.text != before.text:
+        check_text("the text", after.text)
     check_weight(finite(after.weight, "weight"))
-    return list(changes_of(before, after))
+    for answer in after.answers:
+        check_text("an answer", answer)
+    if not (before.active or after.active):
+        raise InputError(
+            f"item {brief(after.item_id)} is retired", mend="Restore it first: exampp bank edit"
+        )
+    return change
 
 
 def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
-    """The new item as it can join the others: with an id of its own, made from its text if blank.
+    """Return the new item as it can join the others: with a new id, made from its text if blank.
 
-    InputError where its query has an item of that kind and text already, and for what a file of
-    items may not say: no text, a kind that there is not, a weight below 0.
+    Raises:
+        InputError: Its query has an item of that kind and text already, or it has what a file of
+            items may not have: no text, an unknown kind, a weight below 0.
     """
     check_text("query_id", new.query_id)
     check_choice("kind", new.kind, ITEM_KINDS)
@@ -316,8 +244,10 @@ def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
         check_text("subtopic_id", new.subtopic_id)
     if new.item_id:
         check_id(check_text("item_id", new.item_id))
+    check_text("the text", new.text)
+    for answer in new.answers:
+        check_text("an answer", answer)
     weight = check_weight(finite(new.weight, "weight"))
-    new = replace(new, text=_spoken(new.text), answers=_answers(new.answers), weight=weight)
     ids: set[str] = set()
     for state in states:
         if (state.query_id, state.kind) != (new.query_id, new.kind):
@@ -336,11 +266,36 @@ def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
         # an item that was reworded keeps the id of its first text
         number += 1
         own = f"{base}.{number}"
-    return replace(new, item_id=own, key=None)
+    return replace(new, item_id=own, weight=weight, key=None)
+
+
+def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]:
+    """Make a change of the items of a query, in place; return its respects, as it was made.
+
+    `before` is the item as its editor knew it, or None for a new item.
+
+    Raises:
+        InputError: As `change_item` and `new_item`, or the item is unknown.
+    """
+    operation, before, after = change
+    if after is None:
+        raise InputError(f"an edit does not {operation} items", mend="Retire it")
+    if before is None:
+        items.append(new_item(items, after))
+        return [ItemChange("add", None, items[-1])]
+    now = find_item(items, before.item_id, before.query_id, before.kind)
+    if now != before:
+        raise InputError(
+            f"item {brief(now.item_id)} is not as the change assumes",
+            mend="Make the change from what Bank.items returns now",
+        )
+    _checked(ItemChange(operation, now, after))
+    items[items.index(now)] = after
+    return list(changes_of(now, after))
 
 
 def edit_conflict(history: Sequence[LoggedEdit], yours: ItemState | None) -> EditConflict:
-    """The refusal of an edit of an item that someone edited meanwhile; `history` is the item's."""
+    """Return the refusal of an edit of an item that was edited meanwhile, from its history."""
     newest = history[-1]
     return EditConflict(
         f"item {brief(newest.after.item_id)} of query {brief(newest.after.query_id)} was edited "
@@ -367,17 +322,18 @@ class Version:
 
     @property
     def remark(self) -> str:
-        """How a file that was written from it says so."""
+        """The line by which a file names the version that it was written from."""
         return f"# exampp bank version: {self.number} {self.digest} {self.bank}"
 
 
 _REMARK = re.compile(
     r'^"?# exampp bank version: (\d+) ([0-9a-f]{16}) (.*?)"?[,;\t ]*\r?$', re.MULTILINE
 )
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
-    """The version that these states are, in whatever order."""
+    """Return the version that these states are, in whatever order."""
     parts = sorted(
         json.dumps(
             [s.query_id, s.item_id, s.subtopic_id, s.kind, s.text, s.weight, s.answers, s.active]
@@ -388,16 +344,13 @@ def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
 
 
 def parse_version(text: str) -> Version | None:
-    """The version that a file says it was written from; None if it does not say."""
+    """Return the version that a file names as its origin, None if it names none."""
     found = _REMARK.search(text)
     return None if found is None else Version(found[3], int(found[1]), found[2])
 
 
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-
 def end_of_moment(moment: str) -> str:
-    """The last second that belongs to a date or time, as edits are stamped."""
+    """Return the last second of a date or time, as edits are stamped."""
     try:
         found = datetime.fromisoformat(moment)
     except ValueError:
@@ -412,6 +365,8 @@ def end_of_moment(moment: str) -> str:
     return found.astimezone(UTC).isoformat(timespec="seconds")
 
 
+# ---- an edited file ------------------------------------------------------------------------------
+
 _LISTED = 3
 
 
@@ -423,25 +378,28 @@ def changes_to_apply(
     *,
     retire_missing: bool = False,
 ) -> list[ItemChange]:
-    """What a file changed since it was written from `base`, as changes of the bank as it is.
+    """Return what a file changed since it was written from `base`, as changes of the bank.
 
-    Items are known by query, kind and id, or else by query, subtopic, kind and text. An item of
-    the file that the bank does not have is added, one that it has retired is restored; an item
+    Items are identified by query, kind and id, or else by query, subtopic, kind and text. An item
+    of the file that the bank does not have is added, one that it has retired is restored; an item
     that the file does not have stays, or is retired with `retire_missing`. What only the bank
     changed since `base` stands; keys of `Item.extra` that the file sets are set. `known_entries`
-    are what an export of the bank would hold now. InputError for an item of another subtopic or
-    kind than in the bank, and for two items of the file that are one of the bank.
+    are what an export of the bank would hold now.
+
+    Raises:
+        InputError: An item has another subtopic or kind than in the bank, or two items of the file
+            are one of the bank.
     """
     now = {item_key(state): state for state in current}
-    then = dict(now) | {item_key(state): state for state in base}
+    then = now | {item_key(state): state for state in base}
     by_text = {
         (state.query_id, state.subtopic_id, state.kind, state.text): state
         for state in sorted(then.values(), key=lambda state: state.active)
     }
-    # an id of another kind is a fault that is told
+    # an id of another kind is a fault that is reported
     by_id = {(state.query_id, state.item_id): state for state in then.values()}
     makers = {
-        ItemKey(item.query_id, item.item_id, item.kind): makers_of(item.extra, entry.extra)
+        item_key(item): makers_of(item.extra, entry.extra)
         for entry in known_entries
         for item in entry.items
     }
@@ -450,21 +408,21 @@ def changes_to_apply(
     joined = list(now.values())
     for item in (item for entry in entries for item in entry.items):
         known = (
-            then.get(ItemKey(item.query_id, item.item_id, item.kind))
+            then.get(item_key(item))
             or by_text.get((item.query_id, item.subtopic_id, item.kind, item.text))
             or by_id.get((item.query_id, item.item_id))
         )
         if known is None:
-            new = new_item(joined, _state(item))
-            joined.append(new)
-            found.append(ItemChange("add", None, new))
+            found += apply_change(joined, ItemChange("add", None, _state(item)))
             continue
-        if item_key(known) in seen:
+        key = item_key(known)
+        if key in seen:
             raise InputError(f"item {brief(known.item_id)} is in the file twice")
-        seen.add(item_key(known))
-        found += _changed(known, now[item_key(known)], item, makers.get(item_key(known), ()))
-    if retire_missing:
-        found += _retired(then.values(), now, seen)
+        seen.add(key)
+        found += _changed(known, now[key], item, makers.get(key, ()))
+    for key, state in then.items() if retire_missing else ():
+        if state.active and now[key].active and key not in seen:
+            found.append(ItemChange("retire", now[key], replace(now[key], active=False)))
     return found
 
 
@@ -498,39 +456,28 @@ def _changed(
                 f"bank, and {brief(here)} in the file",
                 mend="Retire it, and add it anew without its id",
             )
-    target = now
-    if item.text != known.text:
-        target = replace(target, text=item.text)
-    if item.weight != known.weight:
-        target = replace(target, weight=item.weight)
-    if item.answers != known.answers:
-        target = replace(target, answers=item.answers)
-    if not known.active:
-        target = replace(target, active=True)
+    target = replace(
+        now,
+        text=now.text if item.text == known.text else item.text,
+        weight=now.weight if item.weight == known.weight else item.weight,
+        answers=now.answers if item.answers == known.answers else item.answers,
+        active=now.active or not known.active,
+    )
     yield from changes_of(now, target)
     for key, value in _without_form(item.extra).items():
-        if not _is_said(key, item, target, makers):
+        if not _has_extra(key, item, target, makers):
             then = replace(target, extra={**target.extra, key: value})
             yield ItemChange(key, target, then)
             target = then
 
 
-def _is_said(key: str, item: Item, known: ItemState, makers: tuple[str, ...]) -> bool:
-    """Whether the bank says of an item under a key what the file says there."""
+def _has_extra(key: str, item: Item, known: ItemState, makers: tuple[str, ...]) -> bool:
+    """Return whether the bank has of an item under a key what the file has there."""
     if key == "importance":
         return importance(item.extra, known.weight) == importance(known.extra, known.weight)
     if key == MODEL:
         return set(makers_of({MODEL: item.extra[key]}, {})) == set(makers)
     return bool(known.extra.get(key) == item.extra[key])
-
-
-def _retired(
-    base: Iterable[ItemState], now: dict[ItemKey, ItemState], seen: set[ItemKey]
-) -> Iterator[ItemChange]:
-    for state in base:
-        current = now[item_key(state)]
-        if state.active and current.active and item_key(state) not in seen:
-            yield ItemChange("retire", current, replace(current, active=False))
 
 
 def not_applied(
@@ -539,7 +486,7 @@ def not_applied(
     known_entries: Iterable[BankEntry],
     queries: Mapping[str, str],
 ) -> list[str]:
-    """What a file says otherwise than the collection, and edits of a bank cannot change.
+    """Return notes on what a file changes that edits of a bank cannot change.
 
     `queries` are the texts of the collection's queries by id.
     """
@@ -555,27 +502,31 @@ def not_applied(
             texts.append(f"query {brief(entry.query_id)}")
         if entry.subtopic_text not in ("", known.subtopic_text):
             texts.append(f"subtopic {brief(entry.subtopic_id)} of query {brief(entry.query_id)}")
-        said = _without_form(entry.extra).items()
-        keys += [key for key, value in said if value and known.extra.get(key) != value]
+        extra = _without_form(entry.extra).items()
+        keys += [key for key, value in extra if value and known.extra.get(key) != value]
         for item in entry.items:
             own = ids.get((item.query_id, item.subtopic_id, item.kind, item.text), item.item_id)
             usual = item_id(item.query_id, item.text, item.subtopic_id)
             if item.item_id not in (own, usual):
                 renamed.append(item.item_id)
-    notes = []
-    if texts:
-        notes.append(
-            f"not applied: the text of {_listed(texts)} is another in the file; import the queries "
-            "with --update to change it"
-        )
-    if renamed:
-        notes.append(f"not applied: ids never change, and the file has others: {_listed(renamed)}")
-    if keys:
-        notes.append(f"not applied: {_listed(keys)} of the file's lines; edits are of items alone")
-    return notes
+    notes = {
+        "the text of {} is another in the file; import the queries with --update to change it": (
+            texts
+        ),
+        "ids never change, and the file has others: {}": renamed,
+        "{} of the file's lines; edits are of items alone": keys,
+    }
+    return [f"not applied: {note.format(_listed(some))}" for note, some in notes.items() if some]
 
 
 def _listed(names: Iterable[str]) -> str:
     found = list(dict.fromkeys(names))
     more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     return ", ".join(found[:_LISTED]) + more
+
+
+def logged_as(change: ItemChange) -> str:
+    """Return the operation under which a change is logged, with the value of an extra key."""
+    if change.operation in (*OPERATIONS, "undo", "revert"):
+        return change.operation
+    return f"{change.operation} = {brief(change_values(change)[1])}"

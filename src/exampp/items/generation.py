@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Replies, Reply, Request, sanitize_reply
 from exampp.items.lint import NearDuplicate, near_duplicates
-from exampp.items.tables import near_table
 from exampp.prompts.generation import (
     UNFINISHED_THOUGHT,
     WINDOW,
@@ -410,3 +409,28 @@ def generation_tables(
     if note := run.grader.note:
         notes.append(note)
     return Table.of(heads, rows, notes=[*notes, *run.notes]), near_table(near)
+
+
+def near_table(found: Sequence[tuple[str, str, StoredDuplicate]]) -> Table:
+    """Return one row per item that a model made like another one: (query, subtopic, item)."""
+    rows: list[tuple[Value, ...]] = []
+    fates: dict[str, list[StoredDuplicate]] = {fate: [] for fate in _FATES.values()}
+    for query, subtopic, one in found:
+        became = "dropped" if one.dropped else "kept"
+        like = f"{one.like_id}: {one.like_text}"
+        rows.append((query, subtopic, one.text, became, one.differs or "nothing", like))
+        fates[_FATES[one.dropped, bool(one.differs) and not one.dropped]].append(one)
+    notes = [
+        f"{len(some)} {fate}: {some[0].text!r} ({some[0].differs or 'as'}: {some[0].like_text!r})"
+        for fate, some in fates.items()
+        if some
+    ]
+    heads = ["query", "subtopic", "made", "became", "differs in", "from"]
+    return Table.of(heads, rows, notes=notes)
+
+
+_FATES = {
+    (True, False): "dropped, because they ask the same as others",
+    (False, False): "kept although they ask the same as others",
+    (False, True): "kept and marked, because they differ from others in little",
+}

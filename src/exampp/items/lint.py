@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +25,7 @@ from exampp.prompts.words import (
 )
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.readings import describe_items_without_text
+from exampp.results.result import Table
 
 Key = TypeVar("Key")
 
@@ -100,8 +102,21 @@ def lint(
     return [finding for findings in found.values() for finding in findings]
 
 
+def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Table:
+    """Return one row per finding; the notes count them by rule, and items without a text."""
+    rows = [
+        (found.rule, found.query_id, found.item_id, found.text, found.detail, RULES[found.rule])
+        for found in findings
+    ]
+    counts = Counter(found.rule for found in findings)
+    notes = [f"{counts[rule]} {rule}: {why}" for rule, why in RULES.items() if rule in counts]
+    notes = [*filter(None, [items_without_text(entries)]), *notes]
+    heads = ["rule", "query", "item", "text", "detail", "why it matters"]
+    return Table.of(heads, rows, notes=notes or ["nothing was found"])
+
+
 def items_without_text(entries: Iterable[BankEntry]) -> str:
-    """Say how many items have no imported text; empty if all have one."""
+    """Return a note on how many items have no imported text, empty if all have one."""
     items = [item for entry in entries for item in entry.items]
     return describe_items_without_text(sum(not item.text for item in items), len(items), "item")
 

@@ -1,7 +1,14 @@
-"""The file of sealed items: a workbench bank whose first line also holds the seal.
+"""A secret part of a bank, and the commitment that proves later that it did not change.
 
-`sealed` of that line: the name of the `bank`, the `salt`, the `commitment`, and `fingerprints`
-[[query id, item id, SHA-256]], one per item, by which a changed item can be named.
+The commitment is the SHA-256 of `{"items":[...],"salt":"..."}`, the canonical JSON (sorted keys,
+no spaces, UTF-8) of the sealed items. Each is `[item_id, query_id, subtopic, text, weight,
+[answers]]` (the subtopic null where there is none), and they are sorted by item id and query id.
+Published beside the public part, it tells nobody what is sealed, since the salt is random and
+stays with the sealed items; and nobody can find other items that have it.
+
+The file of sealed items is a workbench bank whose first line also holds the seal, `sealed`: the
+name of the `bank`, the `salt`, the `commitment`, and `fingerprints` [[query id, item id,
+SHA-256]], one per item, by which a changed item can be named.
 """
 
 from __future__ import annotations
@@ -10,10 +17,13 @@ import hashlib
 import json
 import random
 import re
+import secrets
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,40 +32,94 @@ from exampp.formats import bank as workbench_bank
 from exampp.formats.fields import brief
 from exampp.items.edits import ItemKey, item_key
 from exampp.records import BankEntry, Item
-from exampp.store.bank import ItemState
-
-# A secret part of a bank, and the commitment that proves later that it did not change.
-#
-# The commitment is the SHA-256 of `{"items":[...],"salt":"..."}`, the canonical JSON (sorted
-# keys, no spaces, UTF-8) of the sealed items. Each is `[item_id, query_id, subtopic, text,
-# weight, [answers]]` (the subtopic null where there is none), and they are sorted by item id and
-# query id. Published beside the public part, it tells nobody what is sealed, since the salt is
-# random and stays with the sealed items; and nobody can find other items that have it.
-
+from exampp.results.result import Table
+from exampp.results.view import Value
+from exampp.store.bank import (
+    NEWEST,
+    PARTS,
+    Edit,
+    ItemState,
+    Split,
+    last_edit,
+    newest_split,
+    put_split,
+    states,
+)
 
 _HEX = re.compile(r"[0-9a-f]{64}")
+_SALT_BYTES = 32
+_SEAL = "sealed"
 
 SealedRecord = tuple[str, str, str | None, str, float, tuple[str, ...]]
-"""(item id, query id, subtopic, text, weight, answers): what of an item is committed to."""
+"""(item id, query id, subtopic, text, weight, answers): the parts of an item committed to."""
 Numbered = tuple[str, str, int]
-"""(query id, item id, the how manieth item of this id)."""
+"""(query id, item id, position among the items of this id)."""
 T = TypeVar("T")
-_Subtopics = dict[str, list[ItemState]]
 FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
 
 
+def checked_part(part: str) -> str:
+    """Return the part, if a bank has one of that name; InputError otherwise."""
+    if part not in PARTS:
+        raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
+    return part
+
+
+def split_of(connection: sqlite3.Connection, bank: str) -> Split:
+    """Return the newest split of a bank; InputError where it was never split."""
+    split = newest_split(connection, bank)
+    if split is None:
+        raise InputError(
+            f"the bank {bank!r} has no sealed part", mend="Seal one: exampp bank split"
+        )
+    return split
+
+
+# ---- splitting -----------------------------------------------------------------------------------
+
+
+def seal(
+    connection: sqlite3.Connection,
+    bank: str,
+    items: Iterable[ItemState],
+    share: float,
+    seed: int,
+    edit: Edit,
+) -> Table:
+    """Seal a share of the active items, in the caller's transaction; count both parts by query."""
+    active = [state for state in items if state.active and state.text is not None]
+    sealed = choose_sealed(active, share, seed)
+    salt = secrets.token_hex(_SALT_BYTES)
+    commitment = commitment_of(map(record_of, sealed), salt)
+    keys = [state.key for state in sealed if state.key is not None]
+    number = last_edit(connection, bank)
+    put_split(connection, bank, share, seed, (salt, commitment), number, keys, edit)
+    counts: dict[str, list[int]] = {}
+    for state in active:
+        counts.setdefault(state.query_id, [0, 0])[state.key in keys] += 1
+    rows: list[tuple[Value, ...]] = [(query, *pair) for query, pair in sorted(counts.items())]
+    notes = [
+        f"{len(active) - len(keys)} items are public, {len(keys)} are sealed",
+        f"commitment {commitment}",
+    ]
+    return Table.of(["query", "public", "sealed"], rows, notes=notes)
+
+
 def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[ItemState]:
-    """About `share` of the items, spread evenly over kinds, queries and subtopics.
+    """Return about `share` of the items, spread evenly over kinds, queries and subtopics.
 
     Items are drawn at even steps from the items in random order of the queries, of the subtopics
     of each and of the items of each, so that every query and every subtopic gives its share to
     within one item. Every query keeps a public item of each kind. The choice depends on the items
-    and the seed alone. InputError for a share outside 0 to 1 and where nothing would be sealed.
+    and the seed alone.
+
+    Raises:
+        InputError: The share is not between 0 and 1, or nothing would be sealed.
     """
     if not 0 < share < 1:
         raise InputError(f"the share {share:g} is not between 0 and 1", field="secret")
     chance = random.Random(seed)
-    strata: dict[str, dict[str, _Subtopics]] = {}
+    strata: dict[str, dict[str, dict[str, list[ItemState]]]] = {}
     for state in sorted(states, key=lambda s: (s.kind, *item_key(s))):
         queries = strata.setdefault(state.kind, {})
         queries.setdefault(state.query_id, {}).setdefault(state.subtopic_id or "", []).append(state)
@@ -65,7 +129,11 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
         by_query = list(queries.values())
         chance.shuffle(by_query)
         for subtopics in by_query:
-            ordered = _within_query(subtopics, chance)
+            groups = list(subtopics.values())
+            chance.shuffle(groups)
+            for group in groups:
+                chance.shuffle(group)
+            ordered = list(chain.from_iterable(groups))
             drawn = []
             for state in ordered:
                 position += share
@@ -81,16 +149,8 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
     return sealed
 
 
-def _within_query(subtopics: _Subtopics, chance: random.Random) -> list[ItemState]:
-    groups = list(subtopics.values())
-    chance.shuffle(groups)
-    for group in groups:
-        chance.shuffle(group)
-    return [state for group in groups for state in group]
-
-
 def write_parts(files: Mapping[str, Path], write: Callable[[Path, str], object]) -> None:
-    """Write a file for each part; where one cannot be written, those that were new are gone."""
+    """Write a file for each part; if one cannot be written, remove those that were new."""
     made: list[Path] = []
     try:
         for part, path in files.items():
@@ -103,8 +163,23 @@ def write_parts(files: Mapping[str, Path], write: Callable[[Path, str], object])
         raise
 
 
+def without_sealed(
+    entries: Iterable[BankEntry], current: Iterable[ItemState], split: Split
+) -> list[BankEntry]:
+    """Return the entries of a bank with public items only."""
+    secret = {item_key(state) for state in current if state.key in split.items}
+    public = [
+        replace(entry, items=tuple(item for item in entry.items if item_key(item) not in secret))
+        for entry in entries
+    ]
+    return [entry for entry in public if entry.items]
+
+
+# ---- commitments ---------------------------------------------------------------------------------
+
+
 def record_of(item: ItemState | Item) -> SealedRecord:
-    """What of an item is committed to."""
+    """Return the parts of an item that are committed to."""
     return (
         item.item_id,
         item.query_id,
@@ -121,18 +196,17 @@ def _sha256(value: object) -> str:
 
 
 def commitment_of(records: Iterable[SealedRecord], salt: str) -> str:
-    """The commitment to these items, 64 hexadecimal digits."""
+    """Return the commitment to these items, 64 hexadecimal digits."""
     ordered = sorted(records, key=lambda record: (record[:2], json.dumps(record)))
     return _sha256({"items": ordered, "salt": salt})
 
 
 def fingerprint(record: SealedRecord, salt: str) -> str:
-    """The same for one item, by which a file names the item that changed."""
+    """Return the same for one item, by which a file names the item that changed."""
     return _sha256({"item": record, "salt": salt})
 
 
-def checked_commitment(text: str) -> str:
-    """The commitment as it is compared; InputError if it is not 64 hexadecimal digits."""
+def _checked_commitment(text: str) -> str:
     found = text.strip().lower().removeprefix("sha256:")
     if not _HEX.fullmatch(found):
         raise InputError(
@@ -141,34 +215,8 @@ def checked_commitment(text: str) -> str:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class SealFault:
-    """A sealed item that is not as it was sealed: changed, missing or added."""
-
-    what: str
-    query_id: str
-    item_id: str
-    detail: str
-
-
-def compare(sealed: Iterable[SealedRecord], found: Iterable[SealedRecord]) -> list[SealFault]:
-    """Every item that differs from the ones that were sealed, and how."""
-    old, new = _by_id(sealed), _by_id(found)
-    texts = {(record[1], record[3]): record[0] for record in old.values()}
-    faults = [
-        SealFault("changed", *known[:2], _detail(record, new[known], texts))
-        for known, record in old.items()
-        if known in new and new[known] != record
-    ]
-    faults += [
-        SealFault("missing", *known[:2], r[3]) for known, r in old.items() if known not in new
-    ]
-    faults += [SealFault("added", *known[:2], r[3]) for known, r in new.items() if known not in old]
-    return faults
-
-
-def numbered(things: Iterable[tuple[str, str, T]]) -> dict[Numbered, T]:
-    """Things of items, given as (query id, item id, thing), by item.
+def _numbered(things: Iterable[tuple[str, str, T]]) -> dict[Numbered, T]:
+    """Return things of items, given as (query id, item id, thing), by item.
 
     A question and a nugget may have one id; a commitment does not say which is which.
     """
@@ -179,11 +227,206 @@ def numbered(things: Iterable[tuple[str, str, T]]) -> dict[Numbered, T]:
 
 
 def _by_id(records: Iterable[SealedRecord]) -> dict[Numbered, SealedRecord]:
-    groups = numbered((record[1], record[0], record) for record in records)
+    groups = _numbered((record[1], record[0], record) for record in records)
     if not any(number for _, _, number in groups):
         return groups
     ordered = sorted(groups.values(), key=json.dumps)
-    return numbered((record[1], record[0], record) for record in ordered)
+    return _numbered((record[1], record[0], record) for record in ordered)
+
+
+# ---- the sealed file -----------------------------------------------------------------------------
+
+
+class Seal(msgspec.Struct):
+    """The seal of a file of sealed items."""
+
+    bank: str
+    salt: str
+    commitment: str
+    fingerprints: list[tuple[str, str, str]]
+
+
+def write_sealed(
+    connection: sqlite3.Connection, bank: str, path: Path, entries: Iterable[BankEntry]
+) -> int:
+    """Write the items of a bank as they were sealed, with their seal; return how many.
+
+    What else is known of the items is taken from `entries`.
+    """
+    split = split_of(connection, bank)
+    heads: dict[tuple[str, str | None], BankEntry] = {}
+    known: dict[ItemKey, Item] = {}
+    for entry in entries:
+        heads[entry.query_id, entry.subtopic_id] = entry
+        known |= {item_key(item): item for item in entry.items}
+    groups: dict[tuple[str, str | None], list[Item]] = {}
+    for state in states(connection, bank, split.edit_number):
+        if state.key not in split.items:
+            continue
+        bare = Item(state.item_id, state.query_id, "", state.kind, state.subtopic_id)
+        item = replace(
+            known.get(item_key(state), bare),
+            text=state.text or "",
+            weight=state.weight,
+            answers=state.answers,
+        )
+        groups.setdefault((state.query_id, state.subtopic_id), []).append(item)
+    sealed = sorted(chain.from_iterable(groups.values()), key=lambda i: json.dumps(record_of(i)))
+    fingerprints = [(i.query_id, i.item_id, fingerprint(record_of(i), split.salt)) for i in sealed]
+    about = msgspec.to_builtins(Seal(bank, split.salt, split.commitment, fingerprints))
+    first, *others = (
+        replace(heads.get(key, BankEntry(key[0], (), subtopic_id=key[1])), items=tuple(items))
+        for key, items in groups.items()
+    )
+    workbench_bank.write(path, [replace(first, extra={**first.extra, _SEAL: about}), *others])
+    return len(sealed)
+
+
+def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
+    """Return the seal and the items of a file; InputError where the file has no seal."""
+    entries = list(workbench_bank.read(path))
+    seals = [entry.extra[_SEAL] for entry in entries if _SEAL in entry.extra]
+    if len(seals) != 1:
+        raise InputError(
+            "the file has no seal" if not seals else "the file has several seals",
+            file=path,
+            field=_SEAL,
+            mend="Give the file that exampp bank split --sealed wrote",
+        )
+    try:
+        found = msgspec.convert(seals[0], Seal)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the seal is broken ({error})", file=path, field=_SEAL) from None
+    return found, [record_of(item) for entry in entries for item in entry.items]
+
+
+# ---- verification --------------------------------------------------------------------------------
+
+
+class SealFault(NamedTuple):
+    """A sealed item that is not as it was sealed: changed, missing or added."""
+
+    what: str
+    query_id: str
+    item_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of a check: whether all is as sealed, every item that is not, and notes."""
+
+    unchanged: bool
+    commitment: str
+    faults: tuple[SealFault, ...]
+    notes: tuple[str, ...]
+
+    def table(self) -> Table:
+        """Return the faults as a table; its notes say what was proved."""
+        heads = ["sealed item", "query", "item", "what"]
+        return Table.of(heads, self.faults, notes=self.notes)
+
+
+def verify_file(path: Path, commitment: str | None = None) -> Verification:
+    """Check a file of sealed items against a published commitment, or against its own.
+
+    A changed item is named by its fingerprint in the file, as far as that was left alone.
+
+    Raises:
+        InputError: The file has no seal, or the commitment is none.
+    """
+    about, records = read_sealed(path)
+    expected = _checked_commitment(commitment or about.commitment)
+    actual = commitment_of(records, about.salt)
+    if actual == expected:
+        proved = "the published commitment" if commitment else "the commitment that it holds itself"
+        note = f"{len(records)} sealed items are unchanged: they give {proved}"
+        return Verification(True, actual, (), (note,))
+    known, found = _numbered(about.fingerprints), _by_id(records)
+    changed = {
+        key: f"is now {brief(record[3])}"
+        for key, record in found.items()
+        if key in known and fingerprint(record, about.salt) != known[key]
+    }
+    faults = _faults(changed, dict.fromkeys(known, ""), {key: r[3] for key, r in found.items()})
+    notes = [_mismatch(actual, expected)]
+    if not faults:
+        notes.append(
+            "every item has its fingerprint: the file was rewritten as a whole, or the commitment "
+            "is of another split; check it against the collection that was split"
+        )
+    return Verification(False, actual, faults, tuple(notes))
+
+
+def verify_in_collection(
+    connection: sqlite3.Connection,
+    bank: str,
+    path: Path | None = None,
+    commitment: str | None = None,
+) -> Verification:
+    """Check a file of sealed items, or the bank as it is now, against the recorded split.
+
+    The history of the bank has what was sealed, so that every difference is named.
+
+    Raises:
+        InputError: The bank was never split, or its history does not give its commitment.
+    """
+    split = split_of(connection, bank)
+    expected = _checked_commitment(commitment or split.commitment)
+    then = states(connection, bank, split.edit_number)
+    sealed = [record_of(state) for state in then if state.key in split.items]
+    if commitment_of(sealed, split.salt) != split.commitment:
+        raise InputError(
+            "the history of the bank no longer gives the commitment recorded with the split",
+            mend="The collection itself was changed; check the sealed file with --commitment",
+        )
+    if path is None:
+        now = states(connection, bank, NEWEST)
+        found = [record_of(state) for state in now if state.key in split.items and state.active]
+    else:
+        found = read_sealed(path)[1]
+    faults = _compare(sealed, found)
+    actual = commitment_of(found, split.salt)
+    unchanged = not faults and expected == split.commitment
+    where = "the bank" if path is None else "the file"
+    notes = (
+        f"{len(sealed)} items were sealed at {split.edit.at}; {len(found)} are in {where}",
+        f"all are unchanged: commitment {actual}" if unchanged else _mismatch(actual, expected),
+    )
+    return Verification(unchanged, actual, faults, notes)
+
+
+def _mismatch(actual: str, expected: str) -> str:
+    return f"NOT what was committed to: the items give {actual}, the commitment is {expected}"
+
+
+def _compare(
+    sealed: Sequence[SealedRecord], found: Sequence[SealedRecord]
+) -> tuple[SealFault, ...]:
+    """Return every item that differs from the ones that were sealed, and how."""
+    old, new = _by_id(sealed), _by_id(found)
+    texts = {(record[1], record[3]): record[0] for record in old.values()}
+    changed = {
+        key: _detail(record, new[key], texts)
+        for key, record in old.items()
+        if key in new and new[key] != record
+    }
+    return _faults(
+        changed, {key: r[3] for key, r in old.items()}, {key: r[3] for key, r in new.items()}
+    )
+
+
+def _faults(
+    changed: Mapping[Numbered, str], old: Mapping[Numbered, str], new: Mapping[Numbered, str]
+) -> tuple[SealFault, ...]:
+    missing = {key: text for key, text in old.items() if key not in new}
+    added = {key: text for key, text in new.items() if key not in old}
+    kinds = {"changed": changed, "missing": missing, "added": added}
+    return tuple(
+        SealFault(what, *key[:2], detail)
+        for what, some in kinds.items()
+        for key, detail in some.items()
+    )
 
 
 def _detail(old: SealedRecord, new: SealedRecord, texts: Mapping[tuple[str, str], str]) -> str:
@@ -195,108 +438,3 @@ def _detail(old: SealedRecord, new: SealedRecord, texts: Mapping[tuple[str, str]
         of_other = f", the text of {swapped}" if swapped else ""
         parts.append(f"{name}: {brief(one)} became {brief(other)}{of_other}")
     return "; ".join(parts)
-
-
-def compare_fingerprints(
-    fingerprints: Mapping[Numbered, str], found: Iterable[SealedRecord], salt: str
-) -> list[SealFault]:
-    """Every item that does not have its fingerprint; what it was is not known."""
-    new = _by_id(found)
-    faults = [
-        SealFault("changed", *known[:2], f"is now {brief(record[3])}")
-        for known, record in new.items()
-        if known in fingerprints and fingerprint(record, salt) != fingerprints[known]
-    ]
-    faults += [SealFault("missing", *known[:2], "") for known in fingerprints if known not in new]
-    faults += [
-        SealFault("added", *known[:2], r[3])
-        for known, r in new.items()
-        if known not in fingerprints
-    ]
-    return faults
-
-
-_KEY = "sealed"
-
-
-class _Seal(msgspec.Struct):
-    bank: str
-    salt: str
-    commitment: str
-    fingerprints: list[tuple[str, str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class SealedFile:
-    """What a file of sealed items says."""
-
-    bank: str
-    salt: str
-    commitment: str
-    fingerprints: Mapping[Numbered, str]
-    records: tuple[SealedRecord, ...]
-
-
-def sealed_entries(states: Sequence[ItemState], entries: Iterable[BankEntry]) -> list[BankEntry]:
-    """The states as bank entries; what else is known of them is taken from `entries`."""
-    heads: dict[tuple[str, str | None], BankEntry] = {}
-    known: dict[ItemKey, Item] = {}
-    for entry in entries:
-        heads[entry.query_id, entry.subtopic_id] = entry
-        known |= {ItemKey(i.query_id, i.item_id, i.kind): i for i in entry.items}
-    groups: dict[tuple[str, str | None], list[Item]] = {}
-    for state in states:
-        bare = Item(state.item_id, state.query_id, "", state.kind, state.subtopic_id)
-        item = replace(
-            known.get(item_key(state), bare),
-            text=state.text or "",
-            weight=state.weight,
-            answers=state.answers,
-        )
-        groups.setdefault((state.query_id, state.subtopic_id), []).append(item)
-    return [
-        replace(heads.get(key, BankEntry(key[0], (), subtopic_id=key[1])), items=tuple(items))
-        for key, items in groups.items()
-    ]
-
-
-def write_sealed_file(
-    path: Path, entries: Sequence[BankEntry], bank: str, salt: str, commitment: str
-) -> None:
-    """Write sealed items with their seal."""
-    items = [item for entry in entries for item in entry.items]
-    seal: dict[str, Any] = {
-        "bank": bank,
-        "salt": salt,
-        "commitment": commitment,
-        "fingerprints": [
-            [item.query_id, item.item_id, fingerprint(record_of(item), salt)]
-            for item in sorted(items, key=lambda item: json.dumps(record_of(item)))
-        ],
-    }
-    first = replace(entries[0], extra={**entries[0].extra, _KEY: seal})
-    workbench_bank.write(path, [first, *entries[1:]])
-
-
-def read_sealed_file(path: Path) -> SealedFile:
-    """Read sealed items with their seal; InputError where the file has none."""
-    entries = list(workbench_bank.read(path))
-    seals = [entry.extra[_KEY] for entry in entries if _KEY in entry.extra]
-    if len(seals) != 1:
-        raise InputError(
-            "the file has no seal" if not seals else "the file has several seals",
-            file=path,
-            field=_KEY,
-            mend="Give the file that exampp bank split --sealed wrote",
-        )
-    try:
-        seal = msgspec.convert(seals[0], _Seal)
-    except msgspec.ValidationError as error:
-        raise InputError(f"the seal is broken ({error})", file=path, field=_KEY) from None
-    return SealedFile(
-        seal.bank,
-        seal.salt,
-        seal.commitment,
-        numbered(seal.fingerprints),
-        tuple(record_of(item) for entry in entries for item in entry.items),
-    )

@@ -30,7 +30,7 @@ from exampp.measures.nuggets import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import score
-from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
+from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
 from exampp.records.readings import describe_readings, without_grade
@@ -440,7 +440,9 @@ def _evaluate(
         grader=gradebook.grader,
         bank=gradebook.bank_label,
         subtopics=subtopics,
-        systems=_sorted(gradebook.systems, columns[0].values.means()),
+        systems=tuple(
+            gradebook.systems[at] for at in best_first(gradebook.systems, columns[0].values.means())
+        ),
         column_systems=gradebook.systems,
         columns=columns,
         notes=board_notes(context),
@@ -457,12 +459,3 @@ def _check_enough(
         raise InputError("no measure is asked for", mend="Name one, such as Cover@20")
     if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in asked)):
         raise InputError("no minimum rating is given", mend="Say from which rating on one counts")
-
-
-def _sorted(systems: Sequence[str], means: Sequence[Mean]) -> tuple[str, ...]:
-    def key(pair: tuple[str, Mean]) -> tuple[bool, float, str]:
-        system, (mean, _, _) = pair
-        # Rounded, so that the last digit of a sum does not decide over equal systems.
-        return mean is None, -round(mean or 0.0, 10), system
-
-    return tuple(system for system, _ in sorted(zip(systems, means, strict=True), key=key))

@@ -85,6 +85,17 @@ def mean_of(values: NDArray[np.float64]) -> Mean:
     return Mean(mean, float(values.std(ddof=1)) / float(np.sqrt(n)), n)
 
 
+def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
+    """The numbers of the systems from best to worst; undefined ones last, ties by name."""
+
+    def key(at: int) -> tuple[bool, float, str]:
+        mean = means[at].mean
+        # Rounded, so that the last digit of a sum does not decide over equal systems.
+        return mean is None, -round(mean or 0.0, 10), systems[at]
+
+    return sorted(range(len(systems)), key=key)
+
+
 def masked(
     values: NDArray[np.float64], counts: NDArray[np.bool_], *, added: bool = False
 ) -> Values:

@@ -2,76 +2,87 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.graders.options import declarations
+from exampp.graders.options import declared_options
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import as_measures
 from exampp.measures.qrels import Labelling, relevant_options
+from exampp.project.fields import check_table, toml_types
+from exampp.prompts.prompt import suggest
+from exampp.records.selection import Selection
 from exampp.records.toml import read_toml
 
-_FILES = (str, list)
-"""A file, or a list of files."""
+_Files = str | list[str]
 ROLES = ("queries", "passages", "runs", "qrels", "responses")
-"""What files of the inputs can be said to be; banks stand under [[bank]]."""
-_INPUT_OPTIONS = {
-    "corpus": str,
-    "depth": int,
-    "system": str,
-    "passage-tokens": int,
-    "cited": bool,
-    "unknown-passages": str,
-    "on-error": str,
-    "update": bool,
-    "columns": dict,
-}
-_MODEL_OPTIONS = {
-    name.replace("_", "-"): object for name, one in declarations().items() if one.shown
-}
-_GENERATE_OPTIONS = {
-    **{n: kind for n, kind in _MODEL_OPTIONS.items() if n not in ("kind", "unnumbered")},
-    "prompt": str,
-    "bank": str,
-    "per": str,
-    "keys": object,
-    "grounded": int,
-    "keep-near": bool,
-}
-_GRADE_OPTIONS = {
-    **_MODEL_OPTIONS,
-    "bank": str,
-    "depth": int,
-    "pool": str,
-    "answers-of": str,
-    "max-failures": int,
-    "max-queries": int,
-    "shard": str,
-    "on": str,
-}
-BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str, "decisions": str}
-_BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "subtopics": str, "missing": str}
-_REPORT_OPTIONS = {
-    "title": str,
-    "official": list,
-    "round": int,
-    "measures": list,
-    "min-rating": int,
-    "min-relevant": int,
-    "subtopics": str,
-}
+"""What files of the inputs can be named as; banks stand under [[bank]]."""
+SELECTED = ("grader", "prompt", "kind", "bank", "decisions")
+"""The fields of a selection that evaluations and reports have."""
+_BOARD = {**toml_types(Selection, SELECTED), "measures": list[str], "subtopics": str}
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
-    "inputs": {"files": list, **dict.fromkeys(ROLES, _FILES), **_INPUT_OPTIONS},
-    "bank": {"name": str, "files": list, "on-error": str, "update": bool, "columns": dict},
-    "generate": {"grader": str, **_GENERATE_OPTIONS},
-    "grade": {"grader": str, **_GRADE_OPTIONS},
-    "evaluate": {**BOOK_OPTIONS, **_BOARD_OPTIONS, "output": str, "per-query": str, "qrels": str},
-    "report": {**BOOK_OPTIONS, **_REPORT_OPTIONS, "output": str, "json": str},
+    "inputs": {
+        "files": list[str],
+        **dict.fromkeys(ROLES, _Files),
+        "corpus": str,
+        "depth": int,
+        "system": str,
+        "passage-tokens": int,
+        "cited": bool,
+        "unknown-passages": str,
+        "on-error": str,
+        "update": bool,
+        "columns": dict[str, str],
+    },
+    "bank": {
+        "name": str,
+        "files": list[str],
+        "on-error": str,
+        "update": bool,
+        "columns": dict[str, str],
+    },
+    "generate": {
+        "grader": str,
+        "prompt": str,
+        "bank": str,
+        "per": str,
+        "keys": object,
+        "grounded": int,
+        "keep-near": bool,
+    },
+    "grade": {
+        "grader": str,
+        "bank": str,
+        "depth": int,
+        "pool": str,
+        "answers-of": str,
+        "max-failures": int,
+        "max-queries": int,
+        "shard": str,
+        "on": str,
+    },
+    "evaluate": {
+        **_BOARD,
+        "min-rating": int | list[int],
+        "missing": str,
+        "output": str,
+        "per-query": str,
+        "qrels": str,
+    },
+    "report": {
+        **_BOARD,
+        "title": str,
+        "official": list[str],
+        "round": int,
+        "min-rating": int,
+        "min-relevant": int,
+        "output": str,
+        "json": str,
+    },
 }
 _LISTS = frozenset({"bank", "generate", "grade", "evaluate", "report"})
 _REQUIRED = {
@@ -91,37 +102,40 @@ class Config:
     """
 
     path: Path
+    collection: str
     inputs: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()
     generations: Sequence[Mapping[str, Any]] = ()
     grades: Sequence[Mapping[str, Any]] = ()
     evaluations: Sequence[Mapping[str, Any]] = ()
     reports: Sequence[Mapping[str, Any]] = ()
-    collection: str = ""
 
     def place(self, name: str) -> Path:
-        """A path of the file, from where it stands."""
+        """Return a path of the file, from where it stands."""
         return self.path.parent / name
 
 
 def read_config(path: str | Path) -> Config:
-    """The configuration in a TOML file.
+    """Return the configuration in a TOML file.
 
-    Raises InputError for broken TOML, an unknown section or key (with the nearest known one), a
-    value of the wrong type, and a section without what it needs.
+    Raises:
+        InputError: The TOML is broken, a section or key is unknown, a value has the wrong type, or
+            a section lacks a key that it needs.
     """
     path = Path(path)
     data = read_toml(path, "Make one: exampp init --config")
     for section, value in data.items():
-        _check_known(section, list(_SECTIONS), "section", path)
+        if section not in _SECTIONS:
+            fix = suggest(section, _SECTIONS) or f"Known: {', '.join(_SECTIONS)}"
+            raise InputError(f"unknown section {section!r}", file=path, mend=fix)
         _check_section(section, value, path)
     if "collection" not in data:
         raise InputError("no section [collection]", file=path, mend='Add: path = "my.exam"')
     if "inputs" in data and not {"files", *ROLES} & data["inputs"].keys():
-        mend = f"Give it one or several of files, {', '.join(ROLES)}"
-        raise InputError("names no files", file=path, field="[inputs]", mend=mend)
+        fix = f"Give it one or several of files, {', '.join(ROLES)}"
+        raise InputError("names no files", file=path, field="[inputs]", mend=fix)
     for number, table in enumerate(data.get("evaluate", ()), 1):
-        _check_counting(table, path, f"[[evaluate]] {number}")
+        _check_relevant(table, path, f"[[evaluate]] {number}")
     names = [bank.get("name", "main") for bank in data.get("bank", ())]
     if twice := {name for name in names if names.count(name) > 1}:
         raise InputError(
@@ -132,85 +146,54 @@ def read_config(path: str | Path) -> Config:
         )
     return Config(
         path,
-        data.get("inputs", {}),
-        data.get("bank", ()),
-        data.get("generate", ()),
-        data.get("grade", ()),
-        data.get("evaluate", ()),
-        data.get("report", ()),
         data["collection"]["path"],
+        data.get("inputs", {}),
+        *(data.get(name, ()) for name in ("bank", "generate", "grade", "evaluate", "report")),
     )
 
 
-def _check_known(name: str, known: Sequence[str], what: str, path: Path, where: str = "") -> None:
-    if name in known:
-        return
-    near = difflib.get_close_matches(name.replace("_", "-"), known, 1)
-    mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}"
-    raise InputError(f"unknown {what} {name!r}", file=path, field=where, mend=mend)
-
-
 def _check_section(section: str, value: Any, path: Path) -> None:
-    if section in _LISTS and not (
-        isinstance(value, list) and all(isinstance(one, dict) for one in value)
-    ):
-        raise InputError(f"is written [[{section}]], once for each", file=path, field=section)
-    if section not in _LISTS and not isinstance(value, dict):
-        raise InputError(f"is written [{section}], once", file=path, field=section)
-    known = _SECTIONS[section]
-    for number, table in enumerate(value if section in _LISTS else [value], 1):
-        where = f"[[{section}]] {number}" if section in _LISTS else f"[{section}]"
-        for key, given in table.items():
-            if key not in known:
-                known = {**known, **_options_of(table)}
-            _check_known(key, list(known), "key", path, where)
-            _check_type(given, known[key], path, f"{where}.{key}")
+    several = section in _LISTS
+    tables = value if several else [value]
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        written = f"[[{section}]], once for each" if several else f"[{section}], once"
+        raise InputError(f"is written {written}", file=path, field=section)
+    for number, table in enumerate(tables, 1):
+        where = f"[[{section}]] {number}" if several else f"[{section}]"
         for needed in _REQUIRED.get(section, ()):
             if needed not in table:
                 raise InputError(f"needs the key {needed!r}", file=path, field=where)
+        known = {**_grader_options(section, table), **_SECTIONS[section]}
+        check_table(table, known, path, where)
 
 
-def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that a grader of a package declares, where a section names one."""
+def _grader_options(section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that the grader of a section has, of which it checks the values itself."""
     name = table.get("grader")
-    backend = GRADERS.get(name) if isinstance(name, str) else None
-    shown = backend.options.items() if backend is not None else ()
-    return {option.replace("_", "-"): object for option, one in shown if one.shown}
+    if section not in ("grade", "generate") or not isinstance(name, str):
+        return {}
+    found = GRADERS.get(name)
+    # an unknown grader is reported when it is used
+    backends = GRADERS.built_in.values() if found is None else [found]
+    idle = ("kind", "unnumbered") if section == "generate" else ()
+    return {
+        option.replace("_", "-"): object
+        for backend in backends
+        for option, one in declared_options(backend.options).items()
+        if one.shown and option not in idle
+    }
 
 
-def _check_counting(table: Mapping[str, Any], path: Path, where: str) -> None:
-    """Refuse keys that change nothing about the measures."""
+def _check_relevant(table: Mapping[str, Any], path: Path, where: str) -> None:
+    """Raise InputError for a key that changes nothing about the measures."""
     if "measures" not in table:
         return
     changing = relevant_options(as_measures(table["measures"]), Labelling())
     for key in ("missing", "min-rating"):
         if key in table and key.replace("-", "_") not in changing:
-            measures = ", ".join(table["measures"])
             raise InputError(
-                f"changes nothing about {measures}",
+                f"changes nothing about {', '.join(table['measures'])}",
                 file=path,
                 field=f"{where}.{key}",
                 mend="Leave it out",
             )
-
-
-def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
-    named = {
-        str: "a text",
-        bool: "true or false",
-        int: "a whole number",
-        list: "a list",
-        dict: "a table of names and columns",
-        (int, list): "a number or list",
-        _FILES: "a file or a list of files",
-    }
-    if wanted is object:
-        return
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        raise InputError(f"must be {named[wanted]}", file=path, field=where)
-    if wanted is dict and not all(isinstance(one, str) for one in value.values()):
-        raise InputError("must name columns by texts", file=path, field=where)
-    if isinstance(value, list):
-        kinds = int if wanted == (int, list) else str
-        if not value or not all(isinstance(one, kinds) for one in value):
-            raise InputError("must be a list with something in it", file=path, field=where)

@@ -2,90 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from exampp.analysis.gate import GateResult, GateSettings, nothing_graded, required
-from exampp.collection import open as open_exam
 from exampp.errors import InputError
-from exampp.formats.lines import read_lines
-from exampp.prompts.prompt import suggest
+from exampp.project.fields import check_table, toml_types
+from exampp.records.options import option
+from exampp.records.selection import BankName, GraderName, ItemKind, PromptName
 from exampp.records.toml import read_toml
-from exampp.store.connection import is_collection
 
-_FILES = ("collection", "baseline", "junit")
-_CHOICES = ("grader", "prompt", "kind", "bank")
-_SETTINGS = ("alpha", "min_rating", "allow_missing")
-_NUMBERS = (int, float)
-KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "collection": str,
-    "require": list,
-    "baseline": str,
-    "baseline-system": str,
-    "margin": _NUMBERS,
-    "system": list,
-    "run": list,
-    **dict.fromkeys(_CHOICES, str),
-    "alpha": _NUMBERS,
-    "min-rating": int,
-    "allow-missing": _NUMBERS,
-    "junit": str,
-}
-"""The keys of a file of requirements, which are the options of `exampp gate` by their names."""
-_MEANT = {str: "a text", list: "a list of texts", int: "a whole number", _NUMBERS: "a number"}
+if TYPE_CHECKING:
+    from exampp.analysis.gate import GateResult
 
 
-def read_requirements(path: str | Path) -> dict[str, Any]:
-    """The options in a TOML file, by their names in Python; paths are relative to its folder.
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """The options of `exampp gate` and the keys of a file of requirements."""
 
-    Raises InputError for broken TOML, an unknown key, a value of the wrong type, and where it
-    names no collection.
+    require: Annotated[
+        list[str] | None,
+        option(
+            "--require",
+            "-r",
+            metavar="REQUIREMENT",
+            help="What must hold, such as 'Cover@20>=0.7' or 'nDCG@10>=baseline-0.02'; repeat "
+            "for several.",
+        ),
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        option(
+            help="Compare with this: what evaluate --per-query --format json wrote, a run, a "
+            "collection or graded passages."
+        ),
+    ] = None
+    baseline_system: Annotated[
+        str | None,
+        option(
+            metavar="SYSTEM",
+            help="Compare with this system of the baseline, or of COLLECTION without one. "
+            "[default: that of the same name, or the only one]",
+        ),
+    ] = None
+    margin: Annotated[
+        float | None,
+        option(
+            help="How much lower than the baseline's a mean may be, for measures whose "
+            "requirement has no margin."
+        ),
+    ] = None
+    min_rating: Annotated[
+        int | None,
+        option(
+            help="Lowest rating that counts as an answer. "
+            "[default: 4 of 0-5, two thirds up any other scale]"
+        ),
+    ] = None
+    grader: GraderName = None
+    prompt: PromptName = None
+    kind: ItemKind = None
+    bank: BankName = None
+    run: Annotated[
+        list[Path] | None, option(help="Evaluate this run file instead; repeat for several.")
+    ] = None
+    system: Annotated[
+        list[str] | None,
+        option(
+            help="Only this system; repeat for several. [default: all]", panel="What is asked for"
+        ),
+    ] = None
+    allow_missing: Annotated[
+        float | None,
+        option(
+            metavar="SHARE",
+            help="Share of what a measure reads that may have no grade: such cells count as not "
+            "covered. Beyond it, both bounds must hold. [default: 0]",
+        ),
+    ] = None
+    alpha: Annotated[
+        float | None, option(help="1 - the level of each interval. [default: 0.05]")
+    ] = None
+    junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None
+
+
+def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, GateOptions]:
+    """Return the collection and the options of a TOML file, in whose place those `given` stand.
+
+    Paths in it are relative to its folder.
+
+    Raises:
+        InputError: The TOML is broken, a key is unknown, a value has the wrong type, or no
+            collection is named.
     """
-    path = Path(path)
     data = read_toml(path)
-    for key, value in data.items():
-        if key not in KEYS:
-            meant = suggest(key, list(KEYS)) or f"Known: {', '.join(KEYS)}"
-            raise InputError(f"unknown key {key!r}", file=path, mend=meant)
-        wanted = KEYS[key]
-        texts = wanted is not list or _are_texts(value)
-        if isinstance(value, bool) or not isinstance(value, wanted) or not texts:
-            raise InputError(f"must be {_MEANT[wanted]}", file=path, field=key)
+    check_table(data, {"collection": Path, **toml_types(GateOptions)}, path)
     if "collection" not in data:
         raise InputError("names no collection", file=path, mend='Add: collection = "my.exam"')
-    for key in _FILES:
-        if key in data:
-            data[key] = path.parent / data[key]
-    if "run" in data:
-        data["run"] = [path.parent / one for one in data["run"]]
-    return {key.replace("-", "_"): value for key, value in data.items()}
+    values: dict[str, Any] = {key.replace("-", "_"): value for key, value in data.items()}
+    for key in ("collection", "baseline", "junit"):
+        if key in values:
+            values[key] = path.parent / values[key]
+    if "run" in values:
+        values["run"] = [path.parent / one for one in values["run"]]
+    collection = values.pop("collection")
+    given = given or GateOptions()
+    names = [one.name for one in fields(GateOptions)]
+    chosen = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    return collection, replace(GateOptions(**values), **chosen)
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
-
-
-def run_gate(options: Mapping[str, Any]) -> GateResult:
-    """Judge by the options of `KEYS`, by their names in Python.
+def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
+    """Judge the systems of a collection.
 
     A baseline is a collection, a file of graded passages, a file of scores by query, or a run.
-    Raises InputError as `Grades.gate` does; a collection that nobody graded fails.
+    A collection that nobody graded fails.
+
+    Raises:
+        InputError: As `Grades.gate` does.
     """
-    choice: dict[str, Any] = {name: options.get(name) for name in _CHOICES}
-    chosen = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
-    settings = GateSettings(**chosen)
-    require, margin = options.get("require") or (), options.get("margin")
-    baseline, system = options.get("baseline"), options.get("baseline_system")
-    with open_exam(options["collection"]) as exam:
-        systems = options.get("system") or ()
+    from exampp.analysis.gate import GateSettings, nothing_graded, required
+    from exampp.collection import open as open_exam
+
+    settings = GateSettings(
+        **{
+            name: value
+            for name in ("alpha", "min_rating", "allow_missing")
+            if (value := getattr(options, name)) is not None
+        }
+    )
+    require, systems = options.require or (), options.system or ()
+    baseline, system = options.baseline, options.baseline_system
+    choice: dict[str, Any] = {
+        name: getattr(options, name) for name in ("grader", "prompt", "kind", "bank")
+    }
+    with open_exam(collection) as exam:
         if not exam.graders:
-            asked = required(require, margin, baseline=baseline is not None or system is not None)
-            return nothing_graded(asked, systems, "nobody graded: exampp grade")
-        grades = exam.grades(**choice, runs=options.get("run") or ())
+            compares = baseline is not None or system is not None
+            requirements = required(require, options.margin, baseline=compares)
+            return nothing_graded(requirements, systems, "nobody graded: exampp grade")
+        grades = exam.grades(**choice, runs=options.run or ())
         how: dict[str, Any] = {
             "baseline_system": system,
-            "margin": margin,
+            "margin": options.margin,
             "systems": systems,
             "settings": settings,
         }
@@ -95,7 +154,10 @@ def run_gate(options: Mapping[str, Any]) -> GateResult:
         return grades.gate(require, baseline, **how)
 
 
-def _holds_grades(path: str | Path) -> bool:
+def _holds_grades(path: Path) -> bool:
+    from exampp.formats.lines import read_lines
+    from exampp.store.connection import is_collection
+
     if is_collection(path):
         return True
     _, first = next(read_lines(path))

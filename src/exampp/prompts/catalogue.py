@@ -1,60 +1,76 @@
-"""The prompts that come with exampp, and those of a user's own file."""
+"""Prompts by name or file: those that come with exampp, those of packages, and a user's own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.plugins import Plugin
-from exampp.prompts import files, generation
+from exampp.plugins import Plugin, Registry
+from exampp.prompts import generation, prompt
 from exampp.prompts.generation import GenerationPrompt
-from exampp.prompts.prompt import Prompt, content_hash, parse, suggest
+from exampp.prompts.prompt import Prompt, content_hash, suggest
 from exampp.records.toml import parse_toml
+from exampp.sanitize import check_path
 
-_FOLDER = "catalogue"
-
-
-@cache
-def _bundled_prompts() -> Mapping[str, Prompt]:
-    return MappingProxyType(
-        {name: parse(text, f"{name}.toml") for name, text in files.bundled_texts(_FOLDER).items()}
-    )
+SUFFIX = ".toml"
+_HINT = "start from a bundled prompt: exampp prompts show NAME --toml"
 
 
-@cache
-def _by_class() -> Mapping[str, str]:
-    return MappingProxyType(
-        {
-            table["prompt_class"]: prompt.name
-            for prompt in _bundled_prompts().values()
-            for table in (prompt.workbench, prompt.workbench.get("verified", {}))
-            if "prompt_class" in table
-        }
-    )
+def _bundled_texts(folder: str) -> dict[str, str]:
+    """Return the declarations in a folder of this package by the name of the prompt, sorted."""
+    texts = {
+        file.name.removesuffix(SUFFIX): file.read_text(encoding="utf-8")
+        for file in (resources.files(__package__) / folder).iterdir()
+        if file.name.endswith(SUFFIX)
+    }
+    return dict(sorted(texts.items()))
+
+
+def _declared_text(name: str, declared: object) -> str:
+    """Return the declaration of a package's prompt: a text, or a file that has `read_text`."""
+    text = declared if isinstance(declared, str) else None
+    if isinstance(declared, Path | Traversable):
+        text = declared.read_text(encoding="utf-8")
+    if text is None:
+        raise InputError(
+            f"{declared!r} declares no prompt",
+            mend="Name a text in TOML, or a file of one, in the entry point",
+        )
+    if (own := parse_toml(text, f"{name}{SUFFIX}").get("name")) != name:
+        raise InputError(
+            f"it calls itself {own!r}", field="name", mend=f"Give both the name {name!r}"
+        )
+    return text
+
+
+_GRADING, _GENERATING = _bundled_texts("catalogue"), _bundled_texts("generation")
+PROMPTS = Registry("exampp.prompts", "prompt", {**_GRADING, **_GENERATING}, _declared_text)
+"""The declaration of every prompt that has a name: those of exampp, and of packages."""
 
 
 def names() -> tuple[str, ...]:
-    """Names of the bundled prompts that grade, sorted."""
-    return tuple(_bundled_prompts())
+    """Return the names of the bundled prompts that grade, sorted."""
+    return tuple(_GRADING)
 
 
 def all_prompts() -> tuple[Prompt | GenerationPrompt, ...]:
-    """All bundled prompts: those that grade, then those that ask for the items of a bank.
+    """Return all bundled prompts: those that grade, then those that ask for items of a bank.
 
-    Last come those of packages, as far as they can be loaded; `plugins` says which cannot.
+    Prompts of packages come last, as far as they can be loaded; `plugins` says which cannot.
     """
-    added = (find(one.name) for one in plugins() if not one.fault)
-    return (*_bundled_prompts().values(), *map(generation.load, generation.names()), *added)
+    added = (one.name for one in plugins() if not one.fault)
+    return tuple(map(find, (*PROMPTS.built_in, *added)))
 
 
 def plugins() -> Iterator[Plugin]:
-    """The prompts of packages, and what is wrong with them."""
-    for one in files.PROMPTS.plugins():
+    """Yield the prompts of packages, and what is wrong with them."""
+    for one in PROMPTS.plugins():
         fault = one.fault
         if not fault:
             try:
@@ -64,87 +80,121 @@ def plugins() -> Iterator[Plugin]:
         yield one._replace(fault=fault)
 
 
-def load(name_or_path: str | Path) -> Prompt:
-    """A bundled prompt by its name, or a prompt from a TOML file by its path.
-
-    Raises InputError for a name that is not known, a file that cannot be read, a declaration
-    that is not as it must be, and a file that gives the name of a bundled prompt to another text.
-    """
-    name = os.fspath(name_or_path)
-    if name in _bundled_prompts():
-        return _bundled_prompts()[name]
-    if name in generation.names():
-        raise InputError(
-            f"the prompt '{name}' asks for the items of a bank, and grades nothing",
-            mend=f"give it to exampp bank generate, or give one of {', '.join(names())}",
-        )
-    if not files.is_there(name):
-        raise _unknown(name, names())
-    return _checked(parse(files.read_declaration(name), name), name)
-
-
-def load_named(name: str) -> Prompt:
-    """A prompt that comes with exampp or a package, by a name out of data: never a file.
-
-    Raises InputError for any other name.
-    """
-    if name not in _bundled_prompts() and (files.is_path(name) or name not in files.PROMPTS):
-        raise _unknown(name, names())
-    return load(name)
-
-
 def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
-    """A bundled prompt or one of a file, whether it grades or asks for items.
+    """Return a prompt by its name, or from a TOML file by its path.
 
-    Raises InputError as `load` does.
+    Raises:
+        InputError: The name is unknown, the file cannot be read, the declaration is wrong, or it
+            gives the name of a bundled prompt to another text.
     """
     name = os.fspath(name_or_path)
-    if name in _bundled_prompts():
-        return load(name)
-    if name in generation.names():
-        return generation.load(name)
-    if not files.is_there(name):
-        raise _unknown(name, files.PROMPTS.names())
-    asks_for_items = "makes" in parse_toml(files.read_declaration(name), name)
-    return generation.load(name) if asks_for_items else load(name)
+    if name in PROMPTS.built_in:
+        return _bundled(name)
+    found = _parse(toml_of(name), name)
+    if found.name in PROMPTS.built_in and not _is_same(found, _bundled(found.name)):
+        raise InputError(
+            f"'{found.name}' is the name of a bundled prompt with another text",
+            file=name,
+            field="name",
+            mend="give your prompt another name, so that its grades are not mistaken for others",
+        )
+    return found
 
 
-def toml_of(name_or_path: str | Path) -> str:
-    """The declaration of a prompt as TOML: a file to start from, which loads as the same prompt.
-
-    Raises InputError as `load` does.
-    """
-    prompt = find(name_or_path)
-    name = os.fspath(name_or_path)
-    for folder in (_FOLDER, generation.FOLDER):
-        if name in files.bundled_texts(folder):
-            return files.bundled_texts(folder)[prompt.name]
-    return files.read_declaration(name)
-
-
-def _unknown(name: str, known: tuple[str, ...]) -> InputError:
-    near = _by_class().get(name)
-    return InputError(
-        f"there is no prompt called '{name}'",
-        mend=(f"did you mean '{near}'?" if near else suggest(name, known))
-        or f"give a name ({', '.join(known)}) or the path of a {files.SUFFIX} file",
+def load(name_or_path: str | Path) -> Prompt:
+    """Return a prompt that grades, as `find` does; InputError for any other."""
+    found = find(name_or_path)
+    if isinstance(found, Prompt):
+        return found
+    raise InputError(
+        f"the prompt '{found.name}' asks for the items of a bank, and grades nothing",
+        mend=f"give it to exampp bank generate, or give one of {', '.join(_GRADING)}",
     )
 
 
-def _checked(prompt: Prompt, path: str) -> Prompt:
-    twin = _bundled_prompts().get(prompt.name)
-    if twin is not None and content_hash(twin) != content_hash(prompt):
+def load_generation(name_or_path: str | Path) -> GenerationPrompt:
+    """Return a prompt that asks for the items of a bank, as `find` does; InputError for others."""
+    found = find(name_or_path)
+    if isinstance(found, GenerationPrompt):
+        return found
+    raise InputError(
+        f"the prompt '{found.name}' grades, and asks for no items of a bank",
+        mend=f"give it to exampp grade, or give one of {', '.join(_GENERATING)}",
+    )
+
+
+def load_named(name: str) -> Prompt:
+    """Return a prompt of exampp or of a package, by a name out of data: never from a file."""
+    if name not in PROMPTS:
+        raise _unknown(name)
+    return load(name)
+
+
+def toml_of(name_or_path: str | Path) -> str:
+    """Return the declaration of a prompt as TOML; InputError if it cannot be read."""
+    name = os.fspath(name_or_path)
+    if name in PROMPTS.built_in:
+        return PROMPTS.built_in[name]
+    path = Path(name)
+    if path.suffix != SUFFIX and len(path.parts) < 2 and not os.path.exists(name):  # noqa: PTH110
+        if (text := PROMPTS.get(name)) is None:
+            raise _unknown(name)
+        return text
+    try:
+        return check_path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
         raise InputError(
-            f"'{prompt.name}' is the name of a bundled prompt with another text",
+            "the prompt file is not UTF-8", file=path, mend="save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"the prompt file cannot be read: {error.strerror}",
             file=path,
-            field="name",
-            mend="give your prompt a name of its own, so that its grades are not taken for others",
-        )
-    return prompt
+            mend="check the path, or give the name of a bundled prompt (exampp prompts list)",
+        ) from None
+
+
+@cache
+def _bundled(name: str) -> Prompt | GenerationPrompt:
+    return _parse(PROMPTS.built_in[name], f"{name}{SUFFIX}")
+
+
+def _parse(text: str, file: str) -> Prompt | GenerationPrompt:
+    data = parse_toml(text, file, _HINT)
+    generates = "makes" in data and "grades" not in data
+    return generation.build(data, file) if generates else prompt.build(data, file)
+
+
+def _is_same(one: Prompt | GenerationPrompt, other: Prompt | GenerationPrompt) -> bool:
+    if isinstance(one, Prompt) and isinstance(other, Prompt):
+        return content_hash(one) == content_hash(other)
+    return one == other
+
+
+def _unknown(name: str) -> InputError:
+    near, known = by_workbench_class(name), PROMPTS.names()
+    return InputError(
+        f"there is no prompt called '{name}'",
+        mend=(f"did you mean '{near}'?" if near else suggest(name, known))
+        or f"give a name ({', '.join(known)}) or the path of a {SUFFIX} file",
+    )
+
+
+# ---- the Workbench -------------------------------------------------------------------------------
+
+
+@cache
+def _by_class() -> Mapping[str, str]:
+    return {
+        table["prompt_class"]: name
+        for name in _GRADING
+        for table in (load(name).workbench, load(name).workbench.get("verified", {}))
+        if "prompt_class" in table
+    }
 
 
 def by_workbench_class(prompt_class: str) -> str | None:
-    """Name of the bundled prompt that the reference calls `prompt_class`; None if it has none.
+    """Return the bundled prompt that the reference calls `prompt_class`, None if it has none.
 
     Source: Autograding Workbench, Table 2 and section 3.4 (prompt classes), and its program.
     """
@@ -152,15 +202,14 @@ def by_workbench_class(prompt_class: str) -> str | None:
 
 
 def workbench_info(name: str, *, verified: bool = False, sent: str | None = None) -> dict[str, Any]:
-    """What the reference's `prompt_info` says of a bundled prompt; empty for any other.
+    """Return the reference's `prompt_info` of a bundled prompt, empty for any other.
 
-    Without `prompt_class` where the reference has no class of this wording. `verified` tells that
-    known answers were compared with the replies, `sent` is the hash of what was sent where it is
-    known: of another text nothing is said.
+    It has no `prompt_class` if the reference has no class of this wording. `verified` says that
+    known answers were compared with the replies; `sent` is the hash of what was sent, if it is
+    known: another text has no information.
     """
-    prompt = _bundled_prompts().get(name)
-    if prompt is None or sent not in (None, content_hash(prompt)):
+    if name not in _GRADING or sent not in (None, content_hash(load(name))):
         return {}
-    info = dict(prompt.workbench)
+    info = dict(load(name).workbench)
     of_verified = info.pop("verified", {"check_answer_key": True})
     return info | of_verified if verified else info

@@ -10,24 +10,19 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.prompts import files
 from exampp.prompts.answers import is_refusal
 from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, suggest, used_slots
 from exampp.prompts.replies import strip_thoughts
 from exampp.records.ids import content_hash
-from exampp.records.toml import parse_toml
 from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")
@@ -36,7 +31,6 @@ WINDOW = 10
 """Passages that a prompt with `{passages}` shows where nobody says how many, as nuggetizer does."""
 PASSAGE_CHARACTERS = 2000
 """A passage that a prompt is grounded in is cut after so many characters, at a word."""
-FOLDER = "generation"
 _KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -153,71 +147,20 @@ def _shortened(text: str) -> str:
     return flat[:PASSAGE_CHARACTERS].rpartition(" ")[0] or flat[:PASSAGE_CHARACTERS]
 
 
-# ---- loading -------------------------------------------------------------------------------------
+# ---- declarations --------------------------------------------------------------------------------
 
 
-@cache
-def _bundled() -> Mapping[str, GenerationPrompt]:
-    return MappingProxyType(
-        {name: parse(text, f"{name}.toml") for name, text in files.bundled_texts(FOLDER).items()}
-    )
-
-
-def names() -> tuple[str, ...]:
-    """Names of the bundled prompts, sorted."""
-    return tuple(_bundled())
-
-
-def load(name_or_path: str | Path) -> GenerationPrompt:
-    """A bundled prompt by its name, or a prompt from a TOML file by its path.
-
-    Raises InputError for a name that is not known, a file that cannot be read, and a declaration
-    that is not as it must be.
-    """
-    name = os.fspath(name_or_path)
-    if name in _bundled():
-        return _bundled()[name]
-    if not files.is_there(name):
-        raise InputError(
-            f"there is no prompt called '{name}' that asks for items",
-            mend=suggest(name, names())
-            or f"give a name ({', '.join(names())}) or the path of a {files.SUFFIX} file",
-        )
-    prompt = parse(files.read_declaration(name), name)
-    if _bundled().get(prompt.name, prompt) != prompt:
-        raise InputError(
-            f"'{prompt.name}' is the name of a bundled prompt with another text",
-            file=name,
-            field="name",
-            mend="give your prompt a name of its own",
-        )
-    return prompt
-
-
-def parse(text: str, file: str | Path | None = None) -> GenerationPrompt:
-    """Read one declaration; InputError, with the place and the mend, for one that is wrong."""
-    data = parse_toml(text, file, "start from a bundled prompt: exampp prompts show NAME --toml")
-    if "grades" in data and "makes" not in data:
-        raise InputError(
-            "this prompt grades, and asks for no items of a bank",
-            file=file,
-            field="grades",
-            mend="give it to exampp grade, or say what it makes: question or nugget",
-        )
+def build(data: Mapping[str, Any], file: str | Path | None = None) -> GenerationPrompt:
+    """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
     for field, what, mend in _faults(data):
         raise InputError(what, file=file, field=field, mend=mend)
     words = {"one": data["makes"], "many": f"{data['makes']}s"}
-    given = {"title": "", "source": "", "system": "", **data}
-    return GenerationPrompt(
-        name=given["name"],
-        title=given["title"],
-        source=given["source"],
-        makes=given["makes"],
-        user=given["user"],
-        system=given["system"],
-        instruction=given.get("instruction", _INSTRUCTION.format(**words)),
-        keys_instruction=given.get("keys_instruction", _KEYS_INSTRUCTION.format(**words)),
-    )
+    usual = {
+        **dict.fromkeys(("title", "source", "system"), ""),
+        "instruction": _INSTRUCTION.format(**words),
+        "keys_instruction": _KEYS_INSTRUCTION.format(**words),
+    }
+    return GenerationPrompt(**{**usual, **data})
 
 
 def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -373,7 +316,6 @@ _NUMBERED_LINE = re.compile(
 _BULLET = re.compile(r"\s*[-*•\u2013]\s+(?P<said>\S.*)")
 _COUNTED = re.compile(r"(?i)(?:question|nugget|keyfact|fact|item|q|n)?(?:text)?\d+")
 _WORD = re.compile(r"\w")
-_CLOSED = re.compile(r"\]\s*\}?\s*`*\s*\n")
 _OPENING = re.compile(r"[{\[]")
 _CLOSING = re.compile(r"[}\]]")
 _MOST_ENDS = 20
@@ -426,10 +368,9 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
         yield "embedded", made
     for part in (*reversed(fenced), text):
         yield "python", _from_data(_literal(part), kind)
-    for part in (*reversed(fenced), text):
-        if start := _JSON_LIKE.search(part):
-            yield "repaired", _repaired(part[start.start() :], kind)
-    yield "list", _listed(text, kind, truncated)
+    if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
+        # the lines of broken JSON are no items
+        yield "list", _listed(text, kind, truncated)
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -454,7 +395,7 @@ def _values(text: str) -> Iterator[Any]:
             data, place = decoder.raw_decode(text, found.start())
         except (ValueError, RecursionError):
             if found[0] == "{" or _JSON_LIKE.match(text, found.start()):
-                # what lies within something broken is not the whole: that is to be repaired
+                # a value within something broken is not the whole
                 return
             place = found.end()
         else:
@@ -476,49 +417,6 @@ def _literal(text: str) -> Any:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return None
-
-
-def _repaired(text: str, kind: str) -> list[ParsedItem]:
-    import json_repair
-
-    try:
-        data = json_repair.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    names = {*_LISTS[kind], *_TEXTS[kind], *_ANSWERS}
-    made = [one for one in _from_data(data, kind) if _key(one.text) not in names]
-    return made[:-1] if _is_cut(text, made) else made
-
-
-def _is_cut(text: str, made: Sequence[ParsedItem]) -> bool:
-    """Whether broken JSON ends within its last item."""
-    end = text.rstrip().rstrip("`").rstrip()
-    if not made or end.endswith(("]", "}")) or _CLOSED.search(end):
-        return False
-    open_string, brackets = _open_at_end(end)
-    if brackets[-1:] == ["{"] and "[" in brackets:
-        return True
-    return bool(open_string) and made[-1].text.strip() in open_string
-
-
-def _open_at_end(text: str) -> tuple[str, list[str]]:
-    """The string within which a text of JSON ends, and the brackets open there."""
-    brackets: list[str] = []
-    start = -1
-    escaped = False
-    quote = "'" if re.match(r"[{\[]\s*'", text) else '"'
-    for place, sign in enumerate(text):
-        if start >= 0:
-            if sign == quote and not escaped:
-                start = -1
-            escaped = sign == "\\" and not escaped
-        elif sign == quote:
-            start = place + 1
-        elif sign in "[{":
-            brackets.append(sign)
-        elif sign in "]}" and brackets:
-            brackets.pop()
-    return (text[start:] if start >= 0 else ""), brackets
 
 
 def _from_data(data: Any, kind: str) -> list[ParsedItem]:

@@ -194,47 +194,37 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
 
 
 def parse(text: str, file: str | Path | None = None) -> Prompt:
-    """Read one declaration.
+    """Read one declaration in TOML; InputError as `build`."""
+    return build(parse_toml(text, file), file)
 
-    Raises InputError, with the place and the mend, for anything that is not as it must be.
-    """
-    data = parse_toml(text, file, "start from a bundled prompt: exampp prompts show NAME --toml")
-    if "makes" in data and "grades" not in data:
-        raise InputError(
-            "this prompt asks for the items of a bank, and grades nothing",
-            file=file,
-            field="makes",
-            mend="give it to exampp bank generate, or say what it grades",
-        )
+
+def build(data: Mapping[str, Any], file: str | Path | None = None) -> Prompt:
+    """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
     try:
-        return _build(data)
+        _check_keys(data)
+        lowest, highest = _scale(data)
+        grades = data["grades"]
+        prompt = Prompt(
+            name=data["name"],
+            title=data["title"],
+            source=data.get("source", ""),
+            grades=(grades,) if isinstance(grades, str) else tuple(grades),
+            reading=data["reading"],
+            lowest=lowest,
+            highest=highest,
+            slots=tuple(data.get("slots", used_slots(data))),
+            cut=data.get("cut", ""),
+            user=data.get("user", ""),
+            system=data.get("system", ""),
+            labels=tuple(data.get("labels", ())),
+            field=data.get("field", ""),
+            language=data.get("language", ENGLISH),
+            workbench=_workbench(data.get("workbench", {})),
+        )
+        _check_values(prompt)
+        _check_slots(prompt)
     except InputError as error:
         raise error.at(file) from None
-
-
-def _build(data: Mapping[str, Any]) -> Prompt:
-    _check_keys(data)
-    lowest, highest = _scale(data)
-    grades = data["grades"]
-    prompt = Prompt(
-        name=data["name"],
-        title=data["title"],
-        source=data.get("source", ""),
-        grades=(grades,) if isinstance(grades, str) else tuple(grades),
-        reading=data["reading"],
-        lowest=lowest,
-        highest=highest,
-        slots=tuple(data.get("slots", used_slots(data))),
-        cut=data.get("cut", ""),
-        user=data.get("user", ""),
-        system=data.get("system", ""),
-        labels=tuple(data.get("labels", ())),
-        field=data.get("field", ""),
-        language=data.get("language", ENGLISH),
-        workbench=_workbench(data.get("workbench", {})),
-    )
-    _check_values(prompt)
-    _check_slots(prompt)
     return prompt
 
 

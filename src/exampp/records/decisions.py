@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 from exampp.records.ids import content_hash
 
-Design = Literal["uniform", "influence", "uncertainty"]
+Design = Literal["uniform", "influence"]
 UnitKind = Literal["passage", "item"]
 
 FORMULA = 1
@@ -72,15 +72,11 @@ class SamplePlan:
 
     @property
     def sample(self) -> str:
-        """What labels are known by: those of a smaller plan of the sample are in the larger one.
-
-        Where earlier labels told the probabilities, a plan shares its sample with no other.
-        """
+        """The id of the labels: those of a smaller plan of the sample are in the larger one."""
         said = [self.design, self.seed, self.fold_seed, self.unit, self.k, self.formula]
         bound = [self.min_rating, self.bank, self.kind] if self.unit == "item" else []
-        own = self._units() if self.design == "uncertainty" else ()
         told = json.dumps([*said, *bound])
-        return content_hash(told, self.pool_hash, *sorted(self.systems), *own)[:16]
+        return content_hash(told, self.pool_hash, *sorted(self.systems))[:16]
 
     @property
     def digest(self) -> str:

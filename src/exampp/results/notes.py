@@ -218,6 +218,23 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "added later. They rank systems better in one known collection, so report the plain Cover "
         "beside them (exampp analyze items).",
     ),
+    # verdicts
+    "no-signal": (_W, "Every grade is {rating}: the grader tells nothing apart."),
+    "few-queries": (
+        _W,
+        "Only {counts}: differences between systems are uncertain. {usual} queries are a usual "
+        "minimum, 50 are better.",
+    ),
+    "one-family": (
+        _W,
+        "By their names, the grader {model} and {count} belong to one family of models "
+        "({families}): {systems}. Models tend to favour texts of their own kind.",
+    ),
+    "own-bank": (_W, "{text}"),
+    "few-systems": (
+        _W,
+        "Rank correlations rest on {systems}: with fewer than {least} they say little.",
+    ),
     # leaderboards: ranking measures
     "passages-ungraded": (_N, "Up to {worst} of the passages that {subject} reads have no grade."),
     "labels-ungraded": (

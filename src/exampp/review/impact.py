@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.formats.fields import check_weight, number
-from exampp.items.edits import ItemKey, Operation, apply_edits, item_key
+from exampp.items.edits import ItemKey, apply_change, item_key
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures
@@ -36,7 +36,7 @@ from exampp.records.items import weighed
 from exampp.sanitize import or_default
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
-from exampp.store.bank import ItemState, states
+from exampp.store.bank import ItemChange, ItemState, states
 from exampp.store.cells import DEPTH, cells_to_grade, known_ratings, scope_of
 from exampp.store.grades import StoredGrader
 from exampp.store.inputs import query_keys
@@ -166,21 +166,19 @@ def preview(
     grader: StoredGrader,
     bank: str,
     query: QueryGrades,
-    edits: Sequence[Operation | ItemState],
+    changes: Sequence[ItemChange],
     depth: int = DEPTH,
 ) -> EditPreview:
-    """Try out edits, one after the other; nothing is saved.
+    """Try out changes of items, one after the other; nothing is saved.
 
-    `query` is the query as it is now (see `Dossier.grades`). An ItemState is an item to be added
-    or, with a key, what its item becomes. A text that an item had before comes with its grades.
+    `query` is the query as it is now (see `Dossier.grades`). A text that an item had before comes
+    with its grades.
     Raises InputError for edits that the bank would refuse.
     """
-    items = {item_key(one): one for one in states(connection, bank, query_id=query.query_id)}
+    items = states(connection, bank, query_id=query.query_id)
     due: set[ItemKey] = set()
-    for change in apply_edits(list(items.values()), query.query_id, edits):
-        before, after = change.before, change.state
-        items[item_key(after)] = after
-        if after.kind == grader.identity.kind:
+    for _, before, after in (one for change in changes for one in apply_change(items, change)):
+        if after and after.kind == grader.identity.kind:
             known = partial(known_ratings, connection, grader, after.key, after.text)
             query = _changed(query, before, after, known)
             if before is None or after.text != before.text or after.active > before.active:
@@ -189,10 +187,10 @@ def preview(
     key = query_keys(connection).get(query.query_id, 0)
     to_grade = sum(
         cells_to_grade(connection, grader.key, scope, key, one.key, one.text or "", one.answers)
-        for name, one in items.items()
-        if name in due and one.active
+        for one in items
+        if item_key(one) in due and one.active
     )
-    return EditPreview(query, to_grade, tuple(items.values()))
+    return EditPreview(query, to_grade, tuple(items))
 
 
 def _changed(

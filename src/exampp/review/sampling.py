@@ -23,7 +23,7 @@ from exampp.records.graders import HIGHEST_LABEL, GraderIdentity
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Value
 from exampp.sanitize import check_integer, check_text
-from exampp.stats.sampling import SHRINK, inclusion, influence, random_numbers, uncertainty
+from exampp.stats.sampling import inclusion, influence, random_numbers, uncertainty
 from exampp.store.bank import now
 from exampp.store.connection import transaction
 from exampp.store.decisions import (
@@ -209,7 +209,7 @@ def draw(
     """Draw a sample of a population.
 
     Raises:
-        InputError: Units are to be drawn by uncertainty, and no judgment tells it.
+        InputError: No unit was drawn.
     """
     pi = chances(units, asked)
     drawn = np.flatnonzero(random_numbers(asked.seed, units.names) < pi)
@@ -241,11 +241,7 @@ def draw(
 
 
 def chances(units: Population, asked: SampleDesign) -> Floats:
-    """With which probability each unit is drawn.
-
-    Raises:
-        InputError: Units are to be drawn by uncertainty, and no judgment tells it.
-    """
+    """Return the probability of each unit to be drawn."""
     return inclusion(_weights(units, asked.design), len(units.names), asked.labels)
 
 
@@ -253,31 +249,11 @@ def _weights(units: Population, design: Design) -> Floats | None:
     if design == "uniform":
         return None
     if units.unit == "item":
-        if design == "uncertainty":
-            raise InputError(
-                "items are not drawn by uncertainty: no judgment of passages tells it",
-                mend="Draw them by influence",
-            )
         # grades that say the same of all systems may be wrong of some
         share = units.graded.mean(axis=0)
         found: Floats = units.coefficients[0] * uncertainty(share)
         return found
-    moves = influence(units.coefficients)
-    if design == "influence":
-        return moves
-    known = ~np.isnan(units.judged)
-    if not known.any():
-        raise InputError(
-            "nothing tells how uncertain the grades are: no passage has a judgment",
-            mend="Draw by influence",
-        )
-    size = int(units.bins.max(initial=0)) + 1
-    mean = float(units.judged[known].mean())
-    counts = np.bincount(units.bins[known], minlength=size)
-    sums = np.bincount(units.bins[known], units.judged[known], size)
-    chances = (sums + SHRINK * mean) / (counts + SHRINK)
-    weighed: Floats = moves * uncertainty(chances[units.bins])
-    return weighed
+    return influence(units.coefficients)
 
 
 def progress(

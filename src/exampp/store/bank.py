@@ -601,11 +601,17 @@ class LoggedEdit(NamedTuple):
     after: ItemState
 
 
-class EditStep(NamedTuple):
-    """An edit to be made: what it is called, and the item's state after it."""
+class ItemChange(NamedTuple):
+    """One respect in which an item differs: an operation, and the item before and after it.
+
+    An operation that the log of a bank does not know is a key of the item's `extra` that a file
+    sets. `before` is None for a new item; `after` is None (operation `remove`) for an item that is
+    no longer there, which happens between two banks and when looking back in time.
+    """
 
     operation: str
-    after: ItemState
+    before: ItemState | None
+    after: ItemState | None
 
 
 class BankCount(NamedTuple):
@@ -726,17 +732,18 @@ def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def append_steps(
-    connection: sqlite3.Connection, bank: str, steps: Iterable[EditStep], edit: Edit
-) -> int:
-    """Append edits to a bank, in the caller's transaction; returns how many.
+def append_changes(
+    connection: sqlite3.Connection, bank: str, changes: Iterable[ItemChange], edit: Edit
+) -> None:
+    """Append edits to the log of a bank, in the caller's transaction.
 
     A state without a key is added as a new item; its query must be in the collection.
     """
-    count = 0
     added: dict[tuple[str, str, str], int] = {}
     queries = query_keys(connection)
-    for operation, after in steps:
+    for operation, _, after in changes:
+        if after is None:
+            raise ValueError(f"{operation} leaves no item to be logged")
         place = (after.query_id, after.kind, after.item_id)
         item = after.key or added.get(place)
         if item is None:
@@ -748,8 +755,6 @@ def append_steps(
         version = put_version(connection, item, after.text)
         answers = json.dumps(list(after.answers), ensure_ascii=False)
         append_edit(connection, item, operation, version, after.weight, answers, after.active, edit)
-        count += 1
-    return count
 
 
 def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemState) -> int:

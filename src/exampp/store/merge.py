@@ -1,10 +1,17 @@
-"""Collections merged: each is copied as it is at one moment, brought up to date, and attached."""
+"""Another collection's content taken into this one, table by table.
+
+The other collection is copied as it is at one moment and attached, and each of its keys is mapped
+to one of ours (`to_query`, ...). Rows that only one side has are put together. Where both have a
+value and the two differ, ours stays; of an item that both edited, a person's edit stands before an
+import's, then the newer one. Every difference is a named conflict. Merging again changes nothing.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +20,10 @@ from exampp.store.bank import QUERY_BANK, Edit, put_query_items
 from exampp.store.checking import find_problems
 from exampp.store.connection import connect, snapshot
 from exampp.store.error_mapping import Damaged
-from exampp.store.merging import MergeStep
-from exampp.store.merging_bank import merge_banks
-from exampp.store.merging_grades import merge_graders, merge_grades
-from exampp.store.merging_inputs import merge_inputs
+from exampp.store.grades import find_grader, graders, put_grader, reading_rules
+
+MOST_OTHERS = 10
+"""Databases that SQLite attaches at most."""
 
 
 class OtherCollection(NamedTuple):
@@ -27,9 +34,9 @@ class OtherCollection(NamedTuple):
 
 
 def copy_collection(file: Path, copy: Path) -> OtherCollection:
-    """The collection as it is now, copied and brought up to date; the file is only read.
+    """Copy a collection as it is now; the file is only read.
 
-    Raises InputError where the file is no collection, from a newer exampp, or damaged.
+    Raises InputError where the file is no collection, of another schema, or damaged.
     """
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
@@ -62,12 +69,29 @@ def merge_attached(
 ) -> tuple[list[MergeCount], list[MergeConflict]]:
     """Take what the `number`-th attached collection holds, in the caller's transaction."""
     step = MergeStep(connection, _schema(number))
-    step.begin()
+    step.run("CREATE TEMP TABLE conflict (thing TEXT, id TEXT, field TEXT, here, there, kept TEXT)")
     with closing(connect(other.copy)) as theirs:
-        merge_graders(step, theirs)
-    merge_inputs(step)
-    merge_banks(step)
-    merge_grades(step)
+        _graders(step, theirs)
+    for table in ("query", "subtopic"):
+        step.union(_UNIONS[table])
+    _passages(step)
+    step.union(_UNIONS["pool"])
+    _rankings(step)
+    for table in ("judgment", "source", "bank", "answer_key", "bank_line"):
+        step.union(_UNIONS[table])
+    _items(step)
+    _item_texts(step)
+    _edits(step)
+    _splits(step)
+    step.append("generation", "generated replies")
+    step.follow("likeness")
+    _grades(step)
+    step.union(_UNIONS["sheet"])
+    step.append("decision", "decisions")
+    step.append("sample_plan", "plans of samples", same=("digest",))
+    step.follow("sample_unit")
+    step.append("sample_judgment", "judgments of samples")
+    _runs(step)
     _follow_queries(connection, Edit("exampp", "merge", at))
     return step.end(str(other.file))
 
@@ -81,3 +105,716 @@ def _follow_queries(connection: sqlite3.Connection, edit: Edit) -> None:
     )
     if stale.fetchone() is not None:
         put_query_items(connection, edit)
+
+
+# ---- the union of a table ------------------------------------------------------------------------
+
+_QUERY = "(SELECT query_id FROM main.query WHERE query = {row}.query)"
+_PASSAGE = "(SELECT passage_id FROM main.passage WHERE passage = {row}.passage)"
+_QUERY_PASSAGE = f"{_QUERY} || ' ' || {_PASSAGE}"
+_ITEM = (
+    "(SELECT q.query_id || ' ' || i.item_id FROM main.item i JOIN main.query q USING (query) "
+    "WHERE i.item = {row}.item)"
+)
+_EMPTY, _NULL, _NEVER = "''", "NULL", ""
+"""SQL: what a column holds of which nothing is known."""
+_EXTRA = ("extra", "other fields", _NULL)
+
+
+class _Union(NamedTuple):
+    """A table whose rows are known by `keys`: ours and those that only the other side has.
+
+    `values` are (column, its name for people, what it holds of which nothing is known): ours is
+    filled in where it is unknown. Rows are `things` in counts, a `thing` with a `label` in
+    conflicts; a `mapped` table has keys that other tables refer to.
+    """
+
+    table: str
+    keys: tuple[str, ...]
+    things: str = ""
+    thing: str = ""
+    label: str = ""
+    values: tuple[tuple[str, str, str], ...] = ()
+    mapped: bool = False
+
+
+_UNIONS = {
+    one.table: one
+    for one in (
+        _Union(
+            "query",
+            ("query_id",),
+            "queries",
+            "query",
+            "{row}.query_id",
+            (("text", "text", _EMPTY),),
+            mapped=True,
+        ),
+        _Union(
+            "subtopic",
+            ("query", "subtopic_id"),
+            "subtopics",
+            "subtopic",
+            f"{_QUERY} || '/' || {{row}}.subtopic_id",
+            (("text", "text", _EMPTY),),
+            mapped=True,
+        ),
+        _Union(
+            "pool",
+            ("query", "passage"),
+            "pooled passages",
+            "pooled passage",
+            _QUERY_PASSAGE,
+            (_EXTRA,),
+        ),
+        _Union(
+            "judgment",
+            ("query", "subtopic", "passage"),
+            "judgments",
+            "judgment",
+            _QUERY_PASSAGE,
+            (("relevance", "relevance", _NEVER), _EXTRA),
+        ),
+        _Union("source", ("name", "kind", "hash"), "imported files"),
+        _Union("system", ("name",), "systems", mapped=True),
+        _Union("bank", ("name",), "banks", mapped=True),
+        _Union("answer_key", ("answers",), mapped=True),
+        _Union(
+            "bank_line",
+            ("bank", "query", "subtopic"),
+            "lines of banks",
+            "line of a bank",
+            f"(SELECT name FROM main.bank WHERE bank = {{row}}.bank) || ' ' || {_QUERY}",
+            (_EXTRA,),
+        ),
+        _Union(
+            "sheet",
+            ("query", "passage", "grader"),
+            "graded passages",
+            "graded passage",
+            _QUERY_PASSAGE,
+            (("items", "other fields", _NULL), _EXTRA),
+        ),
+    )
+}
+_REFERENCES = {
+    name: f"to_{name}"
+    for name in (
+        *("query", "subtopic", "passage", "system", "bank", "grader", "item", "answer_key"),
+        *("item_version", "passage_version", "generation", "split"),
+    )
+} | {"version": "to_item_version", "plan": "to_sample_plan"}
+"""Columns that hold keys of other tables, and the scratch tables that map their keys to ours."""
+_WHOLE_QUERY = " UNION ALL SELECT 0, 0"
+_ZERO = ("subtopic", "answer_key")
+"""Tables whose key 0 stands for none."""
+
+
+@dataclass
+class MergeStep:
+    """The merging of one attached database, `schema`, in the caller's transaction.
+
+    In SQL `{o}` stands for the schema. `counts` are [added, changed] by kind of thing.
+    """
+
+    connection: sqlite3.Connection
+    schema: str
+    counts: dict[str, list[int]] = field(default_factory=dict)
+
+    def run(self, sql: str) -> int:
+        """Execute a statement; returns how many rows it wrote."""
+        return self.connection.execute(sql.format(o=self.schema)).rowcount
+
+    def one(self, sql: str) -> int:
+        """Return the number that a query gives."""
+        return int(self.connection.execute(sql.format(o=self.schema)).fetchone()[0] or 0)
+
+    def put(self, things: str, table: str, sql: str) -> None:
+        """Insert rows into a table of ours, or complete some, and count both."""
+        before = self.one(f"SELECT count(*) FROM main.{table}")
+        written = self.run(sql)
+        added = self.one(f"SELECT count(*) FROM main.{table}") - before
+        self.count(things, added, written - added)
+
+    def count(self, things: str, added: int, changed: int = 0) -> None:
+        """Add to the counts of a kind of thing."""
+        known = self.counts.setdefault(things, [0, 0]) if things else [0, 0]
+        known[0] += added
+        known[1] += changed
+
+    def scratch(self, name: str, columns: str, sql: str) -> None:
+        """Make a scratch table of what `sql` selects; `end` drops it."""
+        self.run(f"CREATE TEMP TABLE {name} ({columns})")
+        self.run(f"INSERT INTO {name} {sql}")
+
+    def map(self, name: str, sql: str) -> None:
+        """Make the table of (their key, our key) that `sql` selects."""
+        self.scratch(f"to_{name}", "theirs INTEGER PRIMARY KEY, mine INTEGER NOT NULL", sql)
+
+    def conflict(self, thing: str, sql: str, kept: str = "'here'") -> None:
+        """Note what `sql` selects: (id, field, here, there); `kept` is SQL for who stands."""
+        self.run(
+            f"INSERT INTO conflict SELECT '{thing}', id, field, here, there, {kept} FROM ({sql})"
+        )
+
+    def end(self, other: str) -> tuple[list[MergeCount], list[MergeConflict]]:
+        """Return what was done; all scratch tables are dropped."""
+        rows = self.connection.execute("SELECT * FROM conflict ORDER BY rowid").fetchall()
+        found = [
+            MergeConflict(thing, str(name), what, _text(here), _text(there), kept, other)
+            for thing, name, what, here, there, kept in rows
+        ]
+        tables = "SELECT name FROM temp.sqlite_master WHERE type = 'table'"
+        for (name,) in self.connection.execute(tables).fetchall():
+            self.run(f"DROP TABLE temp.{name}")
+        return [MergeCount(things, *both) for things, both in self.counts.items()], found
+
+    def columns(self, table: str) -> tuple[str, list[str]]:
+        """Return the integer key of a table ("" without one), and its other columns."""
+        rows = self.connection.execute(f"PRAGMA main.table_info({table})").fetchall()
+        keys = [name for _, name, _, _, _, key in rows if key]
+        own = keys[0] if len(keys) == 1 else ""
+        return own, [name for _, name, *_ in rows if name != own]
+
+    def theirs(self, table: str) -> str:
+        """SQL: the rows of their table with our keys for theirs; `nr` is their order."""
+        own, columns = self.columns(table)
+        mapped = [name for name in columns if name in _REFERENCES]
+        selected = (
+            f"{name}_.mine AS {name}" if name in mapped else f"t.{name}" for name in columns
+        )
+        joined = (
+            f" JOIN {_REFERENCES[name]} {name}_ ON {name}_.theirs = t.{name}" for name in mapped
+        )
+        order = f"t.{own}" if own else "0"
+        return (
+            f"(SELECT {', '.join(selected)}, {order} AS nr FROM {{o}}.{table} t{''.join(joined)})"
+        )
+
+    def union(self, table: _Union) -> None:
+        """Take rows that only the other side has, and values that ours lacks."""
+        own, columns = self.columns(table.table)
+        theirs, known = self.theirs(table.table), " AND ".join(f"m.{k} = t.{k}" for k in table.keys)
+        label = table.label.format(row="m")
+        for column, named, empty in table.values:
+            self.conflict(
+                table.thing,
+                f"SELECT {label} AS id, '{named}' AS field, m.{column} AS here, "
+                f"t.{column} AS there FROM {theirs} t JOIN main.{table.table} m ON {known} "
+                f"WHERE {_differ(column, empty, 'm')}",
+            )
+        filled = [(column, empty) for column, _, empty in table.values if empty]
+        update = "NOTHING"
+        if filled:
+            sets = (f"{one} = iif({one} IS {no}, excluded.{one}, {one})" for one, no in filled)
+            unknown = (f"({one} IS {no} AND excluded.{one} IS NOT {no})" for one, no in filled)
+            update = f"UPDATE SET {', '.join(sets)} WHERE {' OR '.join(unknown)}"
+        names = ", ".join(columns)
+        self.put(
+            table.things,
+            table.table,
+            f"INSERT INTO main.{table.table} ({names}) SELECT {names} FROM {theirs} WHERE true "
+            f"ORDER BY nr ON CONFLICT DO {update}",
+        )
+        if table.mapped:
+            none = _WHOLE_QUERY if own in _ZERO else ""
+            same = f"FROM {theirs} t JOIN main.{table.table} m ON {known}"
+            self.map(own, f"SELECT t.nr, m.{own} {same}{none}")
+
+    def append(self, table: str, things: str, same: Sequence[str] = ()) -> None:
+        """Append what only the other side has of a table that is never changed.
+
+        Rows are equal in all columns, or in those that are the `same`; of several equal rows the
+        n-th here is the n-th there.
+        """
+        own, columns = self.columns(table)
+        same, names = same or columns, ", ".join(columns)
+        nth = f"row_number() OVER (PARTITION BY {', '.join(same)} ORDER BY nr)"
+        ours = f"(SELECT *, {own} AS nr FROM main.{table})"
+        for name, rows in (("their", self.theirs(table)), ("our", ours)):
+            self.scratch(
+                f"{name}_{table}",
+                f"nr INTEGER PRIMARY KEY, nth, {names}",
+                f"SELECT nr, {nth}, {names} FROM {rows}",
+            )
+        self.run(f"CREATE INDEX temp.our_{table}_same ON our_{table} ({', '.join(same[:3])})")
+        equal = " AND ".join(f"m.{name} IS t.{name}" for name in (*same, "nth"))
+        newest = self.one(f"SELECT max({own}) FROM main.{table}")
+        self.map(
+            table,
+            f"SELECT nr, {newest} + row_number() OVER (ORDER BY nr) FROM their_{table} t "
+            f"WHERE NOT EXISTS (SELECT 1 FROM our_{table} m WHERE {equal})",
+        )
+        self.put(
+            things,
+            table,
+            f"INSERT INTO main.{table} ({own}, {names}) SELECT n.mine, {names} "
+            f"FROM their_{table} t JOIN to_{table} n ON n.theirs = t.nr ORDER BY nr",
+        )
+
+    def follow(self, table: str) -> None:
+        """Take the rows that belong to rows that were appended."""
+        names = ", ".join(self.columns(table)[1])
+        self.run(
+            f"INSERT OR IGNORE INTO main.{table} ({names}) SELECT {names} FROM "
+            f"{self.theirs(table)} ORDER BY nr"
+        )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _differ(column: str, empty: str, ours: str) -> str:
+    """SQL: `ours` and the row `t` both have a value in the column, and not the same."""
+    differ = f"{ours}.{column} IS NOT t.{column}"
+    known = f" AND {ours}.{column} IS NOT {empty} AND t.{column} IS NOT {empty}"
+    return differ + known if empty else differ
+
+
+# ---- passages and rankings -----------------------------------------------------------------------
+
+_NEWER = """
+SELECT p.passage, (SELECT count(*) FROM main.passage_version v WHERE v.passage = p.passage
+    AND v.hash = tv.hash) AS known_here, (SELECT count(*) FROM {o}.passage_version v
+    WHERE v.passage = t.passage AND v.hash = pv.hash) AS known_there, pv.text, tv.text, tv.hash
+FROM {o}.passage t JOIN to_passage m ON m.theirs = t.passage
+JOIN main.passage p ON p.passage = m.mine JOIN {o}.passage_version tv ON tv.version = t.version
+LEFT JOIN main.passage_version pv ON pv.version = p.version
+WHERE pv.hash IS NOT tv.hash
+"""
+
+
+def _passages(step: MergeStep) -> None:
+    """Passages and their texts: one that the other side had before is the older one."""
+    step.put(
+        "passages",
+        "passage",
+        "INSERT INTO main.passage (passage_id) SELECT passage_id FROM {o}.passage WHERE true "
+        "ORDER BY passage ON CONFLICT DO NOTHING",
+    )
+    step.map(
+        "passage",
+        "SELECT t.passage, p.passage FROM {o}.passage t JOIN main.passage p USING (passage_id)",
+    )
+    columns = "passage INTEGER PRIMARY KEY, known_here, known_there, here, there, hash"
+    step.scratch("reworded", columns, _NEWER)
+    step.conflict(
+        "passage",
+        f"SELECT {_PASSAGE.format(row='reworded')} AS id, 'text' AS field, here, there "
+        "FROM reworded WHERE here IS NOT NULL AND known_here = known_there",
+    )
+    step.run("DELETE FROM reworded WHERE here IS NOT NULL AND known_here >= known_there")
+    step.union(_Union("passage_version", ("passage", "hash"), "texts of passages"))
+    step.map(
+        "passage_version",
+        f"SELECT t.nr, v.version FROM {step.theirs('passage_version')} t "
+        "JOIN main.passage_version v ON v.passage = t.passage AND v.hash = t.hash",
+    )
+    step.run(
+        "UPDATE main.passage SET version = v.version FROM temp.reworded r "
+        "JOIN main.passage_version v ON v.passage = r.passage AND v.hash = r.hash "
+        "WHERE passage.passage = r.passage"
+    )
+    step.count("passages", 0, step.one("SELECT count(*) FROM reworded WHERE here IS NOT NULL"))
+    both = "{o}.passage t JOIN to_passage m ON m.theirs = t.passage"
+    taken = "p.passage IN (SELECT passage FROM reworded)"
+    step.conflict(
+        "passage",
+        "SELECT p.passage_id AS id, 'other fields' AS field, p.extra AS here, t.extra AS there "
+        f"FROM {both} JOIN main.passage p ON p.passage = m.mine "
+        f"WHERE {_differ('extra', _NULL, 'p')} AND NOT {taken}",
+    )
+    step.run(
+        f"UPDATE main.passage AS p SET extra = t.extra FROM {both} WHERE p.passage = m.mine "
+        f"AND t.extra IS NOT NULL AND p.extra IS NOT t.extra AND (p.extra IS NULL OR {taken})"
+    )
+
+
+_SHOWN = (
+    "(SELECT group_concat(passage_id, ' ') FROM (SELECT p.passage_id FROM {table} r "
+    "JOIN main.passage p USING (passage) WHERE r.query = d.query AND r.system = d.system "
+    "ORDER BY r.subtopic, r.rank, r.score DESC, 1))"
+)
+
+
+def _rankings(step: MergeStep) -> None:
+    """What a system returned for a query is one value: ours and theirs are never mixed."""
+    step.union(_UNIONS["system"])
+    columns = "query, subtopic, system, passage, rank, score, extra"
+    step.scratch(
+        "ranked",
+        f"{columns}, PRIMARY KEY (query, system, subtopic, passage)",
+        f"SELECT {columns} FROM {step.theirs('ranking')} ORDER BY nr",
+    )
+    same = " AND ".join(f"r.{name} IS t.{name}" for name in columns.split(", "))
+    step.scratch(
+        "both_ranked",
+        "query, system, theirs, ours, same, PRIMARY KEY (query, system)",
+        # ours are counted once: their index leads from a query and a system to all of the query
+        "SELECT t.query, t.system, count(*), m.ours, count(r.ranking) FROM ranked t "
+        "JOIN (SELECT query, system, count(*) AS ours FROM main.ranking GROUP BY 1, 2) m "
+        "ON m.query = t.query AND m.system = t.system LEFT JOIN main.ranking r "
+        f"ON {same} GROUP BY 1, 2",
+    )
+    here, there = (_SHOWN.format(table=table) for table in ("main.ranking", "ranked"))
+    step.conflict(
+        "ranking",
+        "SELECT (SELECT name FROM main.system WHERE system = d.system) || ' ' || "
+        f"{_QUERY.format(row='d')} AS id, 'passages, ranks and scores' AS field, {here} AS here, "
+        f"{there} AS there FROM both_ranked d WHERE same < theirs OR same < ours",
+    )
+    fresh = "WHERE (query, system) NOT IN (SELECT query, system FROM both_ranked)"
+    added = step.one(f"SELECT count(*) FROM (SELECT DISTINCT query, system FROM ranked {fresh})")
+    step.run(
+        f"INSERT INTO main.ranking ({columns}) SELECT {columns} FROM ranked {fresh} ORDER BY rowid"
+    )
+    step.count("rankings", added)
+
+
+# ---- items and the log of their edits ------------------------------------------------------------
+
+_SAME_ITEM = "m.query = t.query AND m.kind = t.kind AND m.item_id = t.item_id"
+_NOT_IN_BANK = f"NOT EXISTS (SELECT 1 FROM {{table}} WHERE {_SAME_ITEM} AND m.bank = t.bank)"
+_TEXTLESS = (
+    "EXISTS (SELECT 1 FROM {schema}.item_version v WHERE v.item = {item} AND v.text IS NULL)"
+)
+"""SQL: an item that grades brought along, whose text no bank has given."""
+_ITEM_COLUMNS = "query, bank, subtopic, item_id, kind, extra"
+
+
+def _items(step: MergeStep) -> None:
+    """Items, and which of ours each is: of the same query, bank, kind and id.
+
+    One without a text is the item of this id that has one, whatever its bank.
+    """
+    theirs = (
+        "(SELECT i.item, q.mine AS query, b.mine AS bank, f.mine AS subtopic, i.item_id, i.kind, "
+        "i.extra FROM {o}.item i JOIN to_query q ON q.theirs = i.query "
+        "JOIN to_bank b ON b.theirs = i.bank JOIN to_subtopic f ON f.theirs = i.subtopic)"
+    )
+    step.scratch(
+        "their_item",
+        f"item INTEGER PRIMARY KEY, {_ITEM_COLUMNS}, textless",
+        f"SELECT t.item, {_ITEM_COLUMNS}, {_TEXTLESS.format(schema='{o}', item='t.item')} "
+        f"FROM {theirs} t",
+    )
+    step.run("CREATE INDEX temp.their_item_id ON their_item (query, kind, item_id)")
+    step.run(
+        f"UPDATE their_item AS t SET bank = (SELECT min(m.bank) FROM main.item m "
+        f"WHERE {_SAME_ITEM}) WHERE textless AND EXISTS (SELECT 1 FROM main.item m "
+        f"WHERE {_SAME_ITEM}) AND {_NOT_IN_BANK.format(table='main.item m')}"
+    )
+    step.run(
+        "UPDATE main.item AS m SET bank = (SELECT min(t.bank) FROM their_item t "
+        f"WHERE {_SAME_ITEM}) WHERE {_TEXTLESS.format(schema='main', item='m.item')} "
+        f"AND EXISTS (SELECT 1 FROM their_item t WHERE {_SAME_ITEM}) "
+        f"AND {_NOT_IN_BANK.format(table='their_item t')} AND NOT EXISTS (SELECT 1 "
+        "FROM main.item o WHERE o.query = m.query AND o.kind = m.kind AND o.item_id = m.item_id "
+        "AND o.item <> m.item)"
+    )
+    # SQLite 3.37 takes the default of a REAL column for the first of many rows alone
+    step.put(
+        "items",
+        "item",
+        f"INSERT INTO main.item ({_ITEM_COLUMNS}, weight) SELECT {_ITEM_COLUMNS}, 1.0 "
+        "FROM their_item WHERE true ORDER BY item ON CONFLICT DO NOTHING",
+    )
+    step.map(
+        "item",
+        f"SELECT t.item, m.item FROM their_item t JOIN main.item m ON {_SAME_ITEM} "
+        "AND m.bank = t.bank",
+    )
+
+
+_IMPORTED = (
+    "coalesce((SELECT e.version FROM {schema}.item_edit e WHERE e.item = {item} "
+    "AND e.operation = 'import' ORDER BY e.edit DESC LIMIT 1), "
+    "(SELECT version FROM {schema}.item WHERE item = {item}))"
+)
+"""SQL: the version that grades of an item without a text belong to."""
+
+
+def _item_texts(step: MergeStep) -> None:
+    given = _IMPORTED.format(schema="{o}", item="t.theirs")
+    step.run(
+        "UPDATE main.item_version AS m SET text = (SELECT v.text FROM {o}.item_version v "
+        f"WHERE v.version = {given}) FROM to_item t WHERE m.item = t.mine AND m.text IS NULL"
+    )
+    theirs = step.theirs("item_version")
+    step.put(
+        "texts of items",
+        "item_version",
+        f"INSERT INTO main.item_version (item, text) SELECT item, text FROM {theirs} "
+        "WHERE text IS NOT NULL OR item NOT IN (SELECT item FROM main.item_version) "
+        "ORDER BY nr ON CONFLICT DO NOTHING",
+    )
+    ours = _IMPORTED.format(schema="main", item="t.item")
+    step.map(
+        "item_version",
+        f"SELECT t.nr, coalesce(v.version, {ours}) FROM {theirs} t "
+        "LEFT JOIN main.item_version v ON v.item = t.item AND v.text IS t.text",
+    )
+
+
+_FIELDS = {
+    "text": "(SELECT text FROM main.item_version WHERE version = {row}.version)",
+    "weight": "{row}.weight",
+    "key": "{row}.answers",
+    "active": "CASE {row}.active WHEN 1 THEN 'yes' ELSE 'no' END",
+}
+_STATE = "version, weight, answers, active"
+_EDIT = f"item, operation, {_STATE}"
+_LOGGED = f"{_EDIT}, author, reason, at"
+_SAME_EDIT = f"{_EDIT}, who, nth"
+# an import is no edit of its own: it says what a file says, whoever imported it when
+_WHO = "CASE operation WHEN 'import' THEN '' ELSE json_array(author, reason, at) END"
+_LATER = (
+    "({row}.operation <> 'import', {row}.at, {row}.author, "
+    "(SELECT text FROM main.item_version WHERE version = {row}.version), {row}.answers, "
+    "{row}.weight, {row}.active)"
+)
+"""SQL: what is compared of two edits, to tell which of them stands."""
+
+
+def _numbered(step: MergeStep, name: str, log: str) -> None:
+    """Make a scratch table of edits, each with its number among equal ones."""
+    step.scratch(
+        name,
+        f"edit INTEGER PRIMARY KEY, {_LOGGED}, who, nth",
+        f"SELECT edit, {_LOGGED}, who, row_number() OVER (PARTITION BY {_EDIT}, who ORDER BY edit) "
+        f"FROM (SELECT nr AS edit, {_LOGGED}, {_WHO} AS who FROM {log})",
+    )
+    step.run(f"CREATE INDEX temp.{name}_same ON {name} ({_SAME_EDIT})")
+
+
+_OUR_LOG = (
+    "(SELECT *, edit AS nr FROM main.item_edit WHERE item IN (SELECT mine FROM temp.to_item))"
+)
+
+
+def _edits(step: MergeStep) -> None:
+    """Put the logs together; of an item that both edited, one of the last edits stands."""
+    _numbered(step, "our_edit", _OUR_LOG)
+    _numbered(step, "their_edit", step.theirs("item_edit"))
+    for side, other in (("our", "their"), ("their", "our")):
+        step.scratch(
+            f"{side}_new",
+            "edit INTEGER PRIMARY KEY, item",
+            f"SELECT edit, item FROM {side}_edit "
+            f"WHERE ({_SAME_EDIT}) NOT IN (SELECT {_SAME_EDIT} FROM {other}_edit)",
+        )
+        step.scratch(
+            f"{side}_last",
+            f"edit INTEGER PRIMARY KEY, {_LOGGED}",
+            f"SELECT edit, {_LOGGED} FROM {side}_edit WHERE edit IN "
+            f"(SELECT max(edit) FROM {side}_edit GROUP BY item)",
+        )
+        step.run(f"CREATE INDEX temp.{side}_last_item ON {side}_last (item)")
+    # an item that was edited there, what it is like then, and whether it was edited here too
+    step.scratch(
+        "edited",
+        "item INTEGER PRIMARY KEY, both, theirs, edit",
+        "SELECT item, h.edit IS NOT NULL AND both, "
+        f"NOT both OR h.edit IS NULL OR {_LATER.format(row='t')} > {_LATER.format(row='h')}, "
+        "t.edit FROM (SELECT DISTINCT item, item IN (SELECT item FROM our_new) AS both "
+        "FROM their_new) JOIN their_last t USING (item) LEFT JOIN our_last h USING (item)",
+    )
+    pair = "edited d JOIN our_last h USING (item) JOIN their_last t USING (item)"
+    known = "(SELECT 1 FROM main.item i WHERE i.item = d.item AND i.kind <> 'query')"
+    for named, what in _FIELDS.items():
+        here, there = what.format(row="h"), what.format(row="t")
+        step.conflict(
+            "item",
+            f"SELECT {_ITEM.format(row='d')} AS id, '{named}' AS field, {here} AS here, "
+            f"{there} AS there, d.theirs AS won FROM {pair} WHERE d.both "
+            f"AND {here} IS NOT {there} AND EXISTS {known}",
+            "CASE won WHEN 1 THEN 'there' ELSE 'here' END",
+        )
+    step.scratch(
+        "standing",
+        "item INTEGER PRIMARY KEY, operation, version, weight, answers, active, author, reason, at",
+        f"SELECT {_LOGGED} FROM their_last JOIN edited d USING (item) WHERE d.theirs "
+        f"UNION ALL SELECT {_LOGGED} FROM our_last JOIN edited d USING (item) WHERE NOT d.theirs",
+    )
+    appended = f"INSERT INTO main.item_edit ({_LOGGED}) SELECT {_LOGGED} FROM "
+    new = "their_edit WHERE edit IN (SELECT edit FROM their_new) ORDER BY edit"
+    # the last edit of an item is what it is like: where that is not what stands, it is said again
+    again = (
+        f"standing s WHERE ({_STATE}) IS NOT (SELECT {_STATE} FROM main.item_edit e "
+        "WHERE e.item = s.item ORDER BY e.edit DESC LIMIT 1)"
+    )
+    for rows in (new, again):
+        step.put("edits of items", "item_edit", appended + rows)
+    before = step.one("SELECT count(*) FROM main.item WHERE version IS NOT NULL")
+    stands = ", ".join(f"s.{name}" for name in _STATE.split(", "))
+    written = step.run(
+        f"UPDATE main.item AS i SET ({_STATE}, answer_key) = ({stands}, "
+        "(SELECT answer_key FROM main.answer_key k WHERE k.answers = s.answers)) "
+        f"FROM temp.standing s WHERE s.item = i.item AND ({stands}) "
+        "IS NOT (i.version, i.weight, i.answers, i.active)"
+    )
+    made = step.one("SELECT count(*) FROM main.item WHERE version IS NOT NULL") - before
+    step.count("items", 0, written - made)
+    _other_fields(step)
+
+
+def _other_fields(step: MergeStep) -> None:
+    """The subtopic and the other fields of an item, which are no part of its log."""
+    both = "to_item m JOIN their_item t ON t.item = m.theirs JOIN main.item i ON i.item = m.mine"
+    taken = "i.item IN (SELECT item FROM edited WHERE theirs)"
+    for column, empty, named in (("subtopic", "0", "subtopic"), ("extra", _NULL, "other fields")):
+        step.conflict(
+            "item",
+            f"SELECT {_ITEM.format(row='i')} AS id, '{named}' AS field, i.{column} AS here, "
+            f"t.{column} AS there FROM {both} WHERE {_differ(column, empty, 'i')} AND NOT {taken}",
+        )
+        step.run(
+            f"UPDATE main.item AS i SET {column} = t.{column} FROM temp.to_item m "
+            "JOIN temp.their_item t ON t.item = m.theirs WHERE i.item = m.mine "
+            f"AND t.{column} IS NOT {empty} AND i.{column} IS NOT t.{column} "
+            f"AND (i.{column} IS {empty} OR {taken})"
+        )
+
+
+_SAME_SPLIT = "m.bank = b.mine AND m.salt = t.salt AND m.commitment = t.commitment AND m.at = t.at"
+
+
+def _splits(step: MergeStep) -> None:
+    """A bank that was split on one side alone is split; of two splits ours holds."""
+    theirs = "{o}.split t JOIN to_bank b ON b.theirs = t.bank"
+    unknown = f"NOT EXISTS (SELECT 1 FROM main.split m WHERE {_SAME_SPLIT})"
+    own = (
+        "EXISTS (SELECT 1 FROM main.split m WHERE m.bank = b.mine AND NOT EXISTS (SELECT 1 FROM "
+        "{o}.split t WHERE t.bank = b.theirs AND m.salt = t.salt AND m.commitment = t.commitment "
+        "AND m.at = t.at))"
+    )
+    step.conflict(
+        "split",
+        "SELECT (SELECT name FROM main.bank WHERE bank = b.mine) AS id, 'commitment' AS field, "
+        "(SELECT m.commitment FROM main.split m WHERE m.bank = b.mine ORDER BY m.split DESC) "
+        f"AS here, t.commitment AS there FROM {theirs} WHERE {unknown} AND {own}",
+    )
+    newest = step.one("SELECT max(split) FROM main.split")
+    step.map(
+        "split",
+        f"SELECT t.split, {newest} + row_number() OVER (ORDER BY t.split) FROM {theirs} "
+        f"WHERE {unknown} AND NOT {own}",
+    )
+    if not step.one("SELECT count(*) FROM to_split"):
+        return
+    # the split was made after an edit, which now has a number here
+    step.run("DROP TABLE our_edit")
+    _numbered(step, "our_edit", _OUR_LOG)
+    after = (
+        f"coalesce((SELECT max(h.edit) FROM their_edit e JOIN our_edit h USING ({_SAME_EDIT}) "
+        "JOIN main.item i ON i.item = h.item WHERE e.edit <= t.edit AND i.bank = t.bank), 0)"
+    )
+    columns = "bank, share, seed, salt, commitment, author, reason, at"
+    step.put(
+        "splits",
+        "split",
+        f"INSERT INTO main.split (split, edit, {columns}) SELECT s.mine, {after}, {columns} "
+        f"FROM {step.theirs('split')} t JOIN to_split s ON s.theirs = t.nr ORDER BY t.nr",
+    )
+    step.follow("sealed")
+
+
+# ---- graders, grades and runs --------------------------------------------------------------------
+
+
+def _graders(step: MergeStep, theirs: sqlite3.Connection) -> None:
+    """Make the graders of another collection known here, those that are the same as one.
+
+    Before items are merged: grades that were made without answer keys, by a grader that is known to
+    read by them there, count as made from today's keys.
+    """
+    mapped = []
+    for stored in graders(theirs):
+        ours = find_grader(step.connection, stored.identity)
+        known = None if ours is None else reading_rules(step.connection, ours)
+        rules = reading_rules(theirs, stored.key)
+        if known and rules and known != rules:
+            step.connection.execute(
+                "INSERT INTO conflict VALUES ('grader', ?, 'rules of reading', ?, ?, 'here')",
+                (stored.identity.name, str(known), str(rules)),
+            )
+        step.count("graders", int(ours is None), 0)
+        mapped.append((stored.key, put_grader(step.connection, stored.identity, known or rules)))
+    step.run("CREATE TEMP TABLE to_grader (theirs INTEGER PRIMARY KEY, mine INTEGER NOT NULL)")
+    step.connection.executemany("INSERT INTO to_grader VALUES (?, ?)", mapped)
+
+
+_CELL = "grader, item_version, passage_version, answer_key"
+_GRADE = ("state", "rating", "reply", "rule", "confidence", "detail")
+_THEIR_GRADES = """
+(SELECT t.grader, t.item_version, t.passage_version, CASE WHEN t.answer_key = 0 AND m.rules IS NOT
+    NULL THEN (SELECT i.answer_key FROM main.item_version v JOIN main.item i USING (item)
+    WHERE v.version = t.item_version) ELSE t.answer_key END AS answer_key,
+    state, rating, reply, rule, confidence, detail
+FROM {theirs} t JOIN main.grader m ON m.grader = t.grader)
+"""
+_BETTER = (
+    "({one}.state = 0 AND {other}.state <> 0 OR {one}.reply IS NOT NULL AND {other}.reply IS NULL "
+    "AND ({one}.state = 0) = ({other}.state = 0) AND {one}.rating IS {other}.rating)"
+)
+"""SQL: a grade stands before none, and of two that say the same the one with its reply."""
+_CELL_LABEL = (
+    "(SELECT model FROM main.grader WHERE grader = m.grader) || ' ' || "
+    f"(SELECT {_ITEM.format(row='v')} FROM main.item_version v WHERE v.version = m.item_version) "
+    "|| ' ' || (SELECT p.passage_id FROM main.passage_version v JOIN main.passage p "
+    "USING (passage) WHERE v.version = m.passage_version)"
+)
+_DIFFERING = (
+    "CASE WHEN m.rating IS NOT t.rating THEN {} WHEN m.reply IS NOT t.reply THEN {} ELSE {} END"
+)
+"""SQL: what the first field is of which two grades say different things."""
+
+
+def _grades(step: MergeStep) -> None:
+    """A grade stands before what came to none; of two that differ ours stays."""
+    theirs = _THEIR_GRADES.format(theirs=step.theirs("grade"))
+    same = " AND ".join(f"m.{name} = t.{name}" for name in _CELL.split(", "))
+    better, worse = _BETTER.format(one="t", other="m"), _BETTER.format(one="m", other="t")
+    differ = " OR ".join(f"m.{name} IS NOT t.{name}" for name in _GRADE)
+    here, there = (
+        _DIFFERING.format(
+            f"CASE {row}.state WHEN 0 THEN {row}.rating ELSE 'none: ' || {row}.rule END",
+            f"{row}.reply",
+            f"json_array({row}.rule, {row}.confidence, {row}.detail)",
+        )
+        for row in "mt"
+    )
+    named = _DIFFERING.format("'rating'", "'reply'", "'other fields'")
+    step.conflict(
+        "grade",
+        f"SELECT {_CELL_LABEL} AS id, {named} AS field, {here} AS here, {there} AS there "
+        f"FROM {theirs} t JOIN main.grade m ON {same} WHERE ({differ}) AND NOT {better} "
+        f"AND NOT {worse}",
+    )
+    columns = f"{_CELL}, {', '.join(_GRADE)}"
+    step.put(
+        "grades",
+        "grade",
+        f"INSERT INTO main.grade ({columns}) SELECT {columns} FROM {theirs} WHERE true "
+        f"ON CONFLICT DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _GRADE)} "
+        f"WHERE {_BETTER.format(one='excluded', other='grade')}",
+    )
+
+
+def _runs(step: MergeStep) -> None:
+    """A run is known by its grader and the moment of its start; a copy may hold a part of it."""
+    _, columns = step.columns("run")
+    same = "m.grader = t.grader AND m.started = t.started"
+    spent = ", ".join(f"{name} = t.{name}" for name in columns[2:])
+    theirs, names = step.theirs("run"), ", ".join(columns)
+    longer = step.run(
+        f"UPDATE main.run AS m SET {spent} FROM {theirs} t WHERE {same} AND t.seconds > m.seconds"
+    )
+    step.count("runs", 0, longer)
+    step.put(
+        "runs",
+        "run",
+        f"INSERT INTO main.run ({names}) SELECT {names} FROM {theirs} t "
+        f"WHERE NOT EXISTS (SELECT 1 FROM main.run m WHERE {same}) ORDER BY nr",
+    )

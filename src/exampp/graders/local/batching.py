@@ -1,6 +1,6 @@
-"""From asks to batches and back, without knowing any model.
+"""From requests to batches and back, without knowing any model.
 
-Asks are pulled in windows. Within a window, equal rows are computed once, rows that a model
+Requests are pulled in windows. Within a window, equal rows are computed once, rows that a model
 computes quicker together stay together, and these families are sorted by their length, so that a
 batch of `budget` tokens holds next to no padding (on TREC DL passages, batches in the order of the
 file are one fifth padding). A batch that does not fit into memory is tried again in halves. None of
@@ -8,8 +8,8 @@ this changes a reply: a model names the results that rounding could have tipped 
 those are computed again, alone and without padding.
 
 A card computes while this process does other things. So some batches are begun before the replies
-of the first are yielded, and the next window is read meanwhile, for each batch as many asks as it
-has rows.
+of the first are yielded, and the next window is read meanwhile: for each batch, as many requests as
+it has rows.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory",
 class Model(Protocol[Row, Result]):
     """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
 
-    def encode(self, asks: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
-        """The rows of each ask (at least one), or the fault that keeps it from being asked."""
+    def encode(self, requests: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
+        """The rows of each request (at least one), or the fault that keeps it from being asked."""
         ...
 
     def size(self, row: Row) -> int:
@@ -54,8 +54,8 @@ class Model(Protocol[Row, Result]):
         """Whether a difference as small as rounding could have changed this result."""
         ...
 
-    def reply(self, ask: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
-        """The reply to an ask from the results of its rows."""
+    def reply(self, request: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
+        """The reply to a request from the results of its rows."""
         ...
 
     def free(self) -> None:
@@ -72,9 +72,9 @@ class Failed:
 
 @dataclass(slots=True)
 class _Job(Generic[Row]):
-    """An ask that waits for its rows."""
+    """A request that waits for its rows."""
 
-    ask: Request
+    request: Request
     rows: tuple[Row, ...]
     missing: int = field(init=False)
 
@@ -84,18 +84,18 @@ class _Job(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class _Window(Generic[Row, Result]):
-    """The asks that wait for each row, and the results of rows that have some."""
+    """The requests that wait for each row, and the results of rows that have some."""
 
     waiting: dict[Row, list[_Job[Row]]] = field(default_factory=dict)
     results: dict[Row, Result | Failed] = field(default_factory=dict)
 
-    def add(self, ask: Request, rows: tuple[Row, ...]) -> None:
-        job = _Job(ask, rows)
+    def add(self, request: Request, rows: tuple[Row, ...]) -> None:
+        job = _Job(request, rows)
         for row in set(rows):
             self.waiting.setdefault(row, []).append(job)
 
     def done(self, row: Row, result: Result | Failed) -> Iterator[_Job[Row]]:
-        """The asks that waited for nothing else."""
+        """The requests that waited for nothing else."""
         self.results[row] = result
         for job in self.waiting[row]:
             job.missing -= 1
@@ -113,12 +113,12 @@ class _Batch(Generic[Row, Result]):
 
 
 class Batcher(Generic[Row, Result]):
-    """Answers asks with a model, in batches of at most `budget` padded tokens.
+    """Answers requests with a model, in batches of at most `budget` padded tokens.
 
-    `budget` shrinks when memory runs out and stays small then. `look_ahead` asks are pulled at
+    `budget` shrinks when memory runs out and stays small then. `look_ahead` requests are pulled at
     most before their replies are yielded, and `in_flight` batches begun, which is for models that
     compute elsewhere than on this thread. Whatever the model fails with ends the answers with
-    Unfinished; faults of the asks' own source pass as they are.
+    Unfinished; faults of the requests' own source pass as they are.
     """
 
     def __init__(
@@ -130,18 +130,18 @@ class Batcher(Generic[Row, Result]):
         # one window is computed, one is read, and some of one before is in flight
         self._window = max(1, look_ahead // 3) if in_flight else look_ahead
 
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with its reply, once, longest prompts of a window first."""
-        stream = iter(asks)
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        """Yield every request with its reply, once, longest prompts of a window first."""
+        stream = iter(requests)
         begun: deque[_Batch[Row, Result]] = deque()
         read = self._read(stream, self._window)
         while read:
             window: _Window[Row, Result] = _Window()
-            for ask, rows in read:
+            for request, rows in read:
                 if isinstance(rows, str):
-                    yield ask, Reply("", fault=rows)
+                    yield request, Reply("", fault=rows)
                 else:
-                    window.add(ask, rows)
+                    window.add(request, rows)
             read = []
             for batch in self._begin(window):
                 begun.append(batch)
@@ -156,16 +156,16 @@ class Batcher(Generic[Row, Result]):
     def _read(
         self, stream: Iterator[Request], most: int
     ) -> list[tuple[Request, tuple[Row, ...] | str]]:
-        """The next asks, each with its rows or its fault."""
-        asks = list(islice(stream, most))
-        encoded = _failing_clearly(lambda: self.model.encode(asks)) if asks else []
-        return list(zip(asks, encoded, strict=True))
+        """The next requests, each with its rows or its fault."""
+        requests = list(islice(stream, most))
+        encoded = _failing_clearly(lambda: self.model.encode(requests)) if requests else []
+        return list(zip(requests, encoded, strict=True))
 
     def _replies(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Request, Reply]]:
         """The replies that need no more than a batch that is begun."""
         for row, result in self._results(batch):
             for job in batch.window.done(row, result):
-                yield job.ask, self._reply(job, [batch.window.results[row] for row in job.rows])
+                yield job.request, self._reply(job, [batch.window.results[row] for row in job.rows])
 
     def _reply(self, job: _Job[Row], results: Sequence[Result | Failed]) -> Reply:
         good: list[Result] = []
@@ -173,7 +173,7 @@ class Batcher(Generic[Row, Result]):
             if isinstance(result, Failed):
                 return Reply("", fault=result.reason)
             good.append(result)
-        return self.model.reply(job.ask, job.rows, good)
+        return self.model.reply(job.request, job.rows, good)
 
     def _begin(self, window: _Window[Row, Result]) -> Iterator[_Batch[Row, Result]]:
         """Begin all batches of a window, those of the longest families first."""

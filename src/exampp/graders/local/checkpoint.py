@@ -30,8 +30,6 @@ TASKS = {
 
 AUTO = "auto"
 DTYPES = ("float32", "bfloat16", "float16")
-QUANTISED = ("8bit", "4bit")
-"""How weights may be loaded in fewer bits, by bitsandbytes: LLM.int8(), or NF4 of QLoRA."""
 BFLOAT16_UNITS: Mapping[str, str] = {"amx_bf16": "", "avx512_bf16": "AMD"}
 """Parts of a CPU that multiply bfloat16 2.3 to 2.7 times as fast as float32, as torch names them.
 
@@ -81,7 +79,7 @@ def require() -> tuple[ModuleType, ModuleType]:
     return torch, transformers
 
 
-def fetch(
+def load_model(
     model: str,
     *,
     task: str | None = None,
@@ -96,10 +94,10 @@ def fetch(
     `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
     first of `cuda`, `mps` and `cpu` that there is, or several cards (`cuda:0,cuda:1`) that share
     the layers; `dtype` is bfloat16 on CUDA cards and CPUs that have units for it, else float32,
-    where it is not given or `auto`. `quantize` is one of `QUANTISED`: linear layers are then
-    computed in `dtype` from weights of so many bits. A model that lacks weights (a base model
-    without a head for its task) is an error unless `complete` is False: transformers would fill
-    them with noise.
+    where it is not given or `auto`. `quantize` is 8bit (LLM.int8()) or 4bit (NF4 of QLoRA), by
+    bitsandbytes: linear layers are then computed in `dtype` from weights of so many bits. A model
+    that lacks weights (a base model without a head for its task) is an error unless `complete` is
+    False: transformers would fill them with noise.
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
@@ -111,7 +109,7 @@ def fetch(
     place = find_device(torch, device)
     folder = find_folder(model)
     source = str(folder) if folder else model
-    # said in every load: where nothing is said, transformers asks standard input
+    # said in every load: where nothing is said, transformers requests standard input
     options: dict[str, Any] = {"trust_remote_code": False}
     if not folder:
         options["revision"] = revision or "main"
@@ -183,12 +181,6 @@ def _spread(
 
 
 def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> Any:
-    if quantize not in QUANTISED:
-        raise InputError(
-            f"there is no quantisation '{quantize}'",
-            field="quantize",
-            mend=f"Give one of {', '.join(QUANTISED)}",
-        )
     if importlib.util.find_spec("bitsandbytes") is None:
         raise InputError(
             f"weights of {quantize} need the package bitsandbytes",

@@ -132,10 +132,11 @@ class Extractive:
         self._pad = int(tokenizer.pad_token_id or 0)
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 
-    def encode(self, asks: Sequence[Request]) -> list[tuple[Window, ...] | str]:
-        """The windows of each ask, or the fault that it cannot be asked."""
+    def encode(self, requests: Sequence[Request]) -> list[tuple[Window, ...] | str]:
+        """The windows of each request, or the fault that it cannot be asked."""
         return [
-            self._windows(self.texts.safe(ask.item), self.texts.safe(ask.passage)) for ask in asks
+            self._windows(self.texts.safe(request.item), self.texts.safe(request.passage))
+            for request in requests
         ]
 
     def _windows(self, question: str, passage: str) -> tuple[Window, ...] | str:
@@ -194,7 +195,7 @@ class Extractive:
         """Whether rounding could have made the choice."""
         return result.margin < self._tie
 
-    def reply(self, ask: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
+    def reply(self, request: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
         """The span that answers best, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=tensors.NOT_A_NUMBER)
@@ -207,7 +208,7 @@ class Extractive:
             "windows": len(rows),
         }
         usage = Usage(read=sum(len(row.ids) for row in rows))
-        text = clean(ask.passage)[span.start : span.end] if span else ""
+        text = clean(request.passage)[span.start : span.end] if span else ""
         return Reply(text.strip(), usage=usage, detail=detail)
 
     def free(self) -> None:

@@ -17,22 +17,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from exampp.errors import InputError
-from exampp.graders.local.checkpoint import LoadedModel, fetch, how_to_install
+from exampp.graders.local.checkpoint import LoadedModel, how_to_install, load_model
 from exampp.graders.local.texts import PlainTexts, known_limit
 from exampp.sanitize import check_integer
 
-# Reading training data in the format of SQuAD 2.0, with errors that tell the place.
-#
-#     {"data": [{"paragraphs": [{"context": "...", "qas": [
-#         {"id": "...", "question": "...", "is_impossible": false,
-#          "answers": [{"text": "...", "answer_start": 17}]}]}]}]}
-#
-# A question is unanswerable if `is_impossible` is true or it has no answers. Source: Rajpurkar,
-# Jia and Liang, ACL 2018.
+
+class _Answer(msgspec.Struct):
+    text: str
+    answer_start: int
 
 
-_KINDS = {str: "a text", list: "a list", dict: "an object", int: "a whole number"}
+class _Question(msgspec.Struct):
+    question: str
+    is_impossible: bool = False
+    answers: list[_Answer] | None = None
+
+
+class _Paragraph(msgspec.Struct):
+    context: str
+    qas: list[_Question]
+
+
+class _Article(msgspec.Struct):
+    paragraphs: list[_Paragraph]
+
+
+class _Squad(msgspec.Struct):
+    """A file of SQuAD 2.0. Source: Rajpurkar, Jia and Liang, ACL 2018."""
+
+    data: list[_Article]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,76 +64,52 @@ class Example:
 def read_squad(file: Path) -> list[Example]:
     """Read all questions of a file, each with its first answer.
 
+    A question is unanswerable if `is_impossible` is true or it has no answers.
+
     Raises:
-        InputError: the file cannot be read, is not JSON, has another structure, has an answer
+        InputError: The file cannot be read, is not JSON, has another structure, has an answer
             that is not in its context at `answer_start`, or has no questions.
 
     """
     try:
-        data = json.loads(file.read_text("utf-8"))
-        examples = list(_examples(data))
+        squad = msgspec.convert(json.loads(file.read_text("utf-8")), _Squad)
     except OSError as error:
         raise InputError(f"the file cannot be read: {error.strerror}", file=file) from None
     except UnicodeDecodeError:
         raise InputError("the file is not UTF-8", file=file, mend="Save it as UTF-8") from None
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg}", file=file, line=error.lineno) from None
-    except InputError as error:
-        raise error.at(file) from None
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at ")
+        raise InputError(
+            f"not SQuAD 2.0: {what}",
+            file=file,
+            field=place.strip("`").removeprefix("$."),
+            mend="See the format of SQuAD 2.0, version v2.0",
+        ) from None
+    examples = [
+        _example(question, paragraph.context, file)
+        for article in squad.data
+        for paragraph in article.paragraphs
+        for question in paragraph.qas
+    ]
     if not examples:
         raise InputError("the file has no questions", file=file)
     return examples
 
 
-def _examples(data: Any) -> Iterator[Example]:
-    if not isinstance(data, dict):
-        raise _wrong("the file", "an object", "")
-    for place, article in _objects(data, "data", ""):
-        for place_2, paragraph in _objects(article, "paragraphs", place):
-            context = _value(paragraph, "context", str, place_2)
-            for place_3, question in _objects(paragraph, "qas", place_2):
-                yield _example(question, context, place_3)
-
-
-def _example(entry: Mapping[str, Any], context: str, place: str) -> Example:
-    question = _value(entry, "question", str, place)
-    impossible = entry.get("is_impossible", False)
-    if not isinstance(impossible, bool):
-        raise _wrong("'is_impossible'", "true or false", f"{place}.is_impossible")
-    if impossible or not entry.get("answers"):
-        return Example(question, context)
-    where, answer = next(_objects(entry, "answers", place))
-    text = _value(answer, "text", str, where)
-    start = _value(answer, "answer_start", int, where)
+def _example(question: _Question, context: str, file: Path) -> Example:
+    if question.is_impossible or not question.answers:
+        return Example(question.question, context)
+    text, start = question.answers[0].text, question.answers[0].answer_start
     if not text or start < 0 or context[start : start + len(text)] != text:
         raise InputError(
-            f"the context does not read {text!r} from character {start} on",
-            field=where,
+            f"the context of the question {question.question!r} does not read {text!r} from "
+            f"character {start} on",
+            file=file,
             mend="'answer_start' counts characters of the context from 0",
         )
-    return Example(question, context, text, start)
-
-
-def _objects(parent: Mapping[str, Any], key: str, place: str) -> Iterator[tuple[str, Any]]:
-    """The objects in a list of `parent`, each with its place."""
-    prefix = f"{place}.{key}" if place else key
-    for index, entry in enumerate(_value(parent, key, list, place)):
-        if not isinstance(entry, dict):
-            raise _wrong(f"an entry of '{key}'", _KINDS[dict], f"{prefix}[{index}]")
-        yield f"{prefix}[{index}]", entry
-
-
-def _value(parent: Mapping[str, Any], key: str, kind: type, place: str) -> Any:
-    value = parent.get(key)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise _wrong(f"'{key}'", _KINDS[kind], f"{place}.{key}" if place else key)
-    return value
-
-
-def _wrong(what: str, wanted: str, field: str) -> InputError:
-    return InputError(
-        f"{what} is not {wanted}", field=field, mend="See the format of SQuAD 2.0, version v2.0"
-    )
+    return Example(question.question, context, text, start)
 
 
 UNANSWERABLE = "unanswerable"
@@ -301,7 +293,7 @@ def _fetch(
     if device is not None and "," in device:
         raise InputError("training takes one device", field="device", mend="Name one of them")
     # a question answering head may be new: it is what is trained
-    fetched = fetch(
+    fetched = load_model(
         base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
     )
     if fetched.task not in LEARNING_RATES:

@@ -160,17 +160,17 @@ class Prompted(ABC):
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write a reply to each row."""
 
-    def encode(self, asks: Sequence[Request]) -> list[tuple[Row] | str]:
+    def encode(self, requests: Sequence[Request]) -> list[tuple[Row] | str]:
         """The tokens of each prompt, or the fault that it is empty or too long."""
         return [
-            self._fault(ask, ids) or (ids,)
-            for ask, ids in zip(
-                asks, self.texts.ids([(a.user, a.system) for a in asks]), strict=True
+            self._fault(request, ids) or (ids,)
+            for request, ids in zip(
+                requests, self.texts.ids([(a.user, a.system) for a in requests]), strict=True
             )
         ]
 
-    def _fault(self, ask: Request, ids: Row) -> str:
-        if not ask.user.strip():
+    def _fault(self, request: Request, ids: Row) -> str:
+        if not request.user.strip():
             return "the prompt is empty"
         if self.limit is not None and len(ids) > self.limit:
             return f"the prompt has {len(ids)} tokens, the limit is {self.limit}"

@@ -21,7 +21,7 @@ HUGE = 1_000_000
 
 
 TODAY = "26 Jul 2024"
-"""What chat templates are told when they ask for the date, so that no grade depends on the day."""
+"""The date that chat templates get, so that no grade depends on the day."""
 _SET_TODAY = "{% macro strftime_now(format) %}" + TODAY + "{% endmacro %}"
 
 

@@ -1,89 +1,100 @@
-"""The grader behind any server that speaks the protocol of OpenAI."""
+"""The grader on any OpenAI-compatible server: hosted ones, vLLM, SGLang, llama.cpp, Ollama."""
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, Grader, Reply, Request, check_least_mass
-from exampp.graders.openai.background_loop import BackgroundTask, Cancelled
-from exampp.graders.openai.budget import TEMPLATE_TOKENS, Budget, BudgetSpent, Limits
-from exampp.graders.openai.connection import OPENAI, Provider, ServerConnection, connections_to
-from exampp.graders.openai.engine import AskSource, Engine, stream
-from exampp.graders.openai.failures import ServerProperties, properties_of, token_spans
+from exampp.errors import InputError, Unfinished
+from exampp.graders.background import BackgroundLoop, Cancelled
+from exampp.graders.base import ApproximateTokens, Reply, Request
+from exampp.graders.budget import Budget, BudgetSpent
+from exampp.graders.openai.batches import BatchAdapter
+from exampp.graders.openai.client import (
+    PROPERTIES,
+    Client,
+    ServerAddress,
+    addresses_of,
+    open_session,
+    send_json,
+)
+from exampp.graders.openai.failures import RequestFailure, ServerQuirks, context_of, positive
 from exampp.graders.openai.modes import (
     DECISIONS,
     INSTRUCTIONS,
-    Chat,
-    Completions,
+    SYSTEM_ONE,
+    TOP_LOGPROBS,
+    Completion,
+    CompletionMode,
     DecisionsMode,
-    LabelsMode,
     Mode,
-    Sampling,
-    TextMode,
     check_labels,
-    json_schema,
+    json_format,
+    object_schema,
 )
-from exampp.graders.openai.native import GenerateContent, Messages
-from exampp.graders.openai.probe import Capabilities, Prober
-from exampp.graders.openai.sender import RetryPolicy, Sender, Server
-from exampp.graders.openai.server_quirks import ServerQuirks
-
-if TYPE_CHECKING:
-    from exampp.graders.batches.form import BatchForm
-
-Decode = Literal["auto", "text", "labels", "json", "decisions"]
-Endpoint = Literal["chat", "completions"]
-ENDPOINTS: Mapping[str, type[Chat]] = {"chat": Chat, "completions": Completions}
-NATIVE: Mapping[str, type[Chat]] = {"anthropic": Messages, "google": GenerateContent}
-"""The providers with protocols of their own: they write texts."""
-PROBE_RETRIES = 3
-MOST_REPETITIONS = 1000
-LOOK_AHEAD = 2
-"""Requests that are prepared for each that may be in flight."""
+from exampp.graders.openai.stream import LOOK_AHEAD, THREAD, RequestStream
+from exampp.graders.options import OpenAIOptions, check_least_mass
 
 T = TypeVar("T")
 
+PROBE_RETRIES = 3
+FEWER_LOGPROBS = 5
+"""Some servers refuse more."""
+REFUSALS = (400, 422, 500, 501)
+"""Statuses with which servers refuse a parameter that they do not know."""
+UNKNOWN_PATH = (400, 403, 404, 405, 422, 500, 501)
+"""Statuses of a path that a server does not have, or not for this model."""
+FEATURES = ("logprobs", "top_logprobs", "response_format")
+UNLIKELY = 7531
+"""A number that no model writes unless a schema makes it."""
+JSON_TOKENS = 256
+"""Enough for models that pad JSON with blanks, which schemas allow."""
+PROPERTIES_SECONDS = 10.0
+"""For a server to describe itself; one that is slower does not."""
 
-class OpenAICompatibleGrader(Grader):
-    """Asks a model on any OpenAI-compatible server.
 
-    `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY. Several addresses, with
-    commas between, share the work: what one does not answer, another is asked. `labels`, `field`
-    and `meanings` (of the labels) come from the prompt. `decode` says what a reply is:
+class ServerProperties(NamedTuple):
+    """What a server says of itself, None where it does not.
+
+    `context` is how many tokens prompt and reply may have together. `slots` is how many requests
+    llama.cpp works on at a time, each in a slot that keeps what it has read.
+    """
+
+    context: int | None = None
+    slots: int | None = None
+
+
+class OpenAICompatibleGrader(ApproximateTokens):
+    """Grades with a model on any OpenAI-compatible server.
+
+    `labels`, `field` and `meanings` (of the labels) come from the prompt. `options.decode` says
+    what a reply is:
 
     - `text`: what the model writes;
     - `labels`: the likeliest label as the first token, with the probabilities of all labels;
-    - `json`: an object whose `field` is one of the labels, kept to by the server;
+    - `json`: an object whose `field` is one of the labels, enforced by the server;
     - `decisions`: a typed decision about the passage; the text of the prompt is not sent, but
       `instructions` with the item in it;
-    - `auto`: `labels` if there are any, the server tells likeliest tokens, and the labels hold
-      most of the first token of a sample reply; else `json` if there are labels and a field, and
-      the server keeps to schemas; else `text`. `settings` tell which it is; name it to be sure
+    - `auto`: `labels` if there are any, the server gives likeliest tokens, and the labels hold most
+      of the first token of a sample reply; else `json` if there are labels and a field, and the
+      server obeys schemas; else `text`. `settings` has the mode that was found; name it to be sure
       that another server or version does not make another grader.
 
-    `endpoint` is `chat`, or `completions` for models that go on writing a text. `provider` is whose
-    protocol is spoken; Anthropic's and Google's have texts alone. A `repetition` beyond the first
-    is a grader of its own. What the server
-    refuses of temperature, seed and top_p is left out of all requests; `note` and the detail of
-    every reply (`without`) say so. `limit` is how many tokens a prompt may have.
-
-    A mode that the server silently ignores is an error, found out by a few requests before the
-    first ask; so are labels that have less than `least_mass` (.5) of the probability of a first
-    token. A redirect to another host than `redirect_to` stops the run. `revision` is for
-    users who know when the same name means another model. A request that fails is sent again as
-    the policy says; when the limits could be exceeded by the next request, it is not sent, no more
-    asks are pulled and `stopped` says why. One `answer` at a time.
+    Several addresses share the work: a request that one does not answer goes to another. What the
+    server refuses of temperature, seed and top_p is left out of all requests; `note` and the detail
+    of every reply (`without`) say so. A mode that the server silently ignores is an error, found by
+    a few requests before the first cell; so are labels with less than `least_mass` of the
+    probability of a first token. When the limits could be exceeded by the next request, it is not
+    sent, no more requests are pulled and `stopped` says why. One `answer` at a time.
 
     Raises:
-        InputError: arguments that cannot be, the SDK or a key is missing; later, from `settings`,
-            `capabilities` or `answer`: the server does not know model or key, or ignores what
-            `decode` needs; or a single request could cost more than all may.
-        Unfinished: from the same, if the server fails over and over.
+        InputError: Impossible options, aiohttp or a key is missing; later, from `settings` or
+            `answer`: the server does not know model or key, or ignores what `decode` needs; or a
+            single request could cost more than all may.
+        Unfinished: From the same, if the server fails over and over.
 
     """
 
@@ -93,82 +104,62 @@ class OpenAICompatibleGrader(Grader):
 
     def __init__(
         self,
-        model: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
+        options: OpenAIOptions,
         labels: Sequence[str] = (),
         field: str = "",
         meanings: Mapping[str, str] | None = None,
         *,
-        decode: Decode = "auto",
         instructions: str = INSTRUCTIONS,
-        revision: str = "",
-        sampling: Sampling | None = None,
-        policy: RetryPolicy | None = None,
-        limits: Limits | None = None,
-        redirect_to: str | None = None,
-        endpoint: Endpoint = "chat",
-        limit: int | None = None,
-        least_mass: float | None = None,
-        provider: Provider = OPENAI,
-        repetition: int = 1,
     ) -> None:
-        if not 1 <= repetition <= MOST_REPETITIONS:
-            raise InputError(f"repetition is {repetition}", mend=f"Give 1 to {MOST_REPETITIONS}")
-        self._repetition = repetition
-        check_least_mass(least_mass, scores=decode in ("auto", "labels"))
-        if limit is not None and limit < 1:
-            raise InputError(f"limit is {limit}", mend="Give 1 or more")
-        self._connections = connections_to(base_url, api_key, redirect_to, provider)
-        self._connection = self._connections[0]
-        if endpoint not in ENDPOINTS:
-            known = ", ".join(ENDPOINTS)
-            raise InputError(f"there is no endpoint {endpoint!r}", mend=f"Give one of {known}")
-        kind = NATIVE.get(provider.name, ENDPOINTS[endpoint])
-        self._chat = kind(model, sampling or Sampling())
-        self._dialect = ServerQuirks(self._connection.limit_name)
+        # the key stays with the addresses
+        self.options = replace(options, api_key=None)
+        self._model = options.named_model
+        self._addresses = addresses_of(options.base_url, options.api_key, options.redirect_to)
         self._labels = tuple(labels)
         self._field = field
         self._meanings = dict(meanings or {})
         self._instructions = instructions
-        self._revision = revision
-        self._decode = decode
-        self._least = LEAST_MASS if least_mass is None else least_mass
-        self._policy = policy or RetryPolicy()
-        self._limits = limits or Limits()
-        self._budget = Budget(self._limits)
-        self._limit = limit
-        self._told: tuple[ServerProperties, ...] = ()
-        self._capabilities: Capabilities | None = None
+        self._quirks = ServerQuirks(self._addresses[0].limit_name)
+        self._budget = Budget(options)
+        self._known_properties: tuple[ServerProperties, ...] = ()
         self._checked: Mode | None = None
-        self._give_up: Callable[[float], None] | None = None
+        self._stop: Callable[[float], None] | None = None
         self._silent: dict[str, None] = {}
         self.stopped = ""
         self.late: Sequence[tuple[Request, Reply]] = ()
-        self._declared = self._declare()
+        check_least_mass(options, scores=options.decode in ("auto", "labels"))
+        # what cannot be is refused here, and not by the first server
+        self._declared = None if options.decode == "auto" else self._mode_of(options.decode)
 
     def __repr__(self) -> str:
-        return f"OpenAICompatibleGrader({self._chat.model!r} at {self._connection.server})"
+        return f"OpenAICompatibleGrader({self._model!r} at {self._addresses[0].name})"
+
+    @property
+    def mode(self) -> Mode:
+        """What is sent and read; asks the server once where `decode` is auto."""
+        return self._declared or self._checked_mode()
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What determines a reply; asks the server once where `decode` is auto.
+        """What determines a reply.
 
         The server is not part of it: the same model moves between hosts and ports from one job to
-        the next, and its grades must not be due again for that.
+        the next, and its grades must not be pending again for that.
         """
-        mode = self._declared or self._mode()
-        identity = {"name": self._connection.provider.name, "model": self._chat.model}
-        revision = {"revision": self._revision} if self._revision else {}
-        limit = {} if self._limit is None else {"limit": self._limit}
-        again = {"repetition": self._repetition} if self._repetition > 1 else {}
-        return {**identity, **revision, **limit, **again, **mode.settings()}
+        options = self.options
+        return {
+            "name": "openai",
+            "model": self._model,
+            **({"revision": options.revision} if options.revision else {}),
+            **({} if options.limit is None else {"limit": options.limit}),
+            **({"repetition": options.repetition} if options.repetition > 1 else {}),
+            **self.mode.settings(),
+        }
 
     @property
     def unnumbered(self) -> str | None:
-        """What a text without a number is, of a model that is asked to rate; None for labels."""
-        decode = (self._declared or self._mode()).settings()["decode"]
-        return None if decode in ("labels", "decisions") else "unparsed"
+        """What a text without a number means from a model that is asked to rate."""
+        return None if self.mode.decode in ("labels", "decisions") else "unparsed"
 
     @property
     def varies(self) -> bool:
@@ -176,32 +167,18 @@ class OpenAICompatibleGrader(Grader):
 
         Texts do: servers batch requests, so that even temperature 0 does not fix a reply.
         """
-        return bool((self._declared or self._mode()).settings()["decode"] != "labels")
+        return self.mode.decode != "labels"
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """Where the replies came from, to be kept beside the settings: host, SDK, capabilities."""
-        found = self._capabilities
-        return {
-            "server": ", ".join(one.server for one in self._connections),
-            "openai": version("openai"),
-            "capabilities": None if found is None else found.as_dict(),
-        }
+        """Hosts that the replies came from."""
+        return {"server": ", ".join(one.name for one in self._addresses)}
 
     @property
     def note(self) -> str:
-        """What a user should know of how the server is asked."""
-        silent = [f"{one} did not answer: the others were asked" for one in self._silent]
-        return "\n".join(filter(None, [self._dialect.note, *silent]))
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the server can do; found out by a few requests the first time."""
-        if self._capabilities is None:
-            self._capabilities = self._probe(
-                self._connection, lambda prober: prober.all(self._labels)
-            )
-        return self._capabilities
+        """What a user should know of how the server is used."""
+        silent = [f"{one} did not answer: the others were used" for one in self._silent]
+        return "\n".join(filter(None, [self._quirks.note, *silent]))
 
     @property
     def spent(self) -> BudgetSpent:
@@ -210,73 +187,64 @@ class OpenAICompatibleGrader(Grader):
 
     @property
     def billed(self) -> tuple[int, float | None]:
-        """Requests so far, and what they cost; None without a price."""
+        """Requests so far, and their cost; None without a price."""
         return self._budget.billed
 
     @property
     def limit(self) -> int | None:
         """Tokens that a prompt may have: as given, else what the server says less the reply's.
 
-        It says it when it is asked, or when a request is too long for it: so it may become less.
-        None where nobody says it, and for typed decisions, which send no prompt.
+        The server says it when it is asked, or when a request is too long for it: so the limit may
+        fall. None where nobody says it, and for typed decisions, which send no prompt.
         """
-        learnt = self._dialect.context
-        if self._limit is not None and learnt is None:
-            return self._limit
-        mode = self._declared or self._mode()
-        if isinstance(mode, DecisionsMode):
+        given, learnt = self.options.limit, self._quirks.context
+        if given is not None and learnt is None:
+            return given
+        mode = self.mode
+        if mode.decode == "decisions":
             return None
-        told = self._properties if self._limit is None else ()
-        contexts = (*(one.context for one in told), learnt)
+        contexts = [learnt]
+        if given is None:
+            contexts += [one.context for one in self._properties()]
         room = [max(1, one - (mode.max_written or 0)) for one in contexts if one is not None]
-        return min(room if self._limit is None else [*room, self._limit], default=None)
+        return min(room if given is None else [*room, given], default=None)
 
-    exact_tokens = False
-    """Whether `offsets` and `length` count the model's own tokens."""
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        """Yield every request with its reply as they come, pulling ahead twice `concurrency`.
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The (start, end) characters of what counts as a token of the text."""
-        return token_spans(text)
-
-    def length(self, user: str, system: str = "") -> int:
-        """Tokens of a prompt, with those of a chat template."""
-        return len(token_spans(user)) + len(token_spans(system)) + TEMPLATE_TOKENS
-
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests.
-
-        Where servers have slots, or there are several, the asks about a passage go to one, in their
-        order: then twice as many passages are pulled as there are slots or requests at a time.
+        Where servers have slots, or there are several, the requests about a passage go to one, in
+        their order: then twice as many passages are pulled as there are slots or `concurrency`.
         """
         self.stopped = ""
-        policy = self._policy
         try:
-            mode = self._mode()
-            told = self._properties
+            mode = self._checked_mode()
+            properties = self._properties()
         except Cancelled:
             return
-        most = [min(one.slots or policy.max_concurrency, policy.max_concurrency) for one in told]
-        slots = most if mode.most == 1 and all(one.slots for one in told) else ()
-        source = AskSource(asks, mode, self._budget)
-        engine = Engine(
-            self._connections, self._chat.model, policy, mode, self._budget, self._dialect, slots
+        concurrency = self.options.concurrency
+        most = [min(one.slots or concurrency, concurrency) for one in properties]
+        slots = most if mode.most == 1 and all(one.slots for one in properties) else ()
+        stream = RequestStream(
+            self._addresses, self.options, mode, self._budget, self._quirks, slots
         )
-        self._give_up = engine.stop
+        self._stop = stream.stop
         try:
-            yield from stream(engine, source, LOOK_AHEAD * sum(most))
+            yield from stream.answer(requests, LOOK_AHEAD * sum(most))
         finally:
-            self._give_up = None
-            self.late = engine.close()
-            if len(self._connections) > 1:
-                self._silent |= dict.fromkeys(engine.silent)
-            self._budget.forget()
-            self.stopped = source.stopped
+            self._stop = None
+            self.late = stream.late
+            if len(self._addresses) > 1:
+                self._silent |= dict.fromkeys(stream.silent)
+            self._budget.release()
+            self.stopped = stream.stopped
 
-    def batch_form(self, *, offline: bool = False) -> BatchForm:
-        """How its asks go into batches; `offline` asks no server for anything.
+    def batch_adapter(self, *, offline: bool = False) -> BatchAdapter:
+        """Return how requests go into batches; `offline` asks no server for anything.
 
-        Raises InputError where several asks go into one request, and where only the server could
-        say what is asked.
+        Raises:
+            InputError: Several requests go into one, there are several addresses, or only the
+                server could say what is sent.
+
         """
         if offline:
             if self._declared is None:
@@ -285,78 +253,40 @@ class OpenAICompatibleGrader(Grader):
                     field="decode",
                     mend="Name it: --decode text, labels or json",
                 )
-            self._checked, self._told = self._declared, (ServerProperties(),)
-        if len(self._connections) > 1:
+            self._checked, self._known_properties = self._declared, (ServerProperties(),)
+        if len(self._addresses) > 1:
             raise InputError(
                 "batches go to one address", field="base_url", mend="Give one --base-url"
             )
-        from exampp.graders.batches.form import BatchForm
-
-        mode = self._mode()
+        mode = self._checked_mode()
         if isinstance(mode, DecisionsMode):
             raise InputError(
                 "typed decisions do not go into batches",
                 field="decode",
                 mend="Choose --decode text, labels or json",
             )
-        return BatchForm(
-            self._connection,
-            self._chat.model,
-            mode,
-            self._dialect,
-            self._limits,
-            self._policy.timeout,
-        )
+        return BatchAdapter(self._addresses[0], mode, self._quirks)
 
     def stop(self, grace: float) -> None:
-        """Send nothing from now on, and let `answer` end within `grace` seconds.
+        """Send nothing from now on, and let `answer` end within `grace` seconds."""
+        if (stop := self._stop) is not None:
+            stop(grace)
 
-        Replies that come within them are yielded. May be called from any thread.
-        """
-        if (give_up := self._give_up) is not None:
-            give_up(grace)
+    def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS, path: str = DECISIONS) -> Mode:
+        if decode == "decisions":
+            return DecisionsMode(
+                self.options, path, self._labels, self._meanings, self._instructions
+            )
+        return CompletionMode(self.options, decode, self._labels, self._field, top)
 
-    def _declare(self) -> Mode | None:
-        """The mode as far as it is known without the server; None for auto."""
-        if self._decode not in get_args(Decode):
-            known = ", ".join(get_args(Decode))
-            raise InputError(f"there is no decode {self._decode!r}", mend=f"Give one of {known}")
-        if self._limits.max_cost is not None and self._chat.sampling.max_tokens is None:
-            raise InputError("max_cost needs max_tokens", mend="Give max_tokens, such as 512")
-        name = self._connection.provider.name
-        if name in NATIVE:
-            if self._decode not in ("auto", "text"):
-                raise InputError(
-                    f"the grader {name} writes texts, not {self._decode}",
-                    field="decode",
-                    mend="Leave --decode out",
-                )
-            return TextMode(self._chat)
-        if self._decode == "auto":
-            return None
-        if self._decode == "labels":
-            check_labels(self._labels)
-            return LabelsMode(self._chat, self._labels, least=self._least)
-        if self._decode == "json":
-            return TextMode(self._chat, json_schema(self._labels, self._field))
-        if self._decode == "decisions":
-            if isinstance(self._chat, Completions):
-                raise InputError(
-                    "typed decisions have an endpoint of their own",
-                    field="endpoint",
-                    mend="Leave --endpoint out",
-                )
-            return self._decisions(DECISIONS)
-        return TextMode(self._chat)
-
-    def _mode(self) -> Mode:
-        """The mode, once every server has shown that it can do it."""
+    def _checked_mode(self) -> Mode:
+        """Return the mode, once every server has shown that it can do it."""
         if self._checked is None:
-            first, *others = ((at, self._found(at)) for at in self._connections)
-            for at, mode in others:
+            first, *others = [(one, self._find_mode(one)) for one in self._addresses]
+            for address, mode in others:
                 if mode.settings() != first[1].settings():
                     raise InputError(
-                        f"{at.server} would not grade as {first[0].server} does: "
+                        f"{address.name} would not grade as {first[0].name} does: "
                         f"{mode.settings()}, not {first[1].settings()}",
                         field="decode",
                         mend="Name a --decode that both can do, or leave one address out",
@@ -364,104 +294,192 @@ class OpenAICompatibleGrader(Grader):
             self._checked = first[1]
         return self._checked
 
-    def _found(self, at: ServerConnection) -> Mode:
-        find = {"auto": self._find_auto, "labels": self._find_labels}
-        find |= {"json": self._find_json, "decisions": self._find_decisions}
-        native = at.provider.name in NATIVE
-        return TextMode(self._chat) if native or self._decode == "text" else find[self._decode](at)
+    def _find_mode(self, address: ServerAddress) -> Mode:
+        decode = self.options.decode
+        if decode == "text":
+            return self._mode_of(decode)
+        if decode == "decisions":
+            path = self._probe(address, partial(probe_decisions, options=self.options))
+            if not path:
+                raise _unable(address, "has no typed decisions (/decisions, /systemone)", "labels")
+            return self._mode_of(decode, path=path)
+        if decode == "json" and not self._obeys_schemas(address):
+            what = "does not keep to a JSON schema (response_format)"
+            raise _unable(address, what, "labels")
+        if decode == "json":
+            return self._mode_of(decode)
+        if (top := self._find_labels(address)) is not None:
+            return self._mode_of("labels", top=top)
+        json_works = self._labels and self._field and self._obeys_schemas(address)
+        return self._mode_of("json" if json_works else "text")
 
-    def _find_auto(self, at: ServerConnection) -> Mode:
+    def _find_labels(self, address: ServerAddress) -> int | None:
+        """Return how many likeliest tokens the server gives; None where `auto` needs another mode.
+
+        Raises:
+            InputError: The decode is labels, and they cannot be scored.
+
+        """
+        asked = self.options.decode == "labels"
         try:
             check_labels(self._labels)
         except InputError:
-            pass
-        else:
-            top, mass = self._probe(at, lambda prober: prober.logprobs(self._labels))
-            if top and mass is not None and mass >= self._least:
-                return LabelsMode(self._chat, self._labels, top, self._least)
-        if self._keeps_to_json(at):
-            return TextMode(self._chat, json_schema(self._labels, self._field))
-        return TextMode(self._chat)
-
-    def _keeps_to_json(self, at: ServerConnection) -> bool:
-        return bool(self._labels and self._field and self._probe(at, Prober.json_schema))
-
-    def _find_labels(self, at: ServerConnection) -> Mode:
-        top, mass = self._probe(at, lambda prober: prober.logprobs(self._labels))
+            if asked:
+                raise
+            return None
+        mode = CompletionMode(self.options, "labels", self._labels)
+        top, mass = self._probe(address, partial(probe_logprobs, mode=mode))
+        if top and mass >= mode.least_mass:
+            return top
+        if not asked:
+            return None
         if not top:
-            raise _lacks(at, "tells no likeliest tokens (top_logprobs)", "json")
-        if mass is not None and mass < self._least:
-            other = "json" if self._keeps_to_json(at) else "text"
-            raise InputError(
-                f"{at.server}: the labels have {mass:.2f} of the probability of a "
-                f"first token, and {self._least:g} is needed: the model says something else first, "
-                "so that cells would be paid for and not graded",
-                field="decode",
-                mend=f"Choose --decode {other}, or take less with --least-mass",
-            )
-        return LabelsMode(self._chat, self._labels, top, self._least)
-
-    def _find_json(self, at: ServerConnection) -> Mode:
-        if not self._probe(at, Prober.json_schema):
-            raise _lacks(at, "does not keep to a JSON schema (response_format)", "labels")
-        return TextMode(self._chat, json_schema(self._labels, self._field))
-
-    def _find_decisions(self, at: ServerConnection) -> Mode:
-        path = self._probe(at, Prober.decisions)
-        if not path:
-            raise _lacks(at, "has no typed decisions (/decisions, /systemone)", "labels")
-        return self._decisions(path)
-
-    def _decisions(self, path: str) -> Mode:
-        return DecisionsMode(
-            self._chat.model,
-            path,
-            self._labels,
-            self._meanings,
-            self._instructions,
-            self._chat.sampling.extra_body,
+            raise _unable(address, "gives no likeliest tokens (top_logprobs)", "json")
+        other = "json" if self._field and self._obeys_schemas(address) else "text"
+        raise InputError(
+            f"{address.name}: the labels have {mass:.2f} of the probability of a first token, and "
+            f"{mode.least_mass:g} is needed: the model writes something else first, so that cells "
+            "would be paid for and not graded",
+            field="decode",
+            mend=f"Choose --decode {other}, or take less with --least-mass",
         )
 
-    def _probe(self, at: ServerConnection, check: Callable[[Prober], Coroutine[Any, Any, T]]) -> T:
-        """Run a check on a thread of its own, because this one may have a loop."""
-        retries = min(PROBE_RETRIES, self._policy.max_retries)
-        policy = replace(self._policy, max_retries=retries)
+    def _obeys_schemas(self, address: ServerAddress) -> bool:
+        return self._probe(address, partial(probe_json_schema, options=self.options))
+
+    def _probe(
+        self,
+        address: ServerAddress,
+        check: Callable[[Client], Coroutine[Any, Any, T]],
+    ) -> T:
+        """Run a check, whose requests are counted as probes."""
+        options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
-            async with at.open(policy.timeout, 1) as client:
-                lane = Server(at, client, policy.max_concurrency)
-                sender = Sender(
-                    [lane], self._chat.model, policy, self._budget, self._dialect, probe=True
+            async with open_session() as session:
+                client = Client(
+                    session, [address], options, self._budget, self._quirks, probing=True
                 )
-                return await check(Prober(sender, self._chat))
+                return await check(client)
 
-        return self._errand(run)
+        return self._run(run())
 
-    @property
     def _properties(self) -> tuple[ServerProperties, ...]:
-        """What each server says of itself; asked for once."""
-        if not self._told:
-            native = self._connection.provider.name in NATIVE
-            self._told = (ServerProperties(),) if native else self._errand(self._ask_properties)
-        return self._told
+        """Return what each server says of itself; asked for once."""
+        if not self._known_properties:
+            self._known_properties = self._run(self._ask_properties())
+        return self._known_properties
 
     async def _ask_properties(self) -> tuple[ServerProperties, ...]:
-        async def ask(at: ServerConnection) -> ServerProperties:
-            async with at.open(self._policy.timeout, 1) as client:
-                return await properties_of(client, self._chat.model)
+        async with open_session() as session:
+            return tuple(
+                [await read_properties(session, one, self._model) for one in self._addresses]
+            )
 
-        return tuple(await asyncio.gather(*map(ask, self._connections)))
-
-    def _errand(self, run: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What a coroutine returns that runs on a thread of its own."""
-        errand = BackgroundTask(run)
-        self._give_up = errand.give_up
-        try:
-            return errand.result()
-        finally:
-            self._give_up = None
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        with BackgroundLoop(THREAD) as loop:
+            self._stop = loop.cancel_all
+            try:
+                return loop.run(coroutine)
+            finally:
+                self._stop = None
 
 
-def _lacks(at: ServerConnection, what: str, other: str) -> InputError:
+def _unable(address: ServerAddress, what: str, other: str) -> InputError:
     mend = f"Choose decode {other!r} or 'text'"
-    return InputError(f"{at.server} {what}", field="decode", mend=mend)
+    return InputError(f"{address.name} {what}", field="decode", mend=mend)
+
+
+async def read_properties(session: Any, address: ServerAddress, model: str) -> ServerProperties:
+    """Ask a server what it is.
+
+    vLLM, SGLang, OpenRouter and others give the context in the list of models, llama.cpp among its
+    properties (per slot). Ollama says nothing and cuts prompts by itself.
+    """
+
+    async def get(path: str) -> Mapping[str, Any]:
+        found = await send_json(
+            session, address, ("GET", path), None, model=model, timeout=PROPERTIES_SECONDS
+        )
+        return found if isinstance(found, Mapping) else {}
+
+    properties, models = await get(PROPERTIES), await get("/models")
+    listed = models.get("data")
+    named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    of_model = next((one for one in named if one.get("id") == model), {})
+    context = context_of(properties, "default_generation_settings")
+    return ServerProperties(
+        context or context_of(of_model, "meta"), positive(properties.get("total_slots"))
+    )
+
+
+# What a server can do, found out by effect: servers silently ignore what they do not know. A server
+# that refuses the parameter lacks it; one that is busy or broken is an error and never a lack, so
+# that a bad moment does not choose how a collection is graded.
+
+
+async def probe_logprobs(client: Client, mode: CompletionMode) -> tuple[int, float]:
+    """Return how many likeliest tokens the server gives, and the probability of the labels."""
+    user = (
+        f"How many legs does a snake have? Answer with one of: {', '.join(mode.labels)}.\nAnswer:"
+    )
+    for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
+        body = mode.text_body("", user, 1) | mode.logprobs(top)
+        found = await _probe_feature(client, mode, body)
+        if found is not None:
+            return (
+                (top, sum(mode.label_chances(found).values())) if len(found.first) > 1 else (0, 0)
+            )
+    return 0, 0
+
+
+async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
+    """Return whether the server obeys a schema that no model would obey by itself."""
+    mode = CompletionMode(options)
+    limit = max(JSON_TOKENS, options.max_new_tokens or 0)
+    schema = object_schema("number", {"type": "integer", "enum": [UNLIKELY]})
+    body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
+    found = await _probe_feature(client, mode, body)
+    try:
+        return found is not None and bool(json.loads(found.text) == {"number": UNLIKELY})
+    except ValueError:
+        return False
+
+
+async def probe_decisions(client: Client, options: OpenAIOptions) -> str:
+    """Return the path where the server answers a typed question with probabilities, or nothing."""
+    requests = [Request(0, "Is this about rain?", "It rained all day.")]
+    for path in (DECISIONS, SYSTEM_ONE):
+        mode = DecisionsMode(options, path, ("0", "1"), {"0": "no", "1": "yes"}, "{item}")
+        outcome = await client.post(
+            path, mode.body(requests), partial(mode.read, requests=requests)
+        )
+        if not isinstance(outcome, RequestFailure):
+            return path
+        if outcome.status not in UNKNOWN_PATH and not (outcome.status == 0 and outcome.malformed):
+            _raise(client, outcome)
+    return ""
+
+
+async def _probe_feature(
+    client: Client, mode: CompletionMode, body: dict[str, Any]
+) -> Completion | None:
+    """Return the reply to a request with a feature; None if the server refuses the feature."""
+    outcome = await client.post(mode.path, body, mode.completion)
+    if not isinstance(outcome, RequestFailure):
+        return outcome
+    error = outcome.error
+    about_feature = error is None or (isinstance(error, InputError) and error.field in FEATURES)
+    if outcome.status not in REFUSALS or not about_feature:
+        _raise(client, outcome)
+    if outcome.status == 500:
+        # some servers break at a feature; if this one breaks without it, nothing is known
+        plain = await client.post(mode.path, mode.text_body("", "Say hello.", 1), mode.completion)
+        if isinstance(plain, RequestFailure):
+            _raise(client, plain)
+    return None
+
+
+def _raise(client: Client, failure: RequestFailure) -> NoReturn:
+    server = client.servers[0].address.name
+    raise failure.error or Unfinished(f"{server} did not show what it can do ({failure.reason})")

@@ -24,14 +24,13 @@ from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import check_weight, real
 from exampp.grading.status import grading_status
-from exampp.items.edits import QueryEdits
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
 from exampp.records.gradebook import QueryGrades
 from exampp.records.graders import grade_command
 from exampp.review.evidence import item_coverage
 from exampp.review.impact import Impact
-from exampp.store.bank import MAIN_BANK, ItemState
+from exampp.store.bank import MAIN_BANK, ItemChange, ItemState
 from exampp.web.cells import read_query
 from exampp.web.live_collection import Basket
 from exampp.web.page_request import CurrentRequest, PageRequest
@@ -131,7 +130,7 @@ def typed_lines(
     states = [one for one in bank.items(query_id) if one.kind == kind]
 
     def seen_as(state: ItemState, number: int) -> ItemState:
-        history = bank.states_of(state)
+        history = bank.history(state)
         return next((one.after for one in reversed(history) if one.number <= number), state)
 
     return merge_form(states, fields, seen_as)
@@ -199,17 +198,18 @@ def _as_shown(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def query_edits(lines: Sequence[FormLine], query_id: str, kind: str) -> QueryEdits:
-    """Return the items of a form as they become, and the edits that it was made after."""
-    states, seen = [], {}
+def changes_in(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[ItemChange]:
+    """Yield what a form changes; `before` is the item with the edit that the form was made after.
+
+    Lines that are wrong change nothing.
+    """
     for line in lines:
         if line.state is None and not line.fault:
             weight = float(line.weight)
-            states.append(ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight))
+            new = ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight)
+            yield ItemChange("add", None, new)
         elif line.state is not None and line.after is not None:
-            states.append(line.after)
-            seen[line.state.item_id] = line.seen
-    return QueryEdits(query_id, states, seen)
+            yield ItemChange("edit", replace(line.state, edit=line.seen), line.after)
 
 
 # ---- the effect of edits -------------------------------------------------------------------------
@@ -225,13 +225,13 @@ def impact_of(
     baseline, grades = request.snapshot.baseline, request.choice.of(collection)
     after, to_grade = {}, 0
     for query_id, lines in by_query.items():
-        edits = query_edits(lines, query_id, grades.grader.kind).edits
-        if edits:
+        changes = list(changes_in(lines, query_id, grades.grader.kind))
+        if changes:
             now = current_query(request, collection, query_id)
             if now is not baseline.query(query_id):
                 # a decision or an edit that the snapshot does not know of yet
                 baseline = baseline.with_query(now)
-            found = grades.decisions.preview(now, edits)
+            found = grades.decisions.preview(now, changes)
             after[query_id] = found.query
             to_grade += found.to_grade
     return (baseline.impact(after) if after else None), to_grade
@@ -365,9 +365,13 @@ def save(
     InputError for edits that the bank refuses, EditConflict if someone else was faster.
     """
     kind = request.choice.grader.kind
-    edits = [query_edits(lines, query_id, kind) for query_id, lines in by_query.items()]
+    changes = [
+        change
+        for query_id, lines in by_query.items()
+        for change in changes_in(lines, query_id, kind)
+    ]
     bank = collection.bank(request.choice.bank)
-    saved = len(bank.save_all(edits, author=request.assessor, reason=reason).rows)
+    saved = len(bank.save(changes, author=request.assessor, reason=reason).rows)
     request.live.changed()
     return saved
 

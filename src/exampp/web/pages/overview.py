@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis import figures
-from exampp.analysis.verdict import bias_line
+from exampp.analysis.verdict import about_bias
 from exampp.grading.status import GraderStatus, status_table
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import MissingPrerequisite, missing_prerequisite
@@ -137,6 +137,7 @@ def _context(
     # the state is taken before the page is rendered: a later change is shown by the next call
     counted = counts.read_at if counts else 0
     state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}{request.is_older:d}"
+    bias = about_bias(snapshot.bias)
     ticks, systems = ranked_systems(board, chosen)
     return OverviewPage(
         state,
@@ -150,7 +151,7 @@ def _context(
         snapshot.threshold(min_rating),
         decisions,
         missing_prerequisite(snapshot.gradebook),
-        bias_line(snapshot.bias),
+        bias.line if bias.known else None,
         None if counts is None else sorted(counts.grading, key=lambda one: -one.due),
         tasks(request),
         () if counts is None else status_table(counts.grading).notes,

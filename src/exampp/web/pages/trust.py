@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis import verdict
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.result import GamingSettings
+from exampp.analysis.attacks.result import AttackSettings
 from exampp.analysis.verdict import TrustAnswer
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
@@ -83,7 +83,7 @@ QUESTIONS: Mapping[str, Question] = {
         "Can the grader be gamed?",
         "attacks beside benign controls, guessing, circularity, shared makers",
         "attacks",
-        lambda grades, least: verdict.about_attacks(grades.attacks(settings=GamingSettings(least))),
+        lambda grades, least: verdict.about_attacks(grades.attacks(settings=AttackSettings(least))),
     ),
     "corrected": Question(
         "What would people say of all of it?",

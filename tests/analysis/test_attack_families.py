@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,11 @@ from exampp.analysis.attacks.battery import Battery, BatterySettings, beside, pl
 from exampp.analysis.attacks.families import (
     ATTACKS,
     BY_NAME,
+    DISGUISES,
     NUMBERS,
     Harm,
-    full_width,
-    homoglyphs,
     near_miss,
     prn,
-    undisguised,
-    zero_width,
 )
 from exampp.errors import InputError
 
@@ -143,6 +141,12 @@ def test_targets_are_passages_judged_0_in_the_order_of_their_draws(
         )
 
 
+def undisguised(text: str) -> str:
+    """The text after Unicode's NFKC, without characters that format and are not seen."""
+    normal = unicodedata.normalize("NFKC", text)
+    return "".join(one for one in normal if unicodedata.category(one) != "Cf")
+
+
 def test_a_disguise_comes_off(texts: list[dict[str, Any]]) -> None:
     plain = {
         (t["role"], t["query_id"], t["number"]): t["text"]
@@ -159,7 +163,7 @@ def test_a_disguise_comes_off(texts: list[dict[str, Any]]) -> None:
 
 @given(st.text())
 def test_any_text_loses_its_disguise(text: str) -> None:
-    for disguise in (homoglyphs, zero_width, full_width):
+    for disguise in DISGUISES.values():
         assert undisguised(disguise(text)) == undisguised(text)
 
 
@@ -203,9 +207,7 @@ def test_closed_book_texts(texts: list[dict[str, Any]]) -> None:
 
 
 def test_ids_say_what_a_text_is() -> None:
-    place = place_of("A3-start/control/a/b/7")
-    assert place is not None
-    assert (place.attack.name, place.is_control, place.number) == ("A3-start", True, 7)
+    assert place_of("A3-start/control/a/b/7") == (BY_NAME["A3-start"], True, 7)
     for other in ("msmarco_17", "A3-start/other/q/7", "A99/attack/q/7", "A3-start/attack/q/x"):
         assert place_of(other) is None
     assert beside(Path("f/my.exam")) == Path("f/my.attacks.exam")
@@ -248,7 +250,7 @@ def test_a_bank_of_nothing(tmp_path: Path) -> None:
     [
         ({"targets": 0}, "targets must be 1 or more"),
         ({"seed": -1}, "the seed must be 0 or more"),
-        ({"attacks": ["A16"]}, "there is no attack 'A16'"),
+        ({"attacks": ["A16"]}, "unknown attack 'A16'"),
     ],
 )
 def test_settings_that_make_no_sense(wrong: dict[str, Any], said: str) -> None:

@@ -1,9 +1,9 @@
-"""What was spent, and whether the next request may still be sent.
+"""Requests, tokens and cost so far, and whether the next request may still be sent.
 
-The number of requests is exact. Of a request that has not been answered only an upper bound of its
-cost is known: no tokenizer makes more tokens than a text has bytes, and no reply is longer than it
-may be. That much is held back until the server tells the tokens, so that `max_cost` is kept. A
-request that was lost on the way may have been billed: it keeps what was held back for it.
+The number of requests is exact. Of a request without a reply only an upper bound of its cost is
+known: no tokenizer makes more tokens than a text has bytes, and no reply is longer than it may be.
+That much is reserved until the server reports the tokens, so that `max_cost` is kept. A request
+that was lost on the way may have been billed: its reserve counts as spent.
 """
 
 from __future__ import annotations
@@ -12,28 +12,34 @@ import dataclasses
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.graders.base import Usage
+from exampp.graders.base import TEMPLATE_TOKENS, Usage
+from exampp.graders.options import BilledOptions
 
 MILLION = 1_000_000
-TEMPLATE_TOKENS = 64
-"""Allowed for the chat template of a request, beyond the bytes of its texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Prices per million tokens, in any one currency; cached ones cost as others if not given."""
+class Price(NamedTuple):
+    """Prices per million tokens, in any one currency."""
 
     read: float
     written: float
-    cached: float | None = None
+    cached: float
 
-    def of(self, usage: Usage) -> float:
-        """What these tokens cost, in that currency."""
-        cached = self.read if self.cached is None else self.cached
+    @classmethod
+    def of_options(cls, options: BilledOptions, share: float = 1.0) -> Price | None:
+        """Return a share of the price in the options; by default cached tokens cost as others."""
+        read, written, cached = options.price_read, options.price_written, options.price_cached
+        if read is None or written is None:
+            return None
+        return cls(read * share, written * share, (read if cached is None else cached) * share)
+
+    def cost(self, usage: Usage) -> float:
+        """Return the cost of tokens."""
         fresh = usage.read - usage.cached
-        total = fresh * self.read + usage.cached * cached + usage.written * self.written
+        total = fresh * self.read + usage.cached * self.cached + usage.written * self.written
         return total / MILLION
 
 
@@ -42,9 +48,9 @@ class BudgetSpent:
     """Counters since the grader was made.
 
     `requests` counts all that were sent; among them `probes` were sent to find out what the server
-    can do, and `retries` because the same had failed before. Tokens are those that servers told;
-    `cost` is in the currency of the price, with an upper bound where a server told no tokens.
-    `lost` is the upper bound for requests that were cut off and may have been billed.
+    can do, and `retries` because the same had failed before. `cost` is an upper bound where a
+    server reported no tokens. `lost` is the upper bound for requests that were cut off and may have
+    been billed.
     """
 
     requests: int = 0
@@ -57,40 +63,25 @@ class BudgetSpent:
     lost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a grader may spend; `max_cost` in the currency of the price.
+class Budget:
+    """Counters and limits, shared by the thread that makes requests and the one that sends them.
 
-    Raises:
-        InputError: `max_cost` without a price.
-
+    `share` is the part of the usual price that is paid.
     """
 
-    max_requests: int | None = None
-    max_cost: float | None = None
-    price: Price | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_cost is not None and self.price is None:
-            raise InputError("max_cost needs a price", mend="Give the price per million tokens")
-
-
-class Budget:
-    """Counters and limits, shared by the thread that pulls asks and the one that sends requests."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._max_requests = limits.max_requests
-        self._max_cost = limits.max_cost
-        self._price = limits.price
+    def __init__(self, options: BilledOptions, share: float = 1.0) -> None:
+        self._max_requests = options.max_requests
+        self._max_cost = options.max_cost
+        self._price = Price.of_options(options, share)
         self._lock = threading.Lock()
         self._spent = BudgetSpent()
         self._granted = 0
-        self._held = 0.0
+        self._reserved = 0.0
         self._largest = 0.0
 
     @property
     def billed(self) -> tuple[int, float | None]:
-        """Requests, and what they cost, lost ones at their upper bound; None without a price."""
+        """Requests, and their cost with lost ones at their upper bound; None without a price."""
         spent = self.spent
         return spent.requests, None if self._price is None else spent.cost + spent.lost
 
@@ -101,30 +92,41 @@ class Budget:
             return dataclasses.replace(self._spent)
 
     def worst(self, texts: Iterable[str], max_written: int | None) -> float:
-        """The most that a request with these texts can cost; 0 without a price."""
+        """Return the most that a request with these texts can cost; 0 without a price."""
         if self._price is None:
             return 0.0
         read = TEMPLATE_TOKENS + sum(len(text.encode(errors="replace")) for text in texts)
-        dearest = max(self._price.read, self._price.cached or 0.0)
+        dearest = max(self._price.read, self._price.cached)
         return (read * dearest + (max_written or 0) * self._price.written) / MILLION
 
     def exhausted(self) -> str:
-        """Why no further ask may be pulled now; empty if one may."""
+        """Return why no further request may be made now; empty if one may."""
         with self._lock:
             return self._over_requests() or self._over_cost(self._largest)
 
-    def hold(self, worst: float) -> str:
-        """Grant the request of an ask, and hold back its cost; the reason if that is too much."""
+    def reserve(self, worst: float, *, sent: bool = False) -> str:
+        """Grant a request and reserve its cost; returns why not if that is too much.
+
+        What was `sent` before is reserved whatever the limit is.
+        """
         with self._lock:
+            if sent:
+                self._reserved += worst
+                return ""
             self._largest = max(self._largest, worst)
             over = self._over_cost(worst)
             if not over:
                 self._granted += 1
-                self._held += worst
+                self._reserved += worst
             return over
 
+    def join(self) -> None:
+        """Take back the grant of a request that goes into the request of another cell."""
+        with self._lock:
+            self._granted -= 1
+
     def check_possible(self) -> None:
-        """Raise InputError where a request that was to be sent costs more than all may."""
+        """Raise InputError where one request alone costs more than the limit."""
         if self._max_cost is not None and self._largest > self._max_cost:
             raise InputError(
                 f"one request alone could cost {self._largest:.6g}, and max_cost is "
@@ -132,20 +134,10 @@ class Budget:
                 mend="Give a greater --max-cost, or a smaller --max-new-tokens",
             )
 
-    def reserve(self, worst: float) -> None:
-        """Hold back the cost of what was sent before: it is on its way, whatever the limit is."""
-        with self._lock:
-            self._held += worst
-
-    def join(self) -> None:
-        """Take back the grant of a request whose ask goes into another one."""
-        with self._lock:
-            self._granted -= 1
-
     def retry(self, worst: float, *, lost: bool) -> str:
-        """Grant another request for what failed; the reason if it may not be sent.
+        """Grant another request for one that failed; returns why not if it may not be sent.
 
-        `lost` tells that the failed one may have been billed; what is still held is for the next.
+        `lost`: the failed one may have been billed, and what is reserved is for the next.
         """
         with self._lock:
             gone = worst if lost else 0.0
@@ -168,19 +160,19 @@ class Budget:
         with self._lock:
             self._spent.lost += worst
 
-    def forget(self) -> None:
-        """Take back all that was granted and held for requests that will not be sent any more."""
+    def release(self) -> None:
+        """Take back what was granted and reserved for requests that will not be sent."""
         with self._lock:
             self._granted = self._spent.requests
-            self._held = 0.0
+            self._reserved = 0.0
 
     def settle(self, worst: float, usage: Usage | None = None, *, lost: bool = False) -> None:
-        """Take back what was held, and count the tokens that a reply or a failure did cost.
+        """Replace a reserve by the tokens that a reply or a failure cost.
 
-        Where the server told none, the whole that was held counts as spent, or as lost.
+        Where the server reported none, the whole reserve counts as spent, or as lost.
         """
         with self._lock:
-            self._held -= worst
+            self._reserved -= worst
             spent = self._spent
             if usage is None:
                 spent.lost += worst if lost else 0.0
@@ -189,16 +181,16 @@ class Budget:
             spent.read += usage.read
             spent.cached += usage.cached
             spent.written += usage.written
-            spent.cost += self._price.of(usage) if self._price else 0.0
+            spent.cost += self._price.cost(usage) if self._price else 0.0
 
     def _over_requests(self) -> str:
         over = self._max_requests is not None and self._granted >= self._max_requests
         return f"max_requests: {self._max_requests} requests" if over else ""
 
-    def _over_cost(self, next_one: float) -> str:
+    def _over_cost(self, worst: float) -> str:
         if self._max_cost is None:
             return ""
-        sure = self._spent.cost + self._spent.lost + self._held
-        if sure + next_one <= self._max_cost and sure < self._max_cost:
+        sure = self._spent.cost + self._spent.lost + self._reserved
+        if sure + worst <= self._max_cost and sure < self._max_cost:
             return ""
         return f"max_cost: {self._spent.cost + self._spent.lost:.6g} of {self._max_cost:g} spent"

@@ -21,12 +21,11 @@ from exampp.analysis.attacks.families import Harm
 from exampp.analysis.attacks.result import (
     AttackReport,
     AttackResult,
-    GamingSettings,
+    AttackSettings,
     Rates,
     circularity,
     ledger,
-    reranked,
-    untouched,
+    relisted,
 )
 from exampp.errors import InputError
 from exampp.formats.system_models import SystemUse, read
@@ -57,12 +56,12 @@ def folder(built: Build) -> Path:
 @pytest.fixture(scope="module")
 def gaming(folder: Path) -> AttackReport:
     with exampp.open(folder / "my.exam") as exam:
-        return exam.grades().attacks(settings=GamingSettings(k=1))
+        return exam.grades().attacks(settings=AttackSettings(k=1))
 
 
 def result(gaming: AttackReport, name: str) -> AttackResult:
     assert gaming.battery is not None
-    return next(one for one in gaming.battery.results.attacks if one.attack.name == name)
+    return next(one for one in gaming.battery.attacks if one.attack.name == name)
 
 
 def test_rates_beside_controls(gaming: AttackReport) -> None:
@@ -102,12 +101,12 @@ def test_replies_that_cannot_be_read_are_told_and_no_low_grades(gaming: AttackRe
     assert one.unread == (1.0, 0.0)
     assert (one.pairs, one.cells.attack, one.finding) == (0, None, "")
     assert gaming.battery is not None
-    assert gaming.battery.results.ungraded == 0
+    assert gaming.battery.ungraded == 0
 
 
 def test_closed_book(gaming: AttackReport) -> None:
-    assert gaming.battery is not None
-    results = gaming.battery.results
+    results = gaming.battery
+    assert results is not None
     assert {one.texts: (one.items, one.rate) for one in results.guessing} == {
         "A14-empty": (0, None),
         "A14-shuffled": (16, 0.0),
@@ -117,13 +116,6 @@ def test_closed_book(gaming: AttackReport) -> None:
     one = results.guesses[0]
     assert (one.hits, one.rate.low, one.luck.low) == (0, 0.0, 0.0)
     assert one.luck.high == pytest.approx(1 - (1 - (one.rate.high or 0)) ** 20)
-
-
-def test_untouched_passages(gaming: AttackReport) -> None:
-    assert [(one.min_rating, one.passages, one.share) for one in gaming.untouched] == [
-        (4, 8, 1.0),
-        (5, 8, 1.0),
-    ]
 
 
 def test_every_form_shows_it(gaming: AttackReport) -> None:
@@ -200,7 +192,7 @@ def test_re_ranked_by_best_rating_then_sum_then_order() -> None:
             make_ranking("one", [0, 1, 3, 2, 4]),
         )
     )
-    (ranking,) = reranked(book).queries[0].rankings
+    (ranking,) = relisted(book, reranked=True).queries[0].rankings
     assert ranking.passages.tolist() == [2, 1, 0, 4, 3]
     assert np.all(np.diff(ranking.scores) < 0)
 
@@ -216,9 +208,10 @@ def test_nothing_changes_at_the_depth_of_the_rankings() -> None:
     settled = replace(settled, judgments=np.array([[3, 0]], np.int16))
     notes = circularity(make_book(settled), min_rating=4, min_relevant=2, k=1).notes
     assert notes[1].startswith("Re-ranking changes no score")
-    assert "2 passages at most" in circularity(book, min_rating=4, min_relevant=2, k=2).why
+    (why,) = circularity(book, min_rating=4, min_relevant=2, k=2).notes
+    assert "2 passages at most" in why
     none = make_book(make_query([[0]]))
-    assert "No system returned" in circularity(none, min_rating=4, min_relevant=2).why
+    assert "No system returned" in circularity(none, min_rating=4, min_relevant=2).notes[0]
     with pytest.raises(InputError, match="k must be 1 or more"):
         circularity(book, min_rating=4, min_relevant=2, k=0)
 
@@ -228,8 +221,6 @@ def test_circularity_of_dl_2019(shared_data: Path) -> None:
     official = {"dl": official_ranks()}
     with exampp.open(shared_data / "dl19/graded.jsonl.gz") as file:
         book = file.grades().gradebook
-    shares = [one.share for one in untouched(book, 3, 4)]
-    assert shares == pytest.approx([0.689, 0.307], abs=0.0005)
     for rating, k in ((4, 5), (5, 10)):
         found = circularity(book, min_rating=rating, min_relevant=2, officials=official, k=k)
         expected = golden[f"min rating {rating}, k {k}"]
@@ -260,8 +251,8 @@ def test_ties_by_name_and_by_what_people_say() -> None:
         ("dense", "the prompt", "grader", "uses.csv:3"),
         ("dense", "the items", "bank", "uses.csv:4"),
     ]
-    assert found.tied == ("flan-t5-reranker", "dense")
-    assert (found.unknown, found.elsewhere) == (("secret",), ("gone",))
+    assert found.unknown == ("secret",)
+    assert "Not in the exam, and left out: gone." in found.notes
     assert any("made by gpt-4o (family GPT)" in note for note in found.notes)
 
 

@@ -1,13 +1,16 @@
-"""Parquet and Arrow files, as data sets are published: rows of columns, read by polars."""
+"""Tables: rows of CSV and TSV, and of Parquet and Arrow files, which polars reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import csv
+import io
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
+from exampp.formats.fields import brief
 from exampp.formats.in_memory import held
 from exampp.installed import install_command
 
@@ -85,3 +88,57 @@ def _polars_faults(path: str | Path) -> Iterator[None]:
         # a panic of polars is no Exception
         first = str(error).partition("\n")[0]
         raise InputError(f"is a damaged {name_of(path)} file ({first})", file=path) from None
+
+
+REMARK = "# exampp "
+"""A row whose first cell starts so is about the table, and not a row of it."""
+
+
+def table_rows(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank, with the line on which they start."""
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    number = 1
+    try:
+        for cells in table:
+            if any(cell.strip() for cell in cells) and not cells[0].startswith(REMARK):
+                yield number, cells
+            number = table.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"broken CSV ({error})",
+            file=path,
+            line=number,
+            mend="Put a cell with quotes or line breaks in quotes, and double the quotes inside",
+        ) from None
+
+
+def check_width(cells: Sequence[str], header: Sequence[str], path: str | Path, line: int) -> None:
+    """Raise InputError for a row of another length than the header."""
+    if len(cells) != len(header):
+        raise InputError(
+            f"{len(cells)} cell{'s' * (len(cells) != 1)}, but the header has {len(header)}",
+            file=path,
+            line=line,
+            mend="Put a cell that holds a separator in double quotes, and leave no cell out",
+        )
+
+
+def named_rows(
+    text: str, separator: str, path: str | Path, on_error: Callable[[InputError], None]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows below the header by the names of the columns.
+
+    InputError for a column that is there twice, and through `on_error` for a row of another length.
+    """
+    rows = table_rows(text, separator, path)
+    start, header = next(rows)
+    names = [name.strip() for name in header]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"the column {brief(twice)} is there twice", file=path, line=start)
+    for number, cells in rows:
+        try:
+            check_width(cells, names, path, number)
+        except InputError as error:
+            on_error(error)
+        else:
+            yield number, dict(zip(names, cells, strict=True))

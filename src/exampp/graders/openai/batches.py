@@ -1,0 +1,429 @@
+"""Batches: many requests given to a provider together, at half the price, answered within a day.
+
+What is out, and what came, is stored by the caller (`grading.batches`). A batch of OpenAI, and of
+servers that speak as it does, is a file of lines that goes up, and one that comes back; for others
+(vLLM's `run-batch`) the same lines are written and read as files. Source: the reference of
+/v1/files and /v1/batches. vLLM reports an error beside a response without a body; its earlier
+versions put the bare completion in the place of a response.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, NamedTuple
+
+from exampp.errors import InputError
+from exampp.graders.background import BackgroundLoop
+from exampp.graders.base import Reply, Request
+from exampp.graders.openai.client import ServerAddress, open_session, send_json
+from exampp.graders.openai.failures import (
+    MALFORMED_ERRORS,
+    RequestFailure,
+    RetryAction,
+    ServerQuirks,
+    describe_malformed,
+    failure_of_status,
+)
+from exampp.graders.openai.modes import CompletionMode
+from exampp.store.connection import put_in_place
+from exampp.store.runs import FILE
+
+LONGEST_LINE = 2**25
+"""Bytes of a reply at most; no reply is so long."""
+REQUEST_CHARACTERS = 32
+"""Of the id of a request."""
+PARTIAL = ".partial"
+METADATA = "exampp"
+"""The name of a batch's key in its metadata."""
+PREFIX = "/v1"
+"""Stands before a path in lines and in `endpoint`, whatever the base URL is."""
+ENDED = ("completed", "failed", "expired", "cancelled")
+GONE = {"batch_expired": "expired", "batch_cancelled": "cancelled", "batch_canceled": "cancelled"}
+QUEUE_FULL = {"token_limit_exceeded", "rate_limit_exceeded", "request_limit_exceeded"}
+PAGE = 100
+
+
+class BatchStatus(NamedTuple):
+    """A batch as its provider shows it.
+
+    `remote` is its id there, `state` the provider's word, `key` its name in our metadata. `ended`:
+    nothing more comes. `cancelled`: somebody wanted it so. `reason` says why the whole was refused;
+    `later`: it may be sent again when less is queued. `files` hold its results.
+    """
+
+    remote: str
+    state: str
+    ended: bool = False
+    key: str = ""
+    expires: str = ""
+    cancelled: bool = False
+    reason: str = ""
+    later: bool = False
+    files: tuple[str, ...] = ()
+
+
+class BatchLine(NamedTuple):
+    """The answer to one request: status and body as of HTTP.
+
+    `gone` says why it was never answered (expired, cancelled): it has cost nothing.
+    """
+
+    request: str
+    status: int = 200
+    body: Any = None
+    gone: str = ""
+
+
+class CallFailed(Exception):
+    """A call to the provider without a result; `failure` says why, and what to do about it."""
+
+    def __init__(self, failure: RequestFailure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
+class TruncatedResults(Exception):
+    """Results that cannot be read to their end; the text says where."""
+
+
+class ReadLine(NamedTuple):
+    """A reply that was read from a line, or why there is none.
+
+    `error` is what no other request would escape. `changed`: the line taught to leave something out
+    of requests, so that the next one is another.
+    """
+
+    reply: Reply
+    error: str = ""
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAdapter:
+    """Makes the requests of one grader, and reads the lines that came back."""
+
+    address: ServerAddress
+    mode: CompletionMode
+    quirks: ServerQuirks
+
+    @property
+    def path(self) -> str:
+        """Path of a single request."""
+        return self.mode.path
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request."""
+        return self.quirks.adapt(self.mode.body([request]))
+
+    def transient(self, line: BatchLine) -> str:
+        """Return why a request may as well be sent again; empty where its line is final."""
+        if line.gone or line.status < 300:
+            return line.gone
+        failure = self._failure(line)
+        return failure.reason if failure.action is RetryAction.RETRY else ""
+
+    def read(self, request: Request, line: BatchLine) -> ReadLine:
+        """Return the reply in a line."""
+        if line.status < 300:
+            try:
+                reply = self.mode.read(line.body, [request]).replies[0]
+            except MALFORMED_ERRORS as malformed:
+                return ReadLine(Reply("", fault=describe_malformed(malformed)))
+            without = self.quirks.missing(self.mode.body([request]))
+            detail = {**reply.detail, "without": without} if without else reply.detail
+            return ReadLine(replace(reply, detail=detail))
+        before = self.body(request), self.quirks.context
+        failure = self._failure(line)
+        self.quirks.learn(failure)
+        if failure.action is RetryAction.REFUSAL:
+            return ReadLine(Reply("", detail={"refusal": True, "reason": failure.reason}))
+        changed = (self.body(request), self.quirks.context) != before
+        error = "" if failure.error is None or changed else str(failure.error)
+        return ReadLine(Reply("", fault=failure.reason), error, changed)
+
+    def _failure(self, line: BatchLine) -> RequestFailure:
+        model = self.mode.options.model or ""
+        return failure_of_status(line.status, line.body, {}, self.address, model)
+
+
+def request_id(grader: str, body: Mapping[str, Any]) -> str:
+    """Return the id of a request of a grader: equal requests are sent once."""
+    text = json.dumps([grader, body], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:REQUEST_CHARACTERS]
+
+
+class OpenAIBatches:
+    """Batches of a provider.
+
+    `most_requests` and `most_bytes` bound a batch: 50,000 and 200 MB are the provider's limits.
+    `share` is the part of the usual price that is paid. What is `deferred` is not out before
+    `finish`. All calls raise CallFailed.
+    """
+
+    name: ClassVar[str] = "openai"
+    most_requests: ClassVar[int] = 25_000
+    most_bytes: ClassVar[int] = 90_000_000
+    share: ClassVar[float] = 0.5
+    deferred: ClassVar[bool] = False
+
+    def __init__(self, adapter: BatchAdapter) -> None:
+        self._adapter = adapter
+
+    @property
+    def server(self) -> str:
+        """Host and port."""
+        return self._adapter.address.name
+
+    def line(self, request: str, path: str, body: Mapping[str, Any]) -> bytes:
+        """Return a request as a line, without a line break; `request` is its id."""
+        return json.dumps(
+            {"custom_id": request, "method": "POST", "url": PREFIX + path, "body": body},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode()
+
+    def submit(self, key: str, path: str, lines: Sequence[bytes]) -> BatchStatus:
+        """Upload lines, and make a batch of them under a key."""
+        from aiohttp import FormData
+
+        form = FormData({"purpose": "batch"})
+        content = b"\n".join(lines) + b"\n"
+        name = f"exampp-{key}.jsonl"
+        form.add_field("file", content, filename=name, content_type="application/jsonl")
+        file = self._call("POST", "/files", form, content_type="")
+        request = {
+            "input_file_id": file.get("id"),
+            "endpoint": PREFIX + path,
+            "completion_window": "24h",
+            "metadata": {METADATA: key},
+        }
+        return _status(self._call("POST", "/batches", json.dumps(request).encode()))
+
+    def recent(self, since: str) -> Iterator[BatchStatus]:
+        """Yield the batches of the account that were made since then (ISO 8601)."""
+        earliest = datetime.fromisoformat(since).timestamp()
+        after = ""
+        while True:
+            page = self._call("GET", f"/batches?limit={PAGE}{after}")
+            found = [one for one in page.get("data") or [] if isinstance(one, Mapping)]
+            for one in found:
+                if _count(one.get("created_at")) >= earliest:
+                    yield _status(one)
+            old = found and _count(found[-1].get("created_at")) < earliest
+            if not found or old or not page.get("has_more"):
+                return
+            after = f"&after={found[-1].get('id')}"
+
+    def look(self, remote: str) -> BatchStatus:
+        """Return the status of a batch."""
+        return _status(self._call("GET", f"/batches/{remote}"))
+
+    def results(self, status: BatchStatus) -> Iterator[BatchLine]:
+        """Yield what came of a batch that has ended, replies and errors, in any order.
+
+        Raises:
+            TruncatedResults: They break off, or a line is no JSON object; what was yielded stands.
+
+        """
+        for file in status.files:
+            with tempfile.TemporaryFile() as stream:
+                broken: CallFailed | None = None
+                try:
+                    self._call("GET", f"/files/{file}/content", sink=stream)
+                except CallFailed as failed:
+                    broken = failed
+                stream.seek(0)
+                number = 0
+                for number, line in enumerate(_lines(stream, whole=broken is None), 1):
+                    found = _json_object(line)
+                    if found is None:
+                        raise TruncatedResults(f"line {number} is no JSON object")
+                    yield read_result(found)
+                if broken is not None:
+                    if number:
+                        raise TruncatedResults(f"it breaks off after line {number}")
+                    raise broken
+
+    def finish(self) -> None:
+        """Complete what was submitted: nothing, where that is out already."""
+
+    def cancel(self, remote: str) -> None:
+        """End a batch early; what was answered stays."""
+        self._call("POST", f"/batches/{remote}/cancel", b"{}")
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        data: Any = None,
+        *,
+        content_type: str = "application/json",
+        sink: BinaryIO | None = None,
+    ) -> Any:
+        """Send one request, once; returns the JSON object of the reply."""
+        adapter = self._adapter
+
+        async def send() -> Any:
+            async with open_session() as session:
+                return await send_json(
+                    session,
+                    adapter.address,
+                    (method, path),
+                    data,
+                    model=adapter.mode.options.model or "",
+                    timeout=adapter.mode.options.timeout,
+                    content_type=content_type,
+                    sink=sink,
+                )
+
+        with BackgroundLoop("exampp-batches") as loop:
+            found = loop.run(send())
+        if sink is None and not isinstance(found, Mapping | RequestFailure):
+            found = RequestFailure(RetryAction.RETRY, "the reply is no JSON object", lost=True)
+        if isinstance(found, RequestFailure):
+            raise CallFailed(found)
+        return found
+
+
+class FileBatches(OpenAIBatches):
+    """Writes one file of requests, which is there, whole, after `finish`.
+
+    Raises InputError where the file is there already.
+    """
+
+    name = FILE
+    share = 1.0
+    deferred = True
+
+    def __init__(self, adapter: BatchAdapter, path: Path | None) -> None:
+        super().__init__(adapter)
+        self.path = path or Path()
+        self.written = 0
+        if path is not None and path.exists():
+            raise InputError("exists already", file=path, mend="Choose another name")
+
+    @property
+    def server(self) -> str:
+        """The name of the file."""
+        return self.path.name
+
+    def submit(self, key: str, path: str, lines: Sequence[bytes]) -> BatchStatus:  # noqa: ARG002
+        """Append lines."""
+        try:
+            with self._partial.open("ab" if self.written else "wb") as out:
+                out.write(b"\n".join(lines) + b"\n")
+        except OSError as error:
+            raise InputError(f"cannot be written ({error.strerror})", file=self.path) from None
+        self.written += len(lines)
+        return BatchStatus(self.path.name, "written", key=key)
+
+    def finish(self) -> None:
+        """Put the file in its place."""
+        if self.written:
+            put_in_place(self._partial, self.path)
+
+    def recent(self, since: str) -> Iterator[BatchStatus]:  # noqa: ARG002
+        """Yield nothing: a file that was not finished is written again."""
+        yield from ()
+
+    def look(self, remote: str) -> BatchStatus:
+        """Return that it is written: nobody knows how far a file is."""
+        return BatchStatus(remote, "written")
+
+    @property
+    def _partial(self) -> Path:
+        return self.path.with_name(self.path.name + PARTIAL)
+
+
+def read_replies(path: Path) -> Iterator[BatchLine | int]:
+    """Yield the lines of a file of replies; the number of a line that is no object with an id.
+
+    Raises InputError where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    found = _json_object(line)
+                    yield read_result(found) if found and found.get("custom_id") else number
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
+
+
+def read_result(line: Mapping[str, Any]) -> BatchLine:
+    """Return the answer in a line of results."""
+    request = str(line.get("custom_id") or "")
+    error, response = line.get("error"), line.get("response")
+    if isinstance(response, Mapping) and "choices" in response:
+        return BatchLine(request, 200, response)
+    if isinstance(response, Mapping) and response.get("status_code") is not None:
+        body = response.get("body")
+        return BatchLine(request, _count(response["status_code"]), error if body is None else body)
+    if isinstance(error, Mapping):
+        code = str(error.get("code") or "")
+        if code in GONE:
+            return BatchLine(request, gone=GONE[code])
+        return BatchLine(request, 400 if code.startswith("invalid") else 500, {"error": error})
+    return BatchLine(request, 500, {"error": {"message": "the line has no response"}})
+
+
+def _status(data: Mapping[str, Any]) -> BatchStatus:
+    state = str(data.get("status") or "")
+    listed = (data.get("errors") or {}).get("data") or []
+    errors = [one for one in listed if isinstance(one, Mapping)]
+    expires = _count(data.get("expires_at"))
+    failed = state == "failed"
+    files = (data.get(name) for name in ("output_file_id", "error_file_id"))
+    return BatchStatus(
+        remote=str(data.get("id") or ""),
+        state=state,
+        ended=state in ENDED,
+        key=str((data.get("metadata") or {}).get(METADATA) or ""),
+        expires=datetime.fromtimestamp(expires, UTC).isoformat() if expires else "",
+        cancelled=state == "cancelled",
+        reason=_reason(errors) if failed else "",
+        later=failed and bool({str(one.get("code")) for one in errors} & QUEUE_FULL),
+        files=tuple(str(file) for file in files if file),
+    )
+
+
+def _reason(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return why a batch was refused: the first errors, with their lines."""
+    shown = [
+        (f"line {one['line']}: " if one.get("line") else "")
+        + str(one.get("message") or one.get("code") or "unknown")
+        for one in errors[:3]
+    ]
+    more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+    return ("; ".join(shown) or "the provider does not say why") + more
+
+
+def _lines(stream: BinaryIO, *, whole: bool) -> Iterator[bytes]:
+    """Yield lines that are not empty; the last without a line break only of a `whole` file."""
+    for line in iter(lambda: stream.readline(LONGEST_LINE + 1), b""):
+        if len(line) > LONGEST_LINE:
+            raise TruncatedResults(f"a line is longer than {LONGEST_LINE // 2**20} MiB")
+        if line.strip() and (whole or line.endswith(b"\n")):
+            yield line
+
+
+def _json_object(text: bytes) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+def _count(value: object) -> int:
+    """Return a count of a provider's, which may be written as text; 0 where it is none."""
+    try:
+        return max(0, int(value)) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return 0

@@ -1,0 +1,668 @@
+"""HTTP to OpenAI-compatible servers: addresses and keys, redirects, rate limits, retries.
+
+One `Client` belongs to one event loop and serves one run. Every request is counted, obeys the rate
+limit of its server, and is never sent twice for one reply. Where several servers have the model, a
+request that one does not answer goes to another, and the first is left alone for a while.
+
+Keys and full URLs stay in closures of `ServerAddress`: no `repr`, `vars`, pickle or setting shows
+them, and messages of servers pass through `scrub`, because servers quote keys that they reject.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import random
+import zlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from exampp.errors import ExamError, InputError, Unfinished
+from exampp.graders.budget import Budget
+from exampp.graders.openai.failures import (
+    LIMIT,
+    MALFORMED_ERRORS,
+    NEWER_LIMIT,
+    RequestFailure,
+    RetryAction,
+    ServerQuirks,
+    describe_malformed,
+    failure_of_status,
+    failure_of_transport,
+)
+from exampp.graders.options import OpenAIOptions
+from exampp.installed import install_command
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+Read = TypeVar("Read")
+
+OPENAI_URL = "https://api.openai.com/v1"
+NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
+"""Where `max_tokens` is refused for current models; most other servers know the older name."""
+PROPERTIES = "/props"
+"""llama.cpp's properties, which are beside the API."""
+SLOT = "id_slot"
+"""llama.cpp's name of the slot that a request is for."""
+SHORTEST_SECRET = 4
+"""Characters; shorter keys are placeholders, and replacing them would garble messages."""
+CONNECT_SECONDS = 10.0
+LONGEST_BODY = 2**25
+"""Bytes of a reply, unpacked; the longest that is stored has a tenth."""
+MOST_REDIRECTS = 5
+LONGEST_BACKOFF = 60.0
+MALFORMED_RETRIES = 2
+"""A server that answers in an undocumented shape will hardly change its mind."""
+
+
+class HttpReply(NamedTuple):
+    """Status, headers and body of a reply; the body is empty where it went into a file."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class ServerAddress:
+    """A server; `name` is its host and port, the only part that may be shown or stored.
+
+    `hint` says how to fix a server that does not answer, `scrub` takes the key out of a text.
+    `send(session, method, path, data, content_type, sink)` sends one request. A redirect is
+    followed only to the server itself and to `redirect_to` (`host` or `host:port`): passages go to
+    nobody else.
+
+    Raises:
+        InputError: aiohttp is not installed, the URL is invalid or has secrets, the key is missing.
+
+    """
+
+    __slots__ = ("hint", "name", "scrub", "send")
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        redirect_to: str | None = None,
+    ) -> None:
+        try:
+            import aiohttp  # noqa: F401
+        except ImportError:
+            raise InputError(
+                "graders on OpenAI-compatible servers need the package aiohttp",
+                mend=f"Install it: {install_command('openai')}",
+            ) from None
+        named = base_url or os.environ.get("OPENAI_BASE_URL")
+        url = (named or OPENAI_URL).rstrip("/")
+        key = _check_key(api_key or os.environ.get("OPENAI_API_KEY") or "")
+        self.name = _server_name(url)
+        self.hint = "Start the server, or correct the base URL"
+        if not named:
+            self.hint = (
+                "Name your server with --base-url, such as http://localhost:8000/v1, or set "
+                "OPENAI_BASE_URL: api.openai.com is used where neither is given"
+            )
+        if not key and url == OPENAI_URL:
+            raise InputError(
+                "there is no key for api.openai.com",
+                mend="Set OPENAI_API_KEY, or name another server with --base-url",
+            )
+        secret = key if len(key) >= SHORTEST_SECRET else ""
+        self.scrub: Callable[[str], str] = lambda text: (
+            text.replace(secret, "***") if secret else text
+        )
+        self.send = _sender(url, key or "none", redirect_to or "")
+
+    def __repr__(self) -> str:
+        return f"ServerAddress({self.name!r})"
+
+    @property
+    def limit_name(self) -> str:
+        """Name of the longest reply in tokens in a request."""
+        host = self.name.partition(":")[0]
+        return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
+
+
+def addresses_of(
+    base_url: str | None = None, api_key: str | None = None, redirect_to: str | None = None
+) -> tuple[ServerAddress, ...]:
+    """Return the servers of one URL, or of several separated by commas."""
+    named = base_url or os.environ.get("OPENAI_BASE_URL") or ""
+    urls = dict.fromkeys(filter(None, map(str.strip, named.split(","))))
+    return tuple(ServerAddress(url, api_key, redirect_to) for url in urls or ("",))
+
+
+def _server_name(url: str) -> str:
+    mend = "Give the URL as http://host:port/v1, and the key by OPENAI_API_KEY"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise InputError("the base URL cannot be read", mend=mend) from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InputError("the base URL does not begin with http://HOST or https://HOST", mend=mend)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        # URLs are logged in many places
+        raise InputError("the base URL carries a user, a password or a query", mend=mend)
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None else f"{name}:{port}"
+
+
+def _check_key(key: str) -> str:
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        # the transport would put the key into its error
+        raise InputError(
+            "the key has characters that no key has",
+            mend="Check OPENAI_API_KEY: one line of ASCII without blanks",
+        )
+    return key
+
+
+Send = Callable[..., Any]
+
+
+def _sender(url: str, key: str, redirect_to: str) -> Send:
+    """Return the function that sends a request; URL and key stay in its closure."""
+    own = {"Accept-Encoding": "gzip", "Authorization": f"Bearer {key}"}
+    proxy = _proxy_of(url)
+
+    async def send(
+        session: ClientSession,
+        method: str,
+        path: str,
+        data: Any,
+        content_type: str,
+        sink: BinaryIO | None,
+    ) -> HttpReply:
+        target = (url.removesuffix("/v1") if path == PROPERTIES else url) + path
+        headers = {**own, "Content-Type": content_type} if content_type else dict(own)
+        for _ in range(MOST_REDIRECTS):
+            async with session.request(
+                method, target, data=data, headers=headers, proxy=proxy, allow_redirects=False
+            ) as response:
+                location = response.headers.get("location")
+                if location is None or not 300 <= response.status < 400:
+                    body = await _read_body(response, sink)
+                    return HttpReply(response.status, response.headers, body)
+            target = _redirected(url, target, location, response.status, redirect_to)
+            if _origin(urlsplit(target)) != _origin(urlsplit(url)):
+                headers.pop("Authorization", None)
+        raise Broken("the server redirects in a circle")
+
+    return send
+
+
+def _proxy_of(url: str) -> str | None:
+    """Return the proxy that the environment names for a URL."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    # aiohttp's own `trust_env` reads .netrc on a thread at every request
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+
+class Broken(Exception):
+    """A reply that cannot be read as HTTP; the text is the reason."""
+
+
+def _redirected(url: str, before: str, location: str, status: int, redirect_to: str) -> str:
+    """Return the target of a redirect that may be followed.
+
+    An upgrade from http to https on the same host is the same server; the other way round, passages
+    and key would travel in the open. Source: RFC 9110, section 15.4.
+
+    Raises:
+        InputError: It leads to another server, or loses the request.
+
+    """
+    following = urljoin(before, location)
+    own, target = urlsplit(url), urlsplit(following)
+    upgraded = (own.scheme, target.scheme) == ("http", "https") and target.port is None
+    same = target.hostname == own.hostname and (upgraded or _origin(target) == _origin(own))
+    name = f"{target.hostname}:{target.port}" if target.port else str(target.hostname)
+    allowed = redirect_to.lower() in (name.lower(), target.hostname)
+    safe = target.scheme == "https" or own.scheme == "http"
+    if not (same or (allowed and safe)):
+        raise InputError(
+            f"{_server_name(url)} redirects requests to {target.scheme}://{name}, and passages "
+            "with them",
+            mend=f"Give that server as the base URL, or allow it with --redirect-to {name}",
+        )
+    if status not in (307, 308):
+        raise InputError(
+            f"{_server_name(url)} answers with a redirect that drops the request (HTTP {status})",
+            mend=f"Give {target.scheme}://{name}{target.path.rpartition('/chat/')[0]} as the "
+            "base URL",
+        )
+    return following
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
+    """Read a body, unpacked, into bounded memory or a file."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("gzip", "x-gzip", "identity", ""):
+        raise Broken(f"the reply is packed as {encoding[:20]!r}, which nobody asked for")
+    unpack = zlib.decompressobj(31) if "gzip" in encoding else None
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        if unpack is not None:
+            try:
+                chunk = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))
+            except zlib.error:
+                raise Broken("the reply says that it is gzip, and is not") from None
+        if sink is not None:
+            sink.write(chunk)
+            continue
+        body += chunk
+        if len(body) > LONGEST_BODY:
+            raise Broken(f"the reply is longer than {LONGEST_BODY // 2**20} MiB")
+    return bytes(body)
+
+
+def open_session() -> ClientSession:
+    """Open a pool of connections on the running event loop."""
+    import aiohttp
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        auto_decompress=False,
+    )
+
+
+async def send_json(
+    session: ClientSession,
+    server: ServerAddress,
+    request: tuple[str, str],
+    data: Any,
+    *,
+    model: str,
+    timeout: float,
+    content_type: str = "application/json",
+    sink: BinaryIO | None = None,
+) -> Any:
+    """Send one request, (method, path); returns the JSON of the reply or the `RequestFailure`."""
+    from aiohttp import ClientError
+
+    failure = None
+    try:
+        async with asyncio.timeout(timeout):
+            response = await server.send(session, *request, data, content_type, sink)
+    except Broken as error:
+        failure = RequestFailure(RetryAction.RETRY, str(error), lost=True)
+    except (ExamError, ClientError, TimeoutError, OSError) as error:
+        failure = failure_of_transport(error)
+    if failure is not None:
+        # outside of the handlers: errors of the transport hold the request with its key
+        return failure
+    found, readable = _parse(response.body)
+    if response.status >= 300:
+        body = found if isinstance(found, Mapping) else response.body.decode(errors="replace")
+        return failure_of_status(response.status, body, response.headers, server, model)
+    if sink is not None:
+        return None
+    if not readable:
+        return RequestFailure(RetryAction.RETRY, "the reply is not JSON", lost=True, malformed=True)
+    if isinstance(found, dict) and found.get("error") and not found.get("choices"):
+        # some gateways report the failure of the server behind them with status 200
+        code = found["error"].get("code") if isinstance(found["error"], dict) else None
+        status = code if isinstance(code, int) and code >= 400 else 502
+        return failure_of_status(status, found, response.headers, server, model)
+    return found
+
+
+def _parse(body: bytes) -> tuple[Any, bool]:
+    try:
+        return json.loads(body), True
+    except (ValueError, RecursionError):
+        return None, False
+
+
+class Unavailable(Exception):
+    """A request need not wait for this server: another one has room."""
+
+
+class RateLimit:
+    """How many requests may be in flight at one server, and until when none may be sent.
+
+    `limit` starts small and grows by one for every reply, so that it doubles in each round, until
+    the server shows strain; from then on by one a round. It does not grow while replies take
+    `TOLERANCE` times as long as at their best, because then they only wait in the server's queue.
+    It is halved, once a round, when the server is overloaded or does not answer in time. Source:
+    additive increase, multiplicative decrease, as in TCP (RFC 5681); latency as a sign of a queue
+    as in TCP Vegas (Brakmo and Peterson, 1995).
+    """
+
+    START = 8
+    """Requests in flight at first."""
+    TOLERANCE = 4.0
+    """A server that batches answers a full batch slower than a single request."""
+    SMOOTHING = 0.1
+    FORGETTING = 1.0005
+    """Raises the best latency at every reply, so that another kind of requests can set it."""
+    EARLY = 0.002
+    """Seconds by which a timer of the event loop may be early."""
+
+    def __init__(self, most: int) -> None:
+        self.limit = float(min(self.START, most))
+        self._most = most
+        self.active = 0
+        self._waiting: deque[asyncio.Future[bool]] = deque()
+        self._resume_at = self._halved_at = -math.inf
+        self._doubling = True
+        self.recent = self.best = math.inf
+
+    async def enter(self) -> float:
+        """Wait for room; returns the time on the event loop's clock.
+
+        Raises:
+            Unavailable: There is no use in waiting.
+
+        """
+        loop = asyncio.get_running_loop()
+        if self._waiting or not self._free():
+            future = loop.create_future()
+            self._waiting.append(future)
+            try:
+                if not await future:
+                    raise Unavailable
+            except asyncio.CancelledError:
+                if future.done() and not future.cancelled() and future.result():
+                    self._release()
+                raise
+        else:
+            self.active += 1
+        return loop.time()
+
+    def leave(self, entered: float, *, answered: bool, overload: bool) -> None:
+        """Give the room back, and adapt the limit."""
+        now = asyncio.get_running_loop().time()
+        if overload and entered > self._halved_at:
+            self.limit = max(1.0, self.limit / 2)
+            self._halved_at = now
+            self._doubling = False
+        elif answered:
+            self._grow(now - entered)
+        self._release()
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody enter for some seconds; a longer pause stays."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        if until > self._resume_at:
+            self._resume_at = until
+            loop.call_at(until, self._wake)
+
+    def turn_away(self) -> None:
+        """Send everyone who waits to another server."""
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(False)
+
+    def _free(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        return now + self.EARLY >= self._resume_at and self.active < int(self.limit)
+
+    def _release(self) -> None:
+        self.active -= 1
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting and self._free():
+            future = self._waiting.popleft()
+            if not future.done():
+                # the room is the waiter's from now on: nobody can take it before it runs
+                self.active += 1
+                future.set_result(True)
+
+    def _grow(self, latency: float) -> None:
+        if math.isinf(self.recent):
+            self.recent = latency
+        self.recent += self.SMOOTHING * (latency - self.recent)
+        self.best = min(self.best * self.FORGETTING, self.recent)
+        used = self.active >= int(self.limit)
+        if used and self.recent <= self.TOLERANCE * self.best:
+            step = 1.0 if self._doubling else 1.0 / self.limit
+            self.limit = min(float(self._most), self.limit + step)
+
+
+class Server:
+    """One server as requests go to it.
+
+    `assigned` counts the requests that are meant for it, `consecutive_failures` those in a row
+    without a reply, and until `rests_until` (the event loop's clock) others are preferred.
+    `answered`: it has answered at least once.
+    """
+
+    def __init__(self, address: ServerAddress, most: int) -> None:
+        self.address = address
+        self.rate = RateLimit(most)
+        self.assigned = 0
+        self.answered = False
+        self.consecutive_failures = 0
+        self.rests_until = 0.0
+
+    def load(self, now: float) -> tuple[float, float]:
+        """Return what servers are compared by; the smaller, the sooner it would answer."""
+        return max(0.0, self.rests_until - now), (self.assigned + 1) / self.rate.limit
+
+
+class Client:
+    """Sends requests to one or more servers until one answers or there is no hope.
+
+    `sending` are the tasks whose request is on its way. Once `stopping` is set nothing is sent
+    again: a task that would, ends as cancelled.
+    """
+
+    def __init__(
+        self,
+        session: ClientSession,
+        addresses: Sequence[ServerAddress],
+        options: OpenAIOptions,
+        budget: Budget,
+        quirks: ServerQuirks,
+        *,
+        probing: bool = False,
+    ) -> None:
+        self.servers = tuple(Server(one, options.concurrency) for one in addresses)
+        self.sending: set[asyncio.Task[Any]] = set()
+        self.stopping = False
+        self._session = session
+        self._options = options
+        self._budget = budget
+        self._quirks = quirks
+        self._probing = probing
+        self._consecutive_failures = 0
+
+    def best_server(self, preferred: Server | None = None) -> Server:
+        """Return the server likely to answer soonest; `preferred`, unless it answered and rests.
+
+        One that has never answered is tried to the end: its address may be wrong.
+        """
+        now = _now()
+        if preferred is not None and not (preferred.answered and preferred.rests_until > now):
+            return preferred
+        return min(self.servers, key=lambda one: one.load(now))
+
+    async def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[Any], Read],
+        worst: float = 0.0,
+        server: Server | None = None,
+    ) -> Read | RequestFailure:
+        """Return what `read` makes of the reply, or the failure after all retries.
+
+        `read` raises one of `MALFORMED_ERRORS` if the reply has another shape. `worst` is the most
+        that the request can cost. Optional parameters that the server refuses are left out, and the
+        rest is sent at once. The request goes to `server`, whose slot it may name, unless that one
+        rests.
+        """
+        malformed = 0
+        pinned, unpinned = server, {name: body[name] for name in body if name != SLOT}
+        for attempt in count():
+            server, entered = await self._enter(server)
+            chosen = self._quirks.adapt(body if server is pinned else unpinned)
+            outcome = await self._attempt(
+                server, entered, path, chosen, read, worst, retry=attempt > 0
+            )
+            if not isinstance(outcome, RequestFailure):
+                self._consecutive_failures = 0
+                return outcome
+            failure = self._stop_for_long_wait(server, outcome)
+            malformed += failure.malformed
+            self._quirks.learn(failure)
+            dropped = failure.parameter and failure.parameter not in self._quirks.adapt(body)
+            if dropped:
+                failure = failure._replace(action=RetryAction.RETRY, error=None)
+            if failure.action not in (RetryAction.RETRY, RetryAction.REJECT):
+                return failure
+            spent = attempt >= self._options.retries or malformed > MALFORMED_RETRIES
+            if failure.action is RetryAction.REJECT or (spent and not dropped):
+                return self._give_up(server, failure, attempt)
+            if self.stopping:
+                raise asyncio.CancelledError
+            if over := self._budget.retry(worst, lost=failure.lost):
+                reason = f"{failure.reason}; not retried: {over}"
+                return failure._replace(action=RetryAction.FAIL, reason=reason)
+            if not dropped and self.best_server(server) is server:
+                longest = min(LONGEST_BACKOFF, self._options.backoff * 2**attempt)
+                await asyncio.sleep(random.uniform(0, longest))
+        raise AssertionError("count() does not end")
+
+    async def _enter(self, server: Server | None) -> tuple[Server, float]:
+        """Wait for room at the best server; returns it and the time."""
+        while True:
+            server = self.best_server(server)
+            server.assigned += 1
+            try:
+                return server, await server.rate.enter()
+            except Unavailable:
+                server.assigned -= 1
+            except asyncio.CancelledError:
+                server.assigned -= 1
+                raise
+
+    async def _attempt(
+        self,
+        server: Server,
+        entered: float,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[Any], Read],
+        worst: float,
+        *,
+        retry: bool,
+    ) -> Read | RequestFailure:
+        """Send a request once, and count it."""
+        task = asyncio.current_task()
+        failure: RequestFailure | None = None
+        answered = False
+        if task is not None:
+            self.sending.add(task)
+        try:
+            self._budget.sent(retry=retry, probe=self._probing)
+            outcome = await self._exchange(server, path, body, read)
+            if isinstance(outcome, RequestFailure):
+                if outcome.parameter not in body:
+                    outcome = outcome._replace(parameter="")
+                failure = outcome
+            answered = failure is None
+            self._note(server, failure)
+            return outcome
+        except asyncio.CancelledError:
+            self._budget.lose(worst)
+            raise
+        finally:
+            if task is not None:
+                self.sending.discard(task)
+            server.assigned -= 1
+            overload = failure is not None and failure.overload
+            server.rate.leave(entered, answered=answered, overload=overload)
+
+    async def _exchange(
+        self, server: Server, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
+    ) -> Read | RequestFailure:
+        found = await send_json(
+            self._session,
+            server.address,
+            ("POST", path),
+            json.dumps(body).encode(),
+            model=self._options.model or "",
+            timeout=self._options.timeout,
+        )
+        if isinstance(found, RequestFailure):
+            return found
+        try:
+            return read(found)
+        except MALFORMED_ERRORS as error:
+            reason = describe_malformed(error)
+            return RequestFailure(RetryAction.RETRY, reason, lost=True, malformed=True)
+
+    def _note(self, server: Server, failure: RequestFailure | None) -> None:
+        """Let a server rest that fails, the longer the more often.
+
+        Who waits for one that rests is sent to another that does not.
+        """
+        now = _now()
+        if failure is not None and failure.wait is not None:
+            server.rate.pause(min(failure.wait, self._options.max_wait))
+        if failure is None:
+            was_well = not server.consecutive_failures
+            server.answered, server.consecutive_failures, server.rests_until = True, 0, 0.0
+        elif failure.action is RetryAction.RETRY and not failure.parameter:
+            was_well = False
+            server.answered |= failure.status > 0
+            rest = min(LONGEST_BACKOFF, self._options.backoff * 2**server.consecutive_failures)
+            server.rests_until = max(server.rests_until, now + max(rest, failure.wait or 0.0))
+            server.consecutive_failures += 1
+        else:
+            return
+        if not was_well and self.best_server().rests_until <= now:
+            for one in self.servers:
+                if one.rests_until > now:
+                    one.rate.turn_away()
+
+    def _stop_for_long_wait(self, server: Server, failure: RequestFailure) -> RequestFailure:
+        """Stop the run if the server asks to wait too long, and so do all others."""
+        longest = self._options.max_wait
+        if failure.action is not RetryAction.RETRY or (failure.wait or 0) <= longest:
+            return failure
+        if self.best_server().rests_until <= _now() + longest:
+            return failure
+        what = f"{server.address.name} asks to wait {failure.wait:.0f} s"
+        error = Unfinished(f"{what} ({failure.reason}). Run it again later")
+        return failure._replace(action=RetryAction.STOP, error=error)
+
+    def _give_up(self, server: Server, failure: RequestFailure, retries: int) -> RequestFailure:
+        self._consecutive_failures += 1
+        name = server.address.name
+        error: InputError | Unfinished | None = None
+        if failure.unreachable and not server.answered:
+            error = InputError(f"{name} does not answer", mend=server.address.hint)
+        elif self._consecutive_failures >= self._options.give_up_after:
+            error = Unfinished(
+                f"{name}: {self._consecutive_failures} requests in a row without a reply "
+                f"({failure.reason}). Run it again when the server is well"
+            )
+        if error is not None:
+            return failure._replace(action=RetryAction.STOP, error=error)
+        times = f" (tried {retries + 1} times)" if retries else ""
+        return failure._replace(action=RetryAction.FAIL, reason=failure.reason + times)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,167 @@
+"""Which grades are evaluated, how, and how results are shown: options with one meaning everywhere.
+
+The fields are keywords in Python, options of the command line and keys of TOML files at once. A
+command that has no use for some of them takes a smaller one of these records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from exampp.records.options import argument, option
+
+ASKED_FOR = "What is asked for"
+
+Kind = Literal["question", "nugget", "query"]
+Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
+OnBadLine = Literal["refuse", "skip"]
+SubtopicMode = Literal["auto", "query", "subtopic", "pool"]
+MissingPolicy = Literal["zero", "skip", "bounds"]
+Decisions = Literal["with", "without"]
+
+CollectionFile = Annotated[
+    Path, argument(metavar="COLLECTION", help="The collection, such as my.exam.")
+]
+ExamFile = Annotated[
+    Path,
+    argument(metavar="COLLECTION", help="A collection, or graded passages (graded.jsonl.gz)."),
+]
+ExamFiles = Annotated[
+    list[Path],
+    argument(metavar="COLLECTION", help="Collections, or graded passages (graded.jsonl.gz)."),
+]
+GraderName = Annotated[
+    str | None,
+    option(help="Which grader's grades: a model, model:prompt, or the start of its key."),
+]
+GraderNames = Annotated[
+    list[str] | None,
+    option(
+        help="Which grader: a model, model:prompt, or the start of its key; repeat for "
+        "several. [default: all]"
+    ),
+]
+PromptName = Annotated[str | None, option(help="Grades made with this prompt.")]
+ItemKind = Annotated[Kind | None, option(help="Grades of this kind of item.")]
+BankName = Annotated[
+    str | None, option(help="The bank, where the collection has several of this kind.")
+]
+BankNames = Annotated[
+    list[str] | None,
+    option(help="The bank, where the collection has several of this kind; repeat for several."),
+]
+Runs = Annotated[
+    list[Path] | None, option("--run", help="Evaluate this run file instead; repeat for several.")
+]
+Systems = Annotated[
+    list[str] | None,
+    option(
+        "--system",
+        help="Only this system; repeat for several. [default: all]",
+        panel=ASKED_FOR,
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    option("--leave-out", help="All systems but this one; repeat for several."),
+]
+DecisionMode = Annotated[
+    Decisions,
+    option(help="People's decisions in place of the grader's ratings, or as if none were."),
+]
+OnError = Annotated[
+    OnBadLine, option(help="A bad line of a graded file: refuse the file, or skip.")
+]
+Scale = Annotated[
+    str | None,
+    option(
+        metavar="LOW..HIGH",
+        help="The scale of a graded file's graders whose prompt is not known, such as 0..3. "
+        "[default: 0 to the highest label found]",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The grades of one grader, on the systems that are evaluated."""
+
+    collection: ExamFile
+    grader: GraderName = None
+    prompt: PromptName = None
+    kind: ItemKind = None
+    bank: BankName = None
+    runs: Runs = None
+    systems: Systems = None
+    without: Without = None
+    decisions: DecisionMode = "with"
+    on_error: OnError = "refuse"
+    scale: Scale = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralSelection:
+    """The grades of several graders and banks, on the systems that are evaluated."""
+
+    collection: ExamFile
+    grader: GraderNames = None
+    prompt: PromptName = None
+    kind: ItemKind = None
+    bank: BankNames = None
+    runs: Runs = None
+    systems: Systems = None
+    without: Without = None
+    decisions: DecisionMode = "with"
+    on_error: OnError = "refuse"
+    scale: Scale = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """How ratings become relevance labels."""
+
+    label: Annotated[
+        Literal["best", "count"],
+        option(help="Relevance label: best rating, or number of covered items."),
+    ] = "best"
+    at_least: Annotated[
+        int, option(help="Items that must reach the threshold: the label is the m-th best.")
+    ] = 1
+    gains: Annotated[
+        Literal["graded", "above", "binary"],
+        option(help="Labels as they are, 0 below the threshold, or 1 and 0."),
+    ] = "graded"
+
+
+@dataclass(frozen=True, slots=True)
+class ResamplingOptions:
+    """How intervals are made by the bootstrap."""
+
+    samples: Annotated[int, option(help="Bootstrap samples of the queries, 50 or more.")] = 1000
+    seed: Annotated[int, option(help="Seed of the samples.")] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """How tables are written."""
+
+    style: Annotated[Style, option("--format", help="How tables are written.")] = "text"
+    wide: Annotated[
+        bool, option("--wide", help="Show tables whole, however narrow the terminal is.")
+    ] = False
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether a program reads the tables."""
+        return self.style in ("tsv", "csv", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberDisplay(Display):
+    """How tables of numbers are written."""
+
+    digits: Annotated[
+        int | None, option(min=0, max=15, help="Decimals of the numbers in tables for people.")
+    ] = None
