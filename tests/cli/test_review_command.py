@@ -125,7 +125,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     assert [row["same"] for row in found["agreement"]["rows"]] == [1.0, 0.0, 0.5, 1.0, 1.0, 0.0]
     assert exampp_command("review", exam, "agreement").code == 0
     ran = exampp_command("review", exam.with_name("graded.jsonl.gz"), "decisions")
-    assert (ran.code, "holds no decisions" in ran.err) == (2, True)
+    assert (ran.code, "has no decisions" in ran.err) == (2, True)
     # the export of decisions is a list of its own
     ran = exampp_command("export", exam, exam.with_name("d.tsv"), "--format", "decisions")
     assert "decisions, 3 records" in ran.out
@@ -147,7 +147,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (["review", "EXAM"], "what is to be looked at?"),
+        (["review", "EXAM"], "no list is named"),
         (["review", "EXAM", "bogus"], "'bogus' is not one of"),
         (["review", "EXAM", "grid", "--query", "q9"], "no query 'q9'"),
         (["review", "EXAM", "verify", "--item", "zz"], "no item's id is 'zz'"),
