@@ -191,7 +191,7 @@ def test_ratings_that_predict_nothing_are_said_to(tmp_path: Path) -> None:
 def test_few_queries_are_said(tmp_path: Path) -> None:
     with exam(tmp_path, 2) as made:
         found = made.grades().calibration(FEW)
-    assert found.notes[0] == "Only 2 queries are judged: what is found on so few says little."
+    assert found.notes[0] == "Only 2 queries are judged: too few for a reliable calibration."
     assert len(found.calibration.folds) == 2
 
 

@@ -129,7 +129,7 @@ def test_dry_run_asks_nobody(tmp_path: Path, exampp_command: Commands) -> None:
         path = collection.path
     before = exams.tables(path)
     ran = exampp_command("grade", path, "--grader", "draft", "--dry-run")
-    assert "cells due       8\n" in ran.out
+    assert "cells pending   8\n" in ran.out
     assert ran.out.count("--- prompt") == 2
     assert exams.tables(path) == before
 
@@ -138,7 +138,7 @@ def test_options_of_other_graders_are_refused(graded: Path, exampp_command: Comm
     ran = exampp_command("grade", graded, "--grader", "draft", "--dtype", "float32")
     assert (ran.code, ran.err) == (
         2,
-        "exampp: the grader draft has no option --dtype. It has --kind\n",
+        "exampp: --dtype is an option of hf. Name one by --grader\n",
     )
 
 
@@ -226,7 +226,7 @@ def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:
         _, err = child.communicate(timeout=200)
         kept = count_grades(watched)
         assert child.returncode == 1, err
-        assert re.search(r"cells due; this continues:\n  .*exampp grade ", err), err
+        assert re.search(r"cells pending; this continues:\n  .*exampp grade ", err), err
         assert isinstance(kept, int)
         assert 0 < kept < 6008
         due = watched.grading("draft", depth=3000).count_due().cells

@@ -72,7 +72,7 @@ def test_what_could_not_be_read_is_due_when_a_run_stops(
     with exampp.Collection(graded) as collection:
         (row,) = collection.status().rows
     assert row[4] == 2  # unparsed: four requests, and two repeats
-    assert f"stopped with {row[2]} cells due" in ran.err
+    assert f"stopped with {row[2]} cells pending" in ran.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -87,8 +87,8 @@ def test_the_first_signal_ends_a_run_in_its_grace(
         sender.join()
     assert ran.code == 1
     assert "6 of 8 cells done" in ran.out
-    assert "nothing new is asked, and what is in flight has 0.2 s" in ran.err
-    assert "stopped with 2 cells due; this continues:\n  exampp grade" in ran.err
+    assert "no new requests; those in flight have 0.2 s" in ran.err
+    assert "stopped with 2 cells pending; this continues:\n  exampp grade" in ran.err
     with exampp.Collection(graded) as collection:
         (row,) = collection.status().rows
         assert row[2:8] == (2, 6, 0, 0, 0, 0)  # two due, six graded, nothing failed
@@ -117,14 +117,14 @@ def test_a_plan_that_is_interrupted_keeps_its_cells_and_says_nothing_of_the_rest
         sender.join()
     assert (ran.code, ran.out) == (1, "")
     assert "6 of 8 cells done" in ran.err
-    assert "stopped with 2 cells due; this continues:\n  exampp grade" in ran.err
+    assert "stopped with 2 cells pending; this continues:\n  exampp grade" in ran.err
     assert "--plan 4" in ran.err
     with exampp.Collection(graded) as collection:
         assert collection.status().rows[0][2:8] == (2, 6, 0, 0, 0, 0)
     with FaultServer() as server:
         ran = exampp_command(*grading(graded, server, "--plan", "4"))
     assert (ran.code, "2 of 2 cells done" in ran.err) == (0, True)
-    assert "cells due       0" in ran.out
+    assert "cells pending   0" in ran.out
 
 
 def test_a_second_signal_leaves_a_plan_at_once(graded: Path, exampp_command: Commands) -> None:

@@ -38,9 +38,9 @@ def test_for_people_a_table_per_item_with_the_ends_first(
     assert ran.code == 0
     first, second = ran.out.split("\n\n")
     assert first.splitlines()[0] == f"q1 why is the sky blue: {FIRST}"
-    assert [line.split()[:4] for line in first.splitlines()[3:5]] == [
-        ["5", "5", "judged", "3"],
-        ["0", "0", "judged", "1"],
+    assert [line.split()[:5] for line in first.splitlines()[3:5]] == [
+        ["5", "5", "p1", "judged", "3"],
+        ["0", "0", "p2", "judged", "1"],
     ]
     assert first.splitlines()[-1] == "* 2 of 3 cells are shown"
     assert second.splitlines()[0] == f"q1 why is the sky blue: {SECOND}"
@@ -125,7 +125,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     assert [row["same"] for row in found["agreement"]["rows"]] == [1.0, 0.0, 0.5, 1.0, 1.0, 0.0]
     assert exampp_command("review", exam, "agreement").code == 0
     ran = exampp_command("review", exam.with_name("graded.jsonl.gz"), "decisions")
-    assert (ran.code, "holds no decisions" in ran.err) == (2, True)
+    assert (ran.code, "has no decisions" in ran.err) == (2, True)
     # the export of decisions is a list of its own
     ran = exampp_command("export", exam, exam.with_name("d.tsv"), "--format", "decisions")
     assert "decisions, 3 records" in ran.out
@@ -147,7 +147,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (["review", "EXAM"], "what is to be looked at?"),
+        (["review", "EXAM"], "no list is named"),
         (["review", "EXAM", "bogus"], "'bogus' is not one of"),
         (["review", "EXAM", "grid", "--query", "q9"], "no query 'q9'"),
         (["review", "EXAM", "verify", "--item", "zz"], "no item's id is 'zz'"),

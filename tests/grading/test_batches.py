@@ -703,7 +703,7 @@ def test_files_go_on_with_the_command_that_is_printed(
     requests, replies = tmp_path / "r.jsonl", tmp_path / "FILE"
     asked = ["grade", str(tmp_path / "my.exam"), "--grader", "openai", *FILE_COMMAND]
     written = exampp_command(*asked, "--batch-file", str(requests))
-    assert "stopped with 8 cells due (8 requests in " in written.err
+    assert "stopped with 8 cells pending (8 requests in " in written.err
     assert continuation(written.err) == [*asked, "--replies", "FILE"]
     again = exampp_command(*asked, f"--batch-file={tmp_path / 'n.jsonl'}")
     assert "n.jsonl is not written; out: r.jsonl (8 requests) written; --replies" in again.err
@@ -747,7 +747,7 @@ def test_a_file_that_was_lost_is_ended_without_a_server(
     assert "end it with --cancel-batches" in locked.err
     for server in ([], ["--base-url", openai.url]):
         ended = exampp_command(*asked, *server, "--cancel-batches")
-        assert "stopped with 8 cells due (no batch is out any more)" in ended.err
+        assert "stopped with 8 cells pending (no batch is out any more)" in ended.err
         assert continuation(ended.err) == [*asked, *server]
         with exampp.Collection(tmp_path / "my.exam") as exam:
             assert out(exam) == []

@@ -107,11 +107,11 @@ def test_the_command_says_it_for_several_machines(exam: Path, exampp_command: Co
     assert "cells done" in ran.err
     left = int(ran.out.split()[2])
     assert 1600 < left < 1900
-    assert f"to be asked     {left}\n" in ran.out
+    assert f"requests        {left}\n" in ran.out
     assert f"by {2000 - left} replies" in ran.out
     assert "on 16 machines" in ran.out
     again = exampp_command(*grade, "--plan", 1)
-    assert f"cells due       {left}\n" in again.out
+    assert f"cells pending   {left}\n" in again.out
     assert "machines" not in again.out
     refused = exampp_command(*grade, "--price-hour", 1)
     assert (refused.code, "--plan" in refused.err) == (2, True)

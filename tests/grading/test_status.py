@@ -140,6 +140,6 @@ def test_the_pool_is_an_option_with_a_known_name(tmp_path: Path, exampp_command:
             collection.grading("draft", pool="ranks")
     command = ("grade", path, "--grader", "draft", "--dry-run")
     out = exampp_command(*command).out
-    assert "cells due       7\njudged only     5 more (42% of all): no run ranks" in out
+    assert "cells pending   7\njudged only     5 more (42% of all): no run ranks" in out
     out = exampp_command(*command, "--pool", "all").out
-    assert "cells due       12\njudged only     5 of these (42%): no run ranks" in out
+    assert "cells pending   12\njudged only     5 of these (42%): no run ranks" in out

@@ -122,7 +122,7 @@ def test_nobody_pays_for_another_way_of_reading(
         assert len(server.requests) == asked
         # the ratings are the grader's own now; what it could not read stays due, as always
         assert again.err == ""
-        assert "cells due       6\n" in again.out
+        assert "cells pending   6\n" in again.out
 
 
 def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ files = ["f"]
     )
     ran = exampp_command("run", config)
     assert ran.code == 0, ran.err
-    assert "5 files taken over" in ran.out
+    assert "5 files imported" in ran.out
     with exampp.Collection(tmp_path / "my.exam") as collection:
         counts = {row[0]: row[1] for row in collection.contents().rows}
         assert (counts["queries"], counts["passages"], counts["judgments"]) == (2, 4, 4)

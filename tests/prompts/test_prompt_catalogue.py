@@ -318,10 +318,6 @@ def test_windows_line_ends(tmp_path: Path) -> None:
             'system = "On {topic}."\nslots =',
             "system: the prompt uses {topic}, which is no",
         ),
-        (
-            'grades = "question"',
-            'makes = "question"',
-        ),
         ('name = "mine"', 'name = "thomas"', "the name of a bundled prompt with another text"),
     ],
 )

@@ -20,7 +20,6 @@ from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import (
     Calibration,
-    CalibrationBin,
     CalibrationModel,
     CalibrationScore,
     FittedModel,
@@ -30,10 +29,12 @@ from exampp.records.calibration import (
 from exampp.records.gradebook import MISSING, Gradebook, judged_without_grade
 from exampp.records.inputs import relevance_threshold
 from exampp.records.wording import counted
+from exampp.results.notes import note
 from exampp.results.page import Block, Folded, Notices, Section, Text
 from exampp.results.plots.figure import Figure
 from exampp.results.plots.lines import calibration_curve
 from exampp.results.result import Result, Table
+from exampp.results.view import Column
 from exampp.sanitize import check_integer, or_default
 from exampp.stats.agreement import STATISTICS, clustered, confusions, kappa, statistic_of
 from exampp.stats.calibration import (
@@ -82,33 +83,25 @@ class CalibrationFindings(Result):
             ),
         }
 
-    def records(self) -> Mapping[str, Table]:
-        """The same at full precision, with where it comes from."""
-        made = self.calibration
-        origin = {
-            "model": made.model,
-            "graders": " ".join(one.key for one in made.sources),
-            "source": made.source,
-            "queries": made.queries,
-            "passages": made.passages,
-            "min_relevant": made.min_relevant,
-            "share_relevant": made.share_relevant,
-            "seed": made.seed,
-        }
-        scores = [
-            [*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores
-        ]
-        named = scores_table(made)
-        return {
-            **self.tables(),
-            "calibration": Table.of([*_SCORES, *origin], scores, named.caption, self.notes),
-        }
 
-
-def scores_table(made: Calibration, notes: tuple[str, ...] = ()) -> Table:
-    """What a calibration is worth, a row a score."""
-    columns = ["on held-out queries", *_SCORES[1:-2], "95% low", "high"]
-    rows = [[getattr(one, name) for name in _SCORES] for one in made.scores]
+def scores_table(made: Calibration, notes: Sequence[str] = ()) -> Table:
+    """Return what a calibration is worth, a row a score, and for programs its origin."""
+    origin = {
+        "model": made.model,
+        "graders": " ".join(one.key for one in made.sources),
+        "source": made.source,
+        "queries": made.queries,
+        "passages": made.passages,
+        "min_relevant": made.min_relevant,
+        "share_relevant": made.share_relevant,
+        "seed": made.seed,
+    }
+    columns = [
+        *(Column("on held-out queries", key="score"), *map(Column, _SCORES[1:-2])),
+        *(Column("95% low", key="low"), Column("high")),
+        *(Column(name, readers="programs") for name in origin),
+    ]
+    rows = [[*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores]
     names = " and ".join(one.name for one in made.sources)
     caption = (
         f"Labels {made.labels[0]} to {made.labels[-1]} from the ratings of {names}: "
@@ -429,14 +422,11 @@ class _Trained:
             source=self.source,
             seed=self.settings.seed,
             scores=(*self._probabilities(), *self._labels(given, frozen)),
-            bins=tuple(
-                CalibrationBin(one.predicted, one.observed, one.size)
-                for one in reliability(self._relevance, self._relevant)
-            ),
+            bins=reliability(self._relevance, self._relevant),
         )
         size = len(data.known)
         confusion = np.bincount(self.codes * size + given, minlength=size**2).reshape(size, size)
-        return CalibrationFindings(made, confusion, self._notes(books, made))
+        return CalibrationFindings(made, confusion, tuple(self._notes(books, made)))
 
     # ---- what it is worth ------------------------------------------------------------------------
 
@@ -535,40 +525,37 @@ class _Trained:
         one = estimate(given)
         return CalibrationScore(name, estimate(before).value, one.value, one.low, one.high)
 
-    def _notes(self, books: Sequence[Gradebook], made: Calibration) -> tuple[str, ...]:
+    def _notes(self, books: Sequence[Gradebook], made: Calibration) -> Iterator[str]:
         queries = len(self.data.query_ids)
-        notes = [
-            f"{MODELS[made.model].capitalize()}, tried on queries that it had not seen: "
-            f"{counted(len(made.folds), 'fold')} of whole queries. Labels are given by cut points "
-            "on the expected label that make kappa highest on the other folds.",
-            "Before: the mean rating as if it were a probability, and the best rating stretched to "
-            "the labels. Constant: the share of relevant passages of the other folds.",
-            made.transfer(),
-            *filter(None, map(judged_without_grade, books)),
-        ]
         kappa = next(one for one in made.scores if one.score == "kappa")
+        loss = next(one for one in made.scores if one.score.startswith("log loss"))
+        if any(book.grader.is_draft for book in books):
+            yield note("draft")
+        if queries < FEW_QUERIES:
+            yield f"Only {queries} queries are judged: too few for a reliable calibration."
+        held, constant = loss.calibrated, loss.constant
+        if held is not None and constant is not None and held >= constant:
+            yield (
+                "On held-out queries it predicts no better than one probability for all (log loss "
+                f"{held:.3f} against {constant:.3f}): these ratings are not shown to predict "
+                "people's labels."
+            )
+        yield (
+            f"{MODELS[made.model].capitalize()}, tested on {counted(len(made.folds), 'fold')} of "
+            "whole held-out queries. Labels are given by cut points on the expected label that "
+            "make kappa highest on the other folds."
+        )
+        yield (
+            "Before: the mean rating as if it were a probability, and the best rating stretched to "
+            "the labels. Constant: the share of relevant passages of the other folds."
+        )
+        yield made.transfer()
+        yield from filter(None, map(judged_without_grade, books))
         if kappa.low is not None and kappa.high is not None:
-            notes.append(
+            yield (
                 f"On other queries like these {queries} kappa may be anything from {kappa.low:.2f} "
                 f"to {kappa.high:.2f}: do not choose between models by a difference well within."
             )
-        loss = next(one for one in made.scores if one.score.startswith("log loss"))
-        held, constant = loss.calibrated, loss.constant
-        if held is not None and constant is not None and held >= constant:
-            notes.insert(
-                0,
-                "On queries that it had not seen it predicts no better than one probability for "
-                f"all (log loss {held:.3f} against {constant:.3f}): these ratings "
-                "are not shown to tell anything of people's labels.",
-            )
-        if queries < FEW_QUERIES:
-            notes.insert(
-                0,
-                f"Only {queries} queries are judged: what is found on so few says little.",
-            )
-        if any(book.grader.is_draft for book in books):
-            notes.insert(0, "These are draft grades: good for trying things out.")
-        return tuple(notes)
 
 
 def _percentiles(drawn: Floats) -> tuple[float | None, float | None]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import interval, not_excluded, percent
+from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
 from exampp.measures.item_scores import ItemScores
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
+from exampp.results.view import Cell, Column, Interval
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
@@ -54,8 +56,7 @@ class RagShares:
         return GENERATION if low > 0 else RETRIEVAL
 
 
-@dataclass(frozen=True, slots=True)
-class OmittedItem:
+class OmittedItem(NamedTuple):
     """An item that was retrieved and not said."""
 
     answer: str
@@ -66,7 +67,7 @@ class OmittedItem:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Omissions(Result):
-    """What `find_unsaid` found, a row for every RAG system; `items` are what was left out."""
+    """What `find_omissions` found, a row for every RAG system; `items` are what was left out."""
 
     rows: tuple[RagShares, ...]
     items: tuple[OmittedItem, ...]
@@ -74,55 +75,45 @@ class Omissions(Result):
     notes: tuple[str, ...]
 
     def tables(self, limit: int = 20) -> dict[str, Table]:
-        """A row for every RAG system, and the first `limit` items that were left out."""
-        head = [
-            *("system", "retrieved", "said", "retrieved, said", "retrieved, not said"),
-            *("said, not retrieved", "neither", "difference", "loses more"),
-        ]
-        rows = [
-            (
-                one.answer,
-                one.both + one.unsaid,
-                one.both + one.unretrieved,
-                one.both,
-                one.unsaid,
-                one.unretrieved,
-                one.neither,
-                interval(one.difference),
-                one.loses_more,
-            )
-            for one in self.rows
-        ]
-        caption = "Shares of the bank: is it retrieval or generation?"
-        found = {"systems": Table.of(head, rows, caption, self.notes)}
+        """Return a row for every RAG system, and the first `limit` items that were left out."""
+        found = {"systems": self._systems()}
         if limit and self.items:
-            listed = [(i.answer, i.query_id, i.item_id, i.text) for i in self.items[:limit]]
-            more = len(self.items) - len(listed)
-            notes = [f"{counted(more, 'item')} more: --limit, or --format json"] if more else []
-            of_items = ["system", "query", "item", "text"]
-            found["items"] = Table.of(of_items, listed, "Retrieved and not said", notes)
+            more = len(self.items) - limit
+            notes = [f"{counted(more, 'item')} more: --limit, or --format json"] if more > 0 else []
+            found["items"] = Table.of(_ITEM, self.items[:limit], "Retrieved and not said", notes)
         return found
 
     def records(self) -> dict[str, Table]:
-        """A row for every RAG system, and one for every item that was left out."""
-        head = [
-            *("answer", "retrieved", "both", "unsaid", "unretrieved", "neither"),
-            *("difference", "low", "high", "loses_more", "queries"),
+        """Return a row for every RAG system, and one for every item that was left out."""
+        return {"systems": self._systems(), "items": Table.of(_ITEM, self.items)}
+
+    def _systems(self) -> Table:
+        columns = [
+            *(Column("system", key="answer"), Column("retrieved", readers="people")),
+            *(Column("said", readers="people"), Column("retrieved", readers="programs")),
+            Column("retrieved, said", key="both"),
+            Column("retrieved, not said", key="unsaid"),
+            Column("said, not retrieved", key="unretrieved"),
+            *(Column("neither"), Column("difference", readers="people")),
+            *(Column(name, readers="programs") for name in ("difference", "low", "high")),
+            *(Column("loses more", key="loses_more"), Column("queries", readers="programs")),
         ]
-        rows = [
-            (
-                *(one.answer, one.retrieved, one.both, one.unsaid, one.unretrieved, one.neither),
-                *(one.difference.value, one.difference.low, one.difference.high),
-                *(one.loses_more, one.queries),
+        rows: list[list[Cell]] = []
+        for one in self.rows:
+            ends = (one.difference.low, one.difference.high)
+            rows.append(
+                [
+                    *(one.answer, one.both + one.unsaid, one.both + one.unretrieved),
+                    *(one.retrieved, one.both, one.unsaid, one.unretrieved, one.neither),
+                    *(Interval(None, *ends), one.difference.value, *ends),
+                    *(one.loses_more, one.queries),
+                ]
             )
-            for one in self.rows
-        ]
-        items = [(i.answer, i.query_id, i.item_id, i.text) for i in self.items]
-        of_items = ["answer", "query", "item", "text"]
-        return {
-            "systems": Table.of(head, rows, notes=self.notes),
-            "items": Table.of(of_items, items),
-        }
+        caption = "Shares of the bank: is it retrieval or generation?"
+        return Table.of(columns, rows, caption, self.notes)
+
+
+_ITEM = (Column("system", key="answer"), *map(Column, ("query", "item", "text")))
 
 
 def find_pairs(systems: Sequence[str]) -> dict[str, str]:

@@ -509,6 +509,6 @@ def _reproduce(found: ReportData) -> Section:
             Code("The commands", "\n".join(found.source.commands))
             if found.source.commands
             else None,
-            Code("BibTeX", report_methods.bibliography(found)),
+            Code("BibTeX", report_methods.bibliography(paragraph)),
         ],
     )

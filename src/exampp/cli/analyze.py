@@ -355,7 +355,7 @@ def significance(
     end_where_undefined([pair.p for pair in tested], [pair.difference.reason for pair in tested])
 
 
-app = Group("analyze", help="Ask how far the leaderboard can be trusted.")
+app = Group("analyze", help="Analyze how far the leaderboard can be trusted.")
 for _function in (
     *(leaderboards, correlation, agreement, audit.calibration, significance, audit.reliability),
     *(audit.items, audit.citations, audit.unsaid, audit.sensitivity, attacks.attacks),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from exampp.cli.output import (
     interruptible,
     print_line,
     print_message,
+    progress_bar,
     report_written,
     show,
     this_command,
@@ -49,13 +49,10 @@ if TYPE_CHECKING:
     from exampp.results.result import Table
 
 
-PROGRESS_SECONDS = 10
-
-
 @option_rules(
     OptionRule(
         ("--author", "--reason", "--format", "--grace", "--keep-near", *LIMITS),
-        "where something is asked, not with --dry-run",
+        "where requests are sent, not with --dry-run",
         lambda values: not values["dry_run"],
     ),
 )
@@ -67,7 +64,7 @@ def generate_bank(
     grader: Annotated[
         str,
         option(
-            help="Who writes: hf (a model on this machine), openai (any OpenAI-compatible server)."
+            help="The writer: hf (a model on this machine), openai (any OpenAI-compatible server)."
         ),
     ],
     prompt: Annotated[
@@ -100,16 +97,14 @@ def generate_bank(
         int | None,
         option(min=1, help="Show so many of the query's best passages with the prompt."),
     ] = None,
-    author: Annotated[str | None, option(help="Who edits. [default: the user]")] = None,
+    author: Annotated[str | None, option(help="The editor's name. [default: the user]")] = None,
     reason: Annotated[
-        str, option(help="Why; kept with every edit. [default: model and prompt]")
+        str, option(help="The reason, stored with every edit. [default: model and prompt]")
     ] = "",
     grace: Grace = GRACE_SECONDS,
-    dry_run: Annotated[
-        bool, option("--dry-run", help="Say what would be asked; ask nothing.")
-    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="Print the requests; send nothing.")] = False,
 ) -> None:
-    """Let a model make questions or nuggets for every query or subtopic.
+    """Generate questions or nuggets with a model for every query or subtopic.
 
     Every reply is kept as it comes: the same command continues after an interrupt, and asks again
     only where the last reply failed. Items that ask the same as others of the query are dropped,
@@ -140,15 +135,13 @@ def generate_bank(
 
 
 def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
-    """Run to the end, unless it is stopped, within `grace` seconds; what became of each request."""
-    settled, due = [], time.monotonic() + PROGRESS_SECONDS
-    with interruptible(run, grace):
+    """Run to the end, unless it is stopped, within `grace` seconds; returns all outcomes."""
+    outcomes = []
+    with interruptible(run, grace), progress_bar("generating", "requests") as update:
         for one in run.steps():
-            settled.append(one)
-            if time.monotonic() >= due:
-                due = time.monotonic() + PROGRESS_SECONDS
-                print_message(f"generating: {len(settled)} of {len(run.due)} requests")
-    return settled
+            outcomes.append(one)
+            update(len(outcomes), len(run.due))
+    return outcomes
 
 
 def _show(run: GenerationRun, settled: list[GenerationOutcome], display: Display) -> None:
@@ -177,14 +170,14 @@ def _preview(run: GenerationRun, price_read: float | None, price_written: float 
         print_line(f"\n--- prompt {number} ---\n{text}")
 
 
-app = Group("bank", help="Own a bank: generate, look, edit, check, seal.")
+app = Group("bank", help="Generate, show, edit, check and seal a bank.")
 
 app.verb("generate")(generate_bank)
 
 NamedBank = Annotated[str, option("--bank", help="The name of the bank.")]
 QueryId = Annotated[str | None, option("--query", help="Only this query.")]
-Author = Annotated[str | None, option(help="Who edits. [default: the user]")]
-Reason = Annotated[str, option(help="Why; kept with every edit.")]
+Author = Annotated[str | None, option(help="The editor's name. [default: the user]")]
+Reason = Annotated[str, option(help="The reason, stored with every edit.")]
 
 
 KEPT_WITH_EDITS = OptionRule(
@@ -290,15 +283,15 @@ def edit_bank(
     query: QueryId = None,
     kind: Annotated[
         BankItemKind | None,
-        option(help="What is added [default: question], or which item of this id is meant."),
+        option(help="The kind of the new item [default: question], or of the item with this id."),
     ] = None,
-    subtopic: Annotated[str | None, option(help="The subtopic of what is added.")] = None,
+    subtopic: Annotated[str | None, option(help="The subtopic of the new item.")] = None,
     answer: Annotated[
-        list[str] | None, option(help="A known answer of what is added; may be repeated.")
+        list[str] | None, option(help="A known answer of the new item; repeat for several.")
     ] = None,
     model: Annotated[
         str,
-        option(help="The model that made what is added.", panel=GOES_IN),
+        option(help="The model that made the new item.", panel=GOES_IN),
     ] = "",
     *,
     edit: EditOptions,
@@ -371,7 +364,7 @@ def apply_bank(
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Make what was changed in an exported file edits of the bank.
+    """Apply the changes in an exported file as edits of the bank.
 
     Example: exampp bank apply my.exam bank.yaml --dry-run
     """
@@ -394,7 +387,7 @@ def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
     item: Annotated[str | None, option(help="Only this item: its id or its start.")] = None,
-    kind: Annotated[BankItemKind | None, option(help="Which item of this id is meant.")] = None,
+    kind: Annotated[BankItemKind | None, option(help="The kind of the item with this id.")] = None,
     last: Annotated[int | None, option(min=1, help="Only the last edits.")] = None,
     bank: NamedBank = "main",
     *,
@@ -475,7 +468,7 @@ def lint_bank(
     *,
     display: Display,
 ) -> None:
-    """Say what is likely wrong with a bank: each finding with its item and why it matters.
+    """Check a bank: list likely mistakes, each with its item and why it matters.
 
     Example: exampp bank lint my.exam
     """
@@ -491,7 +484,7 @@ def near_items(
     *,
     display: Display,
 ) -> None:
-    """List the items of a model that were dropped or marked, each with the one it is like.
+    """List generated items that were dropped or marked, each with the item it resembles.
 
     Example: exampp bank near my.exam
     """
@@ -507,7 +500,7 @@ def split_bank(
     public: Annotated[Path | None, option(help="Write the public part here.")] = None,
     sealed: Annotated[Path | None, option(help="Write the sealed part here.")] = None,
     again: Annotated[
-        bool, option("--again", help="Split anew a bank that was split already.")
+        bool, option("--again", help="Split a bank again that was split before.")
     ] = False,
     bank: NamedBank = "main",
     author: Author = None,

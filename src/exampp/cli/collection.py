@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 def plugins(display: Display) -> None:
-    """List what other packages add: graders, prompts, formats and measures.
+    """List the graders, prompts, formats and measures that other packages add.
 
-    What cannot be used is listed with the reason.
+    Those that cannot be used are listed with the reason.
 
     Example: exampp plugins
     """
@@ -87,7 +87,7 @@ def pool(
     *,
     display: Display,
 ) -> None:
-    """Show the judgment pool: its size, what each system brings, and the cells to grade.
+    """Show the judgment pool: its size, the share of each system, and the cells to grade.
 
     Example: exampp pool my.exam --depth 10
     """
@@ -109,7 +109,7 @@ def run(
         str | None,
         option(
             metavar="STEP",
-            help="Nothing after this step: inputs, bank, generate, grade, evaluate or report, or "
+            help="Stop after this step: inputs, bank, generate, grade, evaluate or report, or "
             "one of several, such as 'grade 1'.",
         ),
     ] = None,
@@ -117,16 +117,14 @@ def run(
         list[str] | None,
         option(
             metavar="STEP",
-            help="This step also where nothing of it has changed; may be repeated. Grades that "
-            "there are stay.",
+            help="Do this step even if nothing has changed; repeat for several. Existing grades "
+            "stay.",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, option("--dry-run", help="Say what would be done; change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", help="Print the steps; change nothing.")] = False,
     grace: Grace = GRACE_SECONDS,
 ) -> None:
-    """Import, grade and evaluate what a configuration file says, and only what is missing.
+    """Run the steps of a configuration file: import, grade, evaluate; only what is missing.
 
     A step is skipped where its files, its options and what it builds on are as they were. Make a
     commented file with `exampp init --config exam.toml`.
@@ -236,12 +234,12 @@ def merge(
         list[Path], argument(metavar="OTHER", help="Collections; they are only read.")
     ],
     dry_run: Annotated[
-        bool, option("--dry-run", help="Say what would come; change nothing.")
+        bool, option("--dry-run", help="Print what would be merged; change nothing.")
     ] = False,
     *,
     display: Display,
 ) -> None:
-    """Bring what other collections hold into one: copies of it, or shards of one exam.
+    """Merge other collections into one: copies of it, or shards of one exam.
 
     Grades, decisions, banks with their history, texts, rankings, judgments, runs. All of it or,
     after an error, nothing, ten at a time; merging again changes nothing. What two collections
@@ -272,7 +270,7 @@ def citations(
         str | None, option(help="The system of answers that do not name theirs.")
     ] = None,
 ) -> None:
-    """Make a collection of the sentences of answers and of what they cite.
+    """Make a collection from the sentences of answers and the passages they cite.
 
     Every sentence is a query with itself as the nugget, and what it cites its ranking. Grade it
     like any other, then see precision and recall with analyze citations.
@@ -309,8 +307,8 @@ def systems(
 ) -> None:
     """List the systems with the passages that each returns, rename one, or remove some.
 
-    Removing takes rankings away, and asks first. Passages and grades stay: importing a run again
-    brings its system back. To leave systems out of an evaluation: evaluate --leave-out.
+    Removing deletes rankings, and asks for confirmation. Passages and grades stay: importing a run
+    again restores its system. To leave systems out of an evaluation: evaluate --leave-out.
 
     Example: exampp systems my.exam
     """
@@ -369,7 +367,7 @@ def init(
         option(help="Fill it with what can be read of this collection, which is damaged."),
     ] = None,
 ) -> None:
-    """Make an empty collection, or with --config a file that describes a whole exam.
+    """Make an empty collection, or with --config a configuration file for exampp run.
 
     Example: exampp init my.exam
     """
@@ -394,7 +392,7 @@ def init(
         following = command("import", collection)
         print_line(f"{collection}: an empty collection. Next: {following} FILE ...")
     else:
-        raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
+        raise InputError("nothing to create", mend="Name a collection, or a file with --config")
 
 
 def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
@@ -429,14 +427,11 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.in_memory import holding
-        from exampp.formats.lines import accept, raise_error
+        from exampp.formats.lines import accept, raise_error, reading_from_memory
         from exampp.formats.registry import built_in_kind
-        from exampp.inputs.columns import Renaming
         from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import rows_of
+        from exampp.inputs.files import Renaming, rows_of, unfold
         from exampp.inputs.importing import file_kinds
-        from exampp.inputs.rag import unfold
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
@@ -445,7 +440,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         renaming = Renaming(columns_of(given["columns"]))
         files, parts = unfold(files, given["system"], accept, renaming)
         rows = rows_of(files, renaming, raise_error)
-        with holding({**parts, **rows}):
+        with reading_from_memory({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 
@@ -555,7 +550,7 @@ def import_(
         option("--update", help="Let files change what is graded, and items people edited."),
     ] = False,
     dry_run: Annotated[
-        bool, option("--dry-run", help="Say what would change; change nothing.")
+        bool, option("--dry-run", help="Print what would change; change nothing.")
     ] = False,
     style: Annotated[
         Literal["text", "json"], option("--format", help="How the changes are printed.")
@@ -570,7 +565,7 @@ def import_(
         ),
     ] = None,
 ) -> None:
-    """Bring files into a collection, which is made if there is none.
+    """Import files into a collection; the first import creates it.
 
     All files or none: after an error the collection is as it was. What was added, changed and
     removed is said, with examples. The same files again change nothing. Texts, rankings and
@@ -697,7 +692,7 @@ def export(
     ] = None,
     bank: BankName = None,
 ) -> None:
-    """Write a collection, or a part of it, in a format of the field.
+    """Write a collection, or a part of it, in a standard format.
 
     Example: exampp export my.exam graded-again.jsonl.gz
     """

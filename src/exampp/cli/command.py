@@ -197,8 +197,8 @@ def _with_records(function: Callable[..., Any]) -> Callable[..., Any]:
 FEW = 10
 """So many options need no panels."""
 OTHER = "Options"
-GOES_IN = "What goes in"
-ASKED_FOR = "What is asked for"
+GOES_IN = "Input"
+ASKED_FOR = "What is computed"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
     "passage-tokens cited update subtopic answer",
@@ -209,8 +209,7 @@ PANELS: Mapping[str, str] = {
     "build battery uses targets attack answers texts rating "
     "labels design number plan over predictor folds save require baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
-    "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason "
-    "assessor",
+    "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
     "repetition batch-size learning-rate max-steps save-steps resume",
@@ -221,7 +220,7 @@ PANELS: Mapping[str, str] = {
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "How it is shown": "format wide digits title theme width no-title json",
+    "Output": "format wide digits title theme width no-title json",
 }
 """The options of each panel by their long names; one may name another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}

@@ -369,7 +369,7 @@ def reproduce(
     *,
     display: Display,
 ) -> None:
-    """Recompute the papers' printed tables and set them beside the print.
+    """Recompute the papers' printed tables and compare them with the print.
 
     Without files, this computes what follows from printed numbers alone: correlations from printed
     scores, kappas from printed counts. Graded passages, qrels and official leaderboards of a

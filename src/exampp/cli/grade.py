@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +11,14 @@ from exampp.cli import output
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Group, OptionRule, OptionValues, option_rules
 from exampp.cli.options import LIMITS, Grace, UnnumberedText
-from exampp.cli.output import interruptible, print_line, print_message, show, this_command
+from exampp.cli.output import (
+    interruptible,
+    print_line,
+    print_message,
+    progress_bar,
+    show,
+    this_command,
+)
 from exampp.errors import Unfinished
 from exampp.records.options import argument, option
 from exampp.records.selection import (
@@ -29,7 +33,6 @@ from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from exampp.grading.estimate import GradingEstimate
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
     from exampp.prompts import GenerationPrompt, Prompt
@@ -61,7 +64,7 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        option(help="Who votes: a model, model:prompt, or the start of a key; repeatable."),
+        option(help="A voter: a model, model:prompt, or the start of a key; repeatable."),
     ],
     rule: Annotated[
         Literal["majority", "median", "mean"], option(help="How votes are combined.")
@@ -73,7 +76,7 @@ def vote(
     *,
     display: Display,
 ) -> None:
-    """Let several graders vote; the votes are grades of a grader of their own.
+    """Combine several graders by voting; the result is stored as a new grader.
 
     Again after more grading, it counts what is new.
 
@@ -96,7 +99,7 @@ def _by_batches(given: OptionValues) -> bool:
 @option_rules(
     OptionRule(
         (*LIMITS, "--max-failures", "--price-cached", "--grace", "--take-over"),
-        "where something is asked, not with --dry-run",
+        "where requests are sent, not with --dry-run",
         _asks,
     ),
     OptionRule(
@@ -104,7 +107,7 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --price-read and --price-written",
         lambda given: None not in (given.get("price_read"), given.get("price_written")),
     ),
-    OptionRule(("--plan",), "without --dry-run, which asks nobody", _asks),
+    OptionRule(("--plan",), "without --dry-run, which sends nothing", _asks),
     OptionRule(
         ("--workers", "--worker-cpus", "--worker-gpus"),
         "beside --on",
@@ -119,7 +122,7 @@ def grade(
     grader: Annotated[
         str,
         option(
-            help="Who grades: hf (a model on this machine), openai (any OpenAI-compatible server), "
+            help="The grader: hf (a model on this machine), openai (any OpenAI-compatible server), "
             "draft (offline similarity, for trying things out), or one that a package adds."
         ),
     ],
@@ -152,41 +155,48 @@ def grade(
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, option("--retry-failed", help="Only cells that were tried and have no grade.")
+        bool, option("--retry-failed", help="Grade only cells that failed before.")
     ] = False,
     take_over: Annotated[
         bool,
-        option("--take-over", help="Also what another run holds that is known to be gone."),
+        option("--take-over", help="Take over work locked by a run that no longer exists."),
     ] = False,
     batch: Annotated[
         bool,
         option(
             "--batch",
-            help="By batches of the provider, at half the price: wait for them. Ctrl-C leaves them "
-            "running, and the same command goes on.",
+            help="Use the provider's batch service, at half the price, and wait. Ctrl-C leaves "
+            "batches running, and the same command continues.",
         ),
     ] = False,
     batch_file: Annotated[
         Path | None,
-        option(metavar="FILE", help="Write the requests there, as for vllm run-batch; ask nobody."),
+        option(
+            metavar="FILE",
+            help="Write the requests to this file, as for vllm run-batch; send nothing.",
+        ),
     ] = None,
     replies: Annotated[
         Path | None,
-        option(metavar="FILE", help="Read what came back for a file of --batch-file."),
+        option(metavar="FILE", help="Read the replies to a file of --batch-file."),
     ] = None,
     cancel_batches: Annotated[
         bool,
-        option("--cancel-batches", help="End the batches that are out; keep what came."),
+        option("--cancel-batches", help="Cancel the running batches; keep the replies that came."),
     ] = False,
     poll: Annotated[
         float | None,
         option(
-            min=0, max=86400, metavar="SECONDS", help="Between two looks. [default: 15, growing]"
+            min=0,
+            max=86400,
+            metavar="SECONDS",
+            help="Between two checks. [default: 15, growing]",
         ),
     ] = None,
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
-        bool, option("--dry-run", help="Say what is due, what it takes, what is asked.")
+        bool,
+        option("--dry-run", help="Print what is pending, its cost, and prompts."),
     ] = False,
     plan: Annotated[
         int | None,
@@ -226,7 +236,7 @@ def grade(
         ),
     ] = None,
 ) -> None:
-    """Grade every passage against every item of the bank, as far as it is due.
+    """Grade all pending passage-question pairs.
 
     Stops cleanly at Ctrl-C or SIGTERM, within --grace, and continues where it stopped when called
     again. Several processes may grade one collection and share the work.
@@ -253,46 +263,47 @@ def grade(
             **options,
         )
         if dry_run or plan:
-            _say_notes(run)
+            _print_notes(run)
             if plan:
                 _try_out(run, grace)
-            _estimate(run, options, price_hour, plan or 1)
+            _print_estimate(run, options, price_hour, plan or 1)
             return
         progress = work(run, grace)
     if note := run.late_note:
         print_message(note)
     print_line(str(progress))
-    _unfinished(run, progress)
+    _end_unfinished(run, progress)
 
 
 _BATCH_OPTIONS = {"--batch-file": True, "--replies": True, "--cancel-batches": False}
 """Options that a run does not always go on with, and whether they have a value."""
 
 
-def _unfinished(run: GradingRun, progress: Progress) -> None:
+def _end_unfinished(run: GradingRun, progress: Progress) -> None:
+    """Raise Unfinished with the command that continues, where the run was stopped."""
     from exampp.grading.plan import resume_options
 
     left = progress.total - progress.done
     if run.stopped and left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        due = left + progress.ungraded
         other = resume_options(run.grading)
         again = this_command() if other is None else this_command(_BATCH_OPTIONS, other)
-        raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {again}")
+        pending = f"stopped with {left + progress.ungraded} cells pending"
+        raise Unfinished(f"{pending}{why}; this continues:\n  {again}")
 
 
 def _try_out(run: GradingRun, grace: float) -> None:
-    """Grade what tells what the rest takes."""
+    """Grade a sample of cells, to measure what the rest takes."""
     from exampp.grading.estimate import trial
 
     part = trial(run)
     if part is not None:
         progress = work(part, grace)
         print_message(str(progress))
-        _unfinished(part, progress)
+        _end_unfinished(part, progress)
 
 
-def _estimate(
+def _print_estimate(
     run: GradingRun, options: Mapping[str, Any], price_hour: float | None, machines: int
 ) -> None:
     from exampp.grading.estimate import Prices, estimate
@@ -305,30 +316,26 @@ def _estimate(
         seconds = f"{_duration(found.seconds / machines)}, by {found.replies} replies"
         if machines > 1:
             seconds += f": {_duration(found.seconds)} on {machines} machines"
-    cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
-    print_line(f"cells due       {found.cells}")
+    judged = ""
     if found.judged_only:
-        print_line(f"judged only     {_judged_only(run, found)}")
-    print_line(f"to be asked     {found.asks}")
-    print_line(f"prompt tokens   {about}{found.tokens}")
-    print_line(f"reply tokens    about {found.written}")
-    print_line(f"time            {seconds}")
-    print_line(f"cost            {cost}")
+        more = run.exam.pool == "ranked"
+        share = found.judged_only / (found.cells + more * found.judged_only)
+        which = f"more ({share:.0%} of all)" if more else f"of these ({share:.0%})"
+        judged = f"{found.judged_only} {which}: no run ranks their passages"
+        judged += "; --pool all" * more
+    for name, value in {
+        "cells pending": str(found.cells),
+        "judged only": judged,
+        "requests": str(found.asks),
+        "prompt tokens": f"{about}{found.tokens}",
+        "reply tokens": f"about {found.written}",
+        "time": seconds,
+        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
+    }.items():
+        if value:
+            print_line(f"{name:<15} {value}")
     for number, text in enumerate(found.prompts, 1):
         print_line(f"\n--- prompt {number} ---\n{text}")
-
-
-def _judged_only(run: GradingRun, found: GradingEstimate) -> str:
-    """Say how many pending cells belong to passages that are judged and not ranked."""
-    if run.exam.pool == "ranked":
-        share = found.judged_only / (found.cells + found.judged_only)
-        which, end = f"more ({share:.0%} of all)", "no run ranks their passages; --pool all"
-    else:
-        which, end = (
-            f"of these ({found.judged_only / found.cells:.0%})",
-            "no run ranks their passages",
-        )
-    return f"{found.judged_only} {which}: {end}"
 
 
 def _duration(seconds: float) -> str:
@@ -339,14 +346,16 @@ def _duration(seconds: float) -> str:
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
-    _say_notes(run)
-    progress, told, awaited = None, "", ""
+    _print_notes(run)
+    progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), _bar() as update:
+        with interruptible(run, grace), progress_bar("grading", "cells") as update:
             for progress in run.steps():
-                told = _tell_holders(progress, told)
-                awaited = _tell_batches(progress, awaited)
-                update(progress)
+                for line in _waiting(progress):
+                    if line not in printed:
+                        print_message(line)
+                        printed.add(line)
+                update(progress.done, progress.total)
     except KeyboardInterrupt:
         if progress is not None:
             print_message(str(progress))
@@ -356,74 +365,19 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     return progress
 
 
-def _tell_holders(progress: Progress, told: str) -> str:
-    """Say who else holds queries, unless it was told; returns what has been told."""
-    if not progress.held_by:
-        return told
+def _waiting(progress: Progress) -> Iterator[str]:
+    """Yield which other runs hold queries, and how batches are doing."""
     end = "Waiting for that" if progress.waits else "That is left to it"
     gone = any(not holder.is_here for holder in progress.held_by)
-    mend = "; if it is gone, --take-over grades it now" if gone else ""
-    said = "\n".join(f"{holder}. {end}{mend}" for holder in progress.held_by)
-    if said != told:
-        print_message(said)
-    return said
+    fix = "; if it is gone, --take-over grades it now" if gone else ""
+    yield from (f"{holder}. {end}{fix}" for holder in progress.held_by)
+    if progress.awaits:
+        yield f"Batches: {progress.awaits}"
 
 
-def _tell_batches(progress: Progress, told: str) -> str:
-    """Say how batches are doing, unless it was told; returns what has been told."""
-    if progress.awaits and progress.awaits != told:
-        print_message(f"Out: {progress.awaits}")
-    return progress.awaits or told
-
-
-def _say_notes(run: GradingRun) -> None:
+def _print_notes(run: GradingRun) -> None:
     for note in run.notes:
         print_message(note)
-
-
-Update = Callable[["Progress"], None]
-
-
-@contextmanager
-def _bar() -> Iterator[Update]:
-    """A progress bar on a terminal, a line now and then elsewhere."""
-    if not sys.stderr.isatty():
-        yield _plain_progress()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn("grading"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None, rate="")
-        started = time.monotonic()
-
-        def update(progress: Progress) -> None:
-            rate = progress.done / max(time.monotonic() - started, 1e-6)
-            bar.update(
-                task, total=progress.total, completed=progress.done, rate=f"{rate:.0f} cells/s"
-            )
-
-        yield update
-
-
-def _plain_progress() -> Update:
-    due = time.monotonic() + 10
-
-    def update(progress: Progress) -> None:
-        nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + 10
-            print_message(f"grading: {progress.done} of {progress.total} cells")
-
-    return update
 
 
 def status(
@@ -431,7 +385,7 @@ def status(
     *,
     display: Display,
 ) -> None:
-    """Show what the collection holds, and per grader what is done, due and failed, and why.
+    """Show the contents, and per grader what is graded, pending and failed, and why.
 
     Example: exampp status my.exam
     """
@@ -457,10 +411,10 @@ def reparse(
         Literal["exam", "rubric"], option(help="rubric: read as the papers' own program does.")
     ] = "exam",
     dry_run: Annotated[
-        bool, option("--dry-run", help="Say what would change, and write nothing.")
+        bool, option("--dry-run", help="Print what would change; write nothing.")
     ] = False,
 ) -> None:
-    """Read the kept replies of a grader again, without a model.
+    """Parse the stored replies again, without a model.
 
     After a change of rules or answer keys. Readings by other rules than before become the grades
     of a grader of their own.
@@ -508,7 +462,7 @@ EXAMPLE = {
     "answer": "because it is runny",
 }
 
-app = Group("prompts", help="Show what a grader is asked, and a writer of banks.")
+app = Group("prompts", help="Show the prompts of graders and of bank generation.")
 
 
 @app.verb("list")

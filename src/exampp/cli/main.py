@@ -28,15 +28,15 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "init": (
             "collection:init",
-            "Make an empty collection, or with --config a file that describes a whole exam.",
+            "Make an empty collection, or with --config a configuration file for exampp run.",
         ),
         "import": (
             "collection:import_",
-            "Bring files into a collection, which is made if there is none.",
+            "Import files into a collection; the first import creates it.",
         ),
         "merge": (
             "collection:merge",
-            "Bring what other collections hold into one: copies of it, or shards of one exam.",
+            "Merge other collections into one: copies of it, or shards of one exam.",
         ),
         "check": (
             "collection:check",
@@ -44,33 +44,36 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "citations": (
             "collection:citations",
-            "Make a collection of the sentences of answers and of what they cite.",
+            "Make a collection from the sentences of answers and the passages they cite.",
         ),
         "systems": (
             "collection:systems",
             "List the systems with the passages that each returns, rename one, or remove some.",
         ),
-        "bank": ("bank:app", "Own a bank: generate, look, edit, check, seal."),
+        "bank": ("bank:app", "Generate, show, edit, check and seal a bank."),
         "export": (
             "collection:export",
-            "Write a collection, or a part of it, in a format of the field.",
+            "Write a collection, or a part of it, in a standard format.",
         ),
     },
     "Grade": {
         "grade": (
             "grade:grade",
-            "Grade every passage against every item of the bank, as far as it is due.",
+            "Grade all pending passage-question pairs.",
         ),
         "status": (
             "grade:status",
-            "Show what the collection holds, and per grader what is done, due and failed, and why.",
+            "Show the contents, and per grader what is graded, pending and failed, and why.",
         ),
         "pool": (
             "collection:pool",
-            "Show the judgment pool: its size, what each system brings, and the cells to grade.",
+            "Show the judgment pool: its size, the share of each system, and the cells to grade.",
         ),
-        "reparse": ("grade:reparse", "Read the kept replies of a grader again, without a model."),
-        "prompts": ("grade:app", "Show what a grader is asked, and a writer of banks."),
+        "reparse": (
+            "grade:reparse",
+            "Parse the stored replies again, without a model.",
+        ),
+        "prompts": ("grade:app", "Show the prompts of graders and of bank generation."),
     },
     "Evaluate": {
         "evaluate": (
@@ -84,7 +87,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
     "Trust": {
-        "analyze": ("analyze:app", "Ask how far the leaderboard can be trusted."),
+        "analyze": ("analyze:app", "Analyze how far the leaderboard can be trusted."),
         "calibrate": (
             "grade:calibrate",
             "Label all graded passages by a calibration; the labels are grades of a grader of "
@@ -92,7 +95,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "vote": (
             "grade:vote",
-            "Let several graders vote; the votes are grades of a grader of their own.",
+            "Combine several graders by voting; the result is stored as a new grader.",
         ),
         "gate": (
             "evaluate:gate",
@@ -106,21 +109,21 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Oversee": {
         "review": (
             "review:app",
-            "Look at grades and decisions: four lists that show what is wrong with grader or bank.",
+            "List grades and decisions that show what is wrong with the grader or the bank.",
         ),
         "search": (
             "review:search",
-            "Find queries, items, passages, replies of graders, reasons of decisions and edits.",
+            "Search queries, items, passages, replies, reasons of decisions, and edits.",
         ),
         "serve": (
             "review:serve",
-            "Open a collection in the browser: judge, edit the bank, see what it changes.",
+            "Open a collection in the browser: judge, edit the bank, see the effect.",
         ),
     },
     "More": {
         "run": (
             "collection:run",
-            "Import, grade and evaluate what a configuration file says, and only what is missing.",
+            "Run the steps of a configuration file: import, grade, evaluate; only what is missing.",
         ),
         "finetune": (
             "grade:finetune",
@@ -129,11 +132,11 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "reproduce": (
             "evaluate:reproduce",
-            "Recompute the papers' printed tables and set them beside the print.",
+            "Recompute the papers' printed tables and compare them with the print.",
         ),
         "plugins": (
             "collection:plugins",
-            "List what other packages add: graders, prompts, formats and measures.",
+            "List the graders, prompts, formats and measures that other packages add.",
         ),
     },
 }

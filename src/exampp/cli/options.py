@@ -104,8 +104,8 @@ RoundTo = Annotated[
 UnnumberedText = Annotated[
     Literal["answer", "unparsed"] | None,
     option(
-        help="What a self-rating without a number is: an answer, which counts 1, or unparsed. "
-        "[default: what the model's kind says]"
+        help="A self-rating without a number: an answer, which counts 1, or unparsed. "
+        "[default: by the kind of model]"
     ),
 ]
 Grace = Annotated[

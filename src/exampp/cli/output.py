@@ -13,8 +13,9 @@ import shlex
 import shutil
 import signal
 import sys
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
@@ -207,16 +208,53 @@ class Work(Protocol):
 
 @contextmanager
 def interruptible(work: Work, grace: float) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) stops the work, the second one leaves at once."""
+    """Stop the work at the first Ctrl-C (or SIGTERM), leave at once at the second."""
 
     def say() -> None:
         print_message(
-            f"\nStopping: nothing new is asked, and what is in flight has {grace:g} s. "
+            f"\nStopping: no new requests; those in flight have {grace:g} s. "
             "Ctrl-C again leaves at once."
         )
 
     with stop_on_signal(work.stop, grace, say):
         yield
+
+
+_PROGRESS_SECONDS = 10
+"""How often progress is printed where there is no terminal."""
+
+
+@contextmanager
+def progress_bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on a terminal, a line now and then elsewhere; call it (done, total)."""
+    if not sys.stderr.isatty():
+        yield _progress_lines(what, unit)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}")
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=None, rate="")
+        started = time.monotonic()
+
+        def update(done: int, total: int) -> None:
+            rate = done / max(time.monotonic() - started, 1e-6)
+            bar.update(task, total=total, completed=done, rate=f"{rate:.0f} {unit}/s")
+
+        yield update
+
+
+def _progress_lines(what: str, unit: str) -> Callable[[int, int], None]:
+    due = time.monotonic() + _PROGRESS_SECONDS
+
+    def update(done: int, total: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _PROGRESS_SECONDS
+            print_message(f"{what}: {done} of {total} {unit}")
+
+    return update
 
 
 # ---- commands to type --------------------------------------------------------------------------

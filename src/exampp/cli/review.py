@@ -150,7 +150,7 @@ def review(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    author: Annotated[str | None, option(help="Only this person's decisions.")] = None,
+    author: Annotated[str | None, option(help="Only the decisions of this person.")] = None,
     labels: Annotated[
         int | None,
         option(
@@ -179,7 +179,7 @@ def review(
     *,
     display: Display,
 ) -> None:
-    """Look at grades and decisions: four lists that show what is wrong with grader or bank.
+    """List grades and decisions that show what is wrong with the grader or the bank.
 
     plan --labels 400 draws a sample by which exampp analyze corrected makes leaderboards true.
 
@@ -188,12 +188,12 @@ def review(
     Example: exampp review my.exam verify --limit 5
     """
     from exampp.records.graders import choose_grader
-    from exampp.review import decision_tables as made
+    from exampp.review import assessor_agreement as made
     from exampp.store.connection import is_collection
 
     if name is None:
         raise InputError(
-            "what is to be looked at?",
+            "no list is named",
             mend=f"Name one of {', '.join(NAMES)}; exampp serve shows all as pages",
         )
     with exampp.open(collection, on_error, rating_scale(scale)) as opened:
@@ -215,7 +215,7 @@ def review(
             _show_parts(found, display)
             return
         if not is_collection(collection):
-            raise InputError("a graded file holds no decisions", mend="Give a collection")
+            raise InputError("a graded file has no decisions", mend="Give a collection")
         if name == "plan":
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             if labels is not None:
@@ -315,7 +315,7 @@ def search(
     *,
     display: Display,
 ) -> None:
-    """Find queries, items, passages, replies of graders, reasons of decisions and edits.
+    """Search queries, items, passages, replies, reasons of decisions, and edits.
 
     Words are found in either case and as parts of longer ones, also in ids and in the names of
     systems. What the shell hands over as one word stands together.
@@ -364,7 +364,7 @@ def serve(
     kind: ItemKind = None,
     bank: BankName = None,
 ) -> None:
-    """Open a collection in the browser: judge, edit the bank, see what it changes.
+    """Open a collection in the browser: judge, edit the bank, see the effect.
 
     Prints the address of each assessor, and serves until Ctrl-C.
 

@@ -37,7 +37,6 @@ from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
-from exampp.prompts.prompt import suggest
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -47,6 +46,8 @@ from exampp.records.graders import (
     grader_label,
 )
 from exampp.records.readings import describe_items_without_key, describe_items_without_text
+from exampp.records.wording import suggest
+from exampp.sanitize import check_choice
 from exampp.store import runs as kept
 from exampp.store.bank import bank_of_kind, item_kinds
 from exampp.store.cells import (
@@ -61,30 +62,24 @@ from exampp.store.grades import graders, known_grader
 from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
 
 if TYPE_CHECKING:
-    pass
+    from exampp.graders.openai import OpenAICompatibleGrader
 
 
 MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
 
 
-def _that_grade(kind: str) -> str:
-    """The bundled prompts that grade items of a kind."""
-    grades = {kind, "answer"} if kind == "question" else {kind}
-    return ", ".join(name for name in names() if grades & set(load(name).grades))
-
-
 def kind_of(prompt: Prompt, kind: str | None) -> str:
-    """What a prompt grades; `kind` chooses where it can grade several."""
+    """Return what a prompt grades; `kind` chooses if it can grade several."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
-    if kind is None:
-        return kinds[0]
-    if kind not in kinds:
-        raise InputError(
-            f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
-            mend=f"Leave --kind away, or choose one that does by --prompt: {_that_grade(kind)}",
-        )
-    return kind
+    if kind is None or kind in kinds:
+        return kind or kinds[0]
+    grades = {kind, "answer"} if kind == "question" else {kind}
+    others = ", ".join(name for name in names() if grades & set(load(name).grades))
+    raise InputError(
+        f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
+        mend=f"Leave --kind away, or choose one that does by --prompt: {others}",
+    )
 
 
 def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
@@ -109,7 +104,7 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
 def grader_with_same_replies(
     identity: GraderIdentity, known: Sequence[GraderIdentity]
 ) -> GraderIdentity | None:
-    """The grader among those known that differs only in what a text without a number is.
+    """Return the grader among those known that differs only in what a text without a number is.
 
     None where the grader itself is known: then nothing is asked for a second time.
     """
@@ -119,7 +114,7 @@ def grader_with_same_replies(
 
 
 def _replies_of(identity: GraderIdentity) -> str:
-    """What two graders share whose replies are the same, however they are read."""
+    """Return what two graders share whose replies are the same, however they are read."""
     identity = identity.by_content
     settings = {name: v for name, v in identity.settings.items() if name != "unnumbered"}
     return replace(identity, settings=settings).key
@@ -212,7 +207,7 @@ WRITTEN_TOKENS = 2048
 
 
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
-    """A backend that writes what it is asked for, whatever it is: for generating banks."""
+    """Return a backend that writes what it is asked for, whatever it is: for generating banks."""
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
     backend = GRADERS.get(name)
     if backend is None:
@@ -243,10 +238,12 @@ def make_grading(
     cluster: Cluster | None = None,
     wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
-    """The grading of a backend, by the workers of a cluster where there is a `cluster`.
+    """Return the grading of a backend, by the workers of a cluster if one is given.
 
-    `wrap` makes the grader that is asked out of the backend's. Raises InputError for a name or an
-    option that it does not know.
+    `wrap` makes the grader that is asked out of the backend's.
+
+    Raises:
+        InputError: The backend or an option is unknown.
     """
     backend = GRADERS.get(name)
     if backend is None:
@@ -256,11 +253,20 @@ def make_grading(
     prompt = load(given.get("prompt", backend.prompt))
     kind_of(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
-    made = check_grader(
-        make_grader(name, prompt, given)
-        if cluster is None
-        else _workers_of_backend(name, prompt, given, cluster)
-    )
+    if cluster is None:
+        made = check_grader(make_grader(name, prompt, given))
+    elif name == "openai":
+        raise InputError(
+            "a server is asked from here, and workers would not make it any faster",
+            field="on",
+            mend="Leave --on out",
+        )
+    else:
+        if (model := given.get("model")) is not None and Path(model).is_dir():
+            # workers run in folders of their own
+            given["model"] = str(Path(model).resolve())
+        make = partial(make_grader, name, prompt, given)
+        made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
     made = wrap(made) if wrap else made
     if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
@@ -275,32 +281,8 @@ def make_grading(
     )
 
 
-def grade_by_workers(
-    make: Callable[[], Grader], cluster: Cluster, *, computes: bool = False
-) -> SpreadGrader:
-    """The grader that workers of a cluster make, each for itself; see `RayWorkers`."""
-    return SpreadGrader(RayWorkers(cluster, make, computes=computes))
-
-
-def _workers_of_backend(
-    name: str, prompt: Prompt, given: Mapping[str, Any], cluster: Cluster
-) -> Grader:
-    if name == "openai":
-        raise InputError(
-            "a server is asked from here, and workers would not make it any faster",
-            field="on",
-            mend="Leave --on out",
-        )
-    if (model := given.get("model")) is not None and Path(model).is_dir():
-        # workers run in folders of their own
-        given = {**given, "model": str(Path(model).resolve())}
-    return grade_by_workers(
-        partial(make_grader, name, prompt, given), cluster, computes=name == "hf"
-    )
-
-
 def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
-    """The grader of a backend, loaded into this process."""
+    """Return the grader of a backend, loaded into this process."""
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
@@ -340,7 +322,7 @@ def make_batch_grading(
     chosen: Batches,
     answers_of: str | None,
 ) -> Grading:
-    """The grading of a grader on a server, by batches.
+    """Return the grading of a grader on a server, by batches.
 
     Raises InputError for other graders: nobody else takes batches.
     """
@@ -355,23 +337,15 @@ def make_batch_grading(
     settings = {"answers_of": answers_of} if answers_of else None
 
     def wrap(made: Grader) -> Grader:
-        from exampp.graders.openai import OpenAICompatibleGrader
-
-        return BatchGrader(cast(OpenAICompatibleGrader, made), connection, chosen, offline=offline)
+        inner = cast("OpenAICompatibleGrader", made)
+        return BatchGrader(inner, connection, chosen, offline=offline)
 
     return make_grading(grader, options, settings, wrap=wrap)
 
 
-def bind_identity(grading: Grading) -> None:
-    """Tell a grader by batches who it is in the collection."""
-    known = getattr(grading.grader, "bind", None)
-    if known is not None:
-        known(grading.identity)
-
-
 def resume_options(grading: Grading) -> Sequence[str] | None:
-    """The options by which a run that was stopped goes on; see `BatchGrader.goes_on_by`."""
-    return getattr(grading.grader, "goes_on_by", None)
+    """Return the options by which a stopped run continues; see `BatchGrader.goes_on_by`."""
+    return grading.grader.goes_on_by if isinstance(grading.grader, BatchGrader) else None
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -417,11 +391,12 @@ def plan_run(
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
 ) -> GradingRun:
-    """The run of a grader over a collection that is at `path`; see `Collection.grading`.
+    """Return the run of a grader over a collection that is at `path`; see `Collection.grading`.
 
     Raises InputError for what is no grader, and for an option that it does not have or that would
     change nothing.
     """
+    check_choice("pool", pool, POOLS)
     stored = graders(connection)
     known = [one.identity for one in stored]
     source = None
@@ -445,7 +420,8 @@ def plan_run(
         grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
         if not batches:
             check_no_open_batches(connection, same.key)
-    bind_identity(grading)
+    if isinstance(grading.grader, BatchGrader):
+        grading.grader.bind(grading.identity)
     kind = grading.identity.kind
     exam = GradingScope(
         kind,
@@ -456,7 +432,7 @@ def plan_run(
         verifies=grading.prompt.verifies,
         max_queries=max_queries,
         shard=None if shard is None else parse_shard(shard),
-        pool=parse_pool(pool),
+        pool=cast("Pool", pool),
         each_cell=not grading.grader.same_text_same_grade,
     )
     keyless = items_without_key(connection, exam)
@@ -519,35 +495,23 @@ def _grading_of(
     check_answers_of(prompt, answers_of)
     name = said.name or wanted.model or own.called or type(own).__name__
     if cluster is not None:
-        own = _workers_of_grader(own, cluster)
+        own = _on_workers(own, cluster)
     return join_grading(
         own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
     )
 
 
-def _workers_of_grader(grader: Grader, cluster: Cluster) -> Grader:
-    spread_grader = grade_by_workers(partial(_itself, grader), cluster)
-    spread_grader.same_text_same_grade = grader.same_text_same_grade
-    return spread_grader
-
-
-def _itself(grader: Grader) -> Grader:
-    return grader
-
-
-def parse_pool(name: str) -> Pool:
-    """Which passages are graded, by name. Raises InputError for a name that is none of `POOLS`."""
-    for pool in POOLS:
-        if pool == name:
-            return pool
-    raise InputError(f"unknown pool {name!r}", mend=f"Give one of {', '.join(POOLS)}")
+def _on_workers(grader: Grader, cluster: Cluster) -> Grader:
+    spread = SpreadGrader(RayWorkers(cluster, partial(check_grader, grader)))
+    spread.same_text_same_grade = grader.same_text_same_grade
+    return spread
 
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 def parse_shard(text: str) -> Shard:
-    """A part of the passages, as in `3/16`. Raises InputError for a text that names none."""
+    """Return a part of the passages, as in `3/16`. Raises InputError for a text that names none."""
     found = _SHARD.fullmatch(text) if isinstance(text, str) else None
     number, of = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= of:
@@ -564,7 +528,7 @@ def function_grading(
     options: Mapping[str, Any],
     cluster: Cluster | None = None,
 ) -> Grading:
-    """The grading of a function, known by its name, scale and kind alone: these continue it.
+    """Return the grading of a function, known by its name, scale and kind alone: these continue it.
 
     `kinds` are those of which there are items; where there are questions and nuggets, `options`
     choose. Raises InputError for a function without a name, and for options of other graders.
@@ -579,9 +543,12 @@ def function_grading(
         concurrency=wanted.concurrency,
         same_text_same_grade=said.same_text_same_grade,
     )
-    kind = _kind(wanted.kind, kinds)
+    if wanted.kind is None and len(kinds) > 1:
+        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
+        raise InputError(what, mend="Say it with kind")
+    kind = wanted.kind or (kinds[0] if kinds else KINDS[0])
     if cluster is not None:
-        grader = _workers_of_grader(grader, cluster)
+        grader = _on_workers(grader, cluster)
     # a function sees the query, so that its ratings are of the query's text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join_grading(grader, checked, prompt, kind)
@@ -600,12 +567,3 @@ def _checked_name(name: str | None) -> str:
     if name in GRADERS.names():
         raise InputError(f"{name!r} is the name of another grader", mend="Choose another name")
     return name
-
-
-def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
-    if wanted is not None:
-        return wanted
-    if len(kinds) > 1:
-        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
-        raise InputError(what, mend="Say it with kind")
-    return kinds[0] if kinds else KINDS[0]

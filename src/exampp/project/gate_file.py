@@ -69,7 +69,7 @@ class GateOptions:
     system: Annotated[
         list[str] | None,
         option(
-            help="Only this system; repeat for several. [default: all]", panel="What is asked for"
+            help="Only this system; repeat for several. [default: all]", panel="What is computed"
         ),
     ] = None
     allow_missing: Annotated[

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from exampp.records.options import argument, option
 
-ASKED_FOR = "What is asked for"
+ASKED_FOR = "What is computed"
 
 Kind = Literal["question", "nugget", "query"]
 Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
@@ -34,7 +34,7 @@ ExamFiles = Annotated[
 ]
 GraderName = Annotated[
     str | None,
-    option(help="Which grader's grades: a model, model:prompt, or the start of its key."),
+    option(help="Use the grades of this grader: a model, model:prompt, or the start of its key."),
 ]
 GraderNames = Annotated[
     list[str] | None,
@@ -43,8 +43,8 @@ GraderNames = Annotated[
         "several. [default: all]"
     ),
 ]
-PromptName = Annotated[str | None, option(help="Grades made with this prompt.")]
-ItemKind = Annotated[Kind | None, option(help="Grades of this kind of item.")]
+PromptName = Annotated[str | None, option(help="Use grades made with this prompt.")]
+ItemKind = Annotated[Kind | None, option(help="Use grades of this kind of item.")]
 BankName = Annotated[
     str | None, option(help="The bank, where the collection has several of this kind.")
 ]
@@ -69,7 +69,7 @@ Without = Annotated[
 ]
 DecisionMode = Annotated[
     Decisions,
-    option(help="People's decisions in place of the grader's ratings, or as if none were."),
+    option(help="Let human decisions override grades, or ignore them."),
 ]
 OnError = Annotated[
     OnBadLine, option(help="A bad line of a graded file: refuse the file, or skip.")
