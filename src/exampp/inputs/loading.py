@@ -26,7 +26,7 @@ from exampp.formats.read_warnings import add_warning
 from exampp.formats.responses import Response
 from exampp.formats.umbrela import Judged
 from exampp.formats.workbench_graders import has_open_scale
-from exampp.inputs.segment import PASSAGE_TOKENS, Segment, segments
+from exampp.inputs.segment import Segment, segments
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -43,6 +43,7 @@ from exampp.records import (
 )
 from exampp.records.decisions import CellDecision
 from exampp.records.graders import RatingScale
+from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import Value

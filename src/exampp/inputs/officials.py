@@ -8,7 +8,6 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import leaderboards
-from exampp.inputs.memory import is_columns, plain_rows
 from exampp.results.result import Result
 
 Officials = object
@@ -62,6 +61,8 @@ def _is_one(official: Mapping[Any, Any]) -> bool:
 
     Of ranks or of columns, not of leaderboards by name.
     """
+    from exampp.inputs.memory import is_columns
+
     # one column alone is no leaderboard, but a leaderboard may be called as a column is
     columns = len(official) > 1 and is_columns("official", official)
     return columns or any(map(_is_number, official.values()))
@@ -72,6 +73,8 @@ def _is_number(value: object) -> bool:
 
 
 def _of_memory(name: str, data: object) -> dict[str, float]:
+    from exampp.inputs.memory import plain_rows
+
     if isinstance(data, Result):
         table = next(iter(data.records().values()))
         data = [dict(zip(table.headings(), row, strict=True)) for row in table.rows]

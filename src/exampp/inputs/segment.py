@@ -16,11 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from exampp.formats.responses import Response
-
-PASSAGE_TOKENS = 400
-"""Tokens of a passage at most, so that it fits into the 512 of a FLAN-T5 with its question (paper
-000, section 5.1).
-"""
+from exampp.records.inputs import PASSAGE_TOKENS
 
 PARAGRAPH = "\n\n"
 Spans = Callable[[str], Sequence[tuple[int, int]]]
