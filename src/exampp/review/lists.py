@@ -20,6 +20,7 @@ from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State, choose_grader
 from exampp.records.wording import cut
+from exampp.results.notes import labelled, note
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
 from exampp.review.evidence import (
@@ -506,7 +507,7 @@ def item_table(
         for cell in cells
     ]
     heads = ["rating", "reply", "answer", "relevance", "systems", "passage", "text"]
-    caption = f"{_draft(grader)}{_query(item)}: {named(item.item_id, item.text)}"
+    caption = labelled(f"{_query(item)}: {named(item.item_id, item.text)}", draft=grader.is_draft)
     notes = [f"{len(cells)} of {total} cells are shown"] if len(cells) < total else []
     return _filled(heads, rows, caption, notes)
 
@@ -543,7 +544,7 @@ def grid_table(grid: Grid, total: int, width: int, grader: GraderIdentity) -> Ta
         notes.append(f"{len(grid.rows)} of {total} passages are shown")
     if any(cell.decision for row in grid.rows for cell in row.cells):
         notes.append("!: decided by people")
-    caption = f"{_draft(grader)}{grid.query_id} {grid.query_text}".rstrip()
+    caption = labelled(f"{grid.query_id} {grid.query_text}".rstrip(), draft=grader.is_draft)
     return _filled([*heads, "text"], rows, caption, notes)
 
 
@@ -589,10 +590,6 @@ def short_spurious(entries: Sequence[SpuriousEntry], width: int, notes: Sequence
     share = Column("share", 2)
     heads = ("count", "not relevant", share, "relevant", "overturned", "query", "item")
     return _filled(heads, rows, "", notes)
-
-
-def _draft(grader: GraderIdentity) -> str:
-    return "DRAFT GRADES: " if grader.is_draft else ""
 
 
 def _query(item: QueryItem) -> str:
@@ -851,7 +848,7 @@ def _notes(asking: ListOptions, bases: Mapping[str, int], rows: int) -> list[str
         for by, count in sorted(bases.items())
     ]
     if asking.grader.is_draft:
-        notes.append("These are draft grades: good for trying things out, not for conclusions.")
+        notes.append(note("draft"))
     if asking.limit is not None and rows > asking.limit:
         notes.append(f"the first {asking.limit} of {rows} rows are shown")
     return notes
