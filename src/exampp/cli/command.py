@@ -207,7 +207,8 @@ PANELS: Mapping[str, str] = {
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
     "max-queries pool shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
-    "labels design number plan over predictor folds save require baseline baseline-system margin "
+    "labels design number secret public sealed again plan over predictor folds save require "
+    "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
