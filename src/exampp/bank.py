@@ -431,14 +431,14 @@ class Bank:
         `bank.trial(lambda bank: bank.edit("retire", "dbb6"))`. `min_rating` is by default 4 or the
         highest of a shorter scale.
         """
-        seen, look = watch(self.connection, self.name, self.settle)
+        effects, look = watch(self.connection, self.name, self.settle)
 
         def settle(connection: sqlite3.Connection) -> None:
             look(connection)
             connection.rollback()
 
         changes = edit(replace(self, settle=settle))
-        return DryRun(changes, seen.effects(measures, min_rating))
+        return DryRun(changes, effects(measures, min_rating))
 
     # ---- generating -----------------------------------------------------------------------------
 
@@ -608,7 +608,7 @@ class Bank:
             )
 
     def _at(self, moment: str) -> list[ItemState]:
-        """The state of this bank at a moment, or of the bank of that name as it is now."""
+        """Return the state of this bank at a moment, or of the bank of that name as it is now."""
         if moment in {one.bank for one in bank_counts(self.connection)}:
             return states(self.connection, moment)
         return self._moment(moment)
@@ -628,7 +628,7 @@ class Bank:
         return states(self.connection, self.name, number)
 
     def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
-        """The state that the file was written from."""
+        """Return the state that the file was written from."""
         written = parse_version(read_text(path))
         now = self._version(current)
         if written is None:

@@ -8,8 +8,8 @@ with exampp.Collection.create("my.exam") as collection:
 
 from __future__ import annotations
 
+import math
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +18,11 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
-from exampp.formats.output import check_outputs, create_collection
-from exampp.grading.status import status_tables
 from exampp.inputs.graded_file import GradedFile
-from exampp.inputs.pooling import pool_tables
-from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
-from exampp.records.inputs import SystemCount
+from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
 from exampp.records.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
-from exampp.records.wording import quoted
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -36,7 +31,6 @@ from exampp.store.bank import (
     MAIN_BANK,
     bank_names,
     bank_of_kind,
-    item_kinds,
     known_queries,
     only_bank,
 )
@@ -44,8 +38,6 @@ from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, rename_system, system_counts
-from exampp.store.search import search
-from exampp.store.tallies import tallied_contents
 
 if TYPE_CHECKING:
     from exampp.bank import Bank
@@ -120,65 +112,6 @@ class _Choice(TypedDict, total=False):
     part: str | None
     with_decisions: bool
     choice: Mapping[str, str | None]
-
-
-class SearchOptions(TypedDict, total=False):
-    """What may be said of a search.
-
-    `kinds` are looked through, all where none is named. `grader`, named as in
-    `Collection.grades`, is the one whose replies are looked through, `bank` the one whose items
-    are; all where none is named. `most` records of each kind are wanted; `after` is the place of a
-    record of the one kind to go on after, and after so many `seconds` nothing more is begun.
-    """
-
-    kinds: Sequence[SearchKind]
-    grader: str | None
-    bank: str | None
-    most: int
-    after: str
-    seconds: float
-
-
-def search_all(
-    connection: sqlite3.Connection,
-    text: str,
-    *,
-    kinds: Sequence[SearchKind] = SEARCH_KINDS,
-    grader: str | None = None,
-    bank: str | None = None,
-    most: int = 20,
-    after: str = "",
-    seconds: float = float("inf"),
-) -> list[SearchPage]:
-    """What holds all words of a text, kind by kind; see `SearchOptions`."""
-    unknown = [kind for kind in kinds if kind not in SEARCH_KINDS]
-    if unknown or (after and len(kinds) != 1):
-        raise InputError(
-            f"no kind of records is called {unknown[0]!r}" if unknown else "one kind goes on",
-            field="kinds",
-            mend=f"Known: {', '.join(SEARCH_KINDS)}",
-        )
-    if most < 1:
-        raise InputError(f"at least 1 record can be wanted, not {most}", field="most")
-    if bank is not None and not item_kinds(connection, bank):
-        raise InputError(f"no bank of the name {quoted(bank)} has items", field="bank")
-    if grader is not None:
-        known = [stored.identity for stored in graders(connection)]
-        grader = choose_grader(known, grader=grader).key
-    words, until = search_words(text), time.monotonic() + seconds
-    return [
-        search(
-            connection,
-            kind,
-            words,
-            grader=grader,
-            bank=bank,
-            most=most,
-            after=after,
-            until=until,
-        )
-        for kind in kinds
-    ]
 
 
 def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
@@ -293,6 +226,8 @@ class Collection:
         path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
             raise InputError("exists already", file=path, mend="Choose another name, or open it")
+        from exampp.formats.output import create_collection
+
         create_collection(path)
         return cls(path)
 
@@ -422,6 +357,7 @@ class Collection:
 
         Raises InputError for a kind that is none of `inputs.exporting.EXPORTS` nor of a package.
         """
+        from exampp.formats.output import check_outputs
         from exampp.inputs.exporting import export
 
         check_outputs([Path(path)], [self.path])
@@ -447,10 +383,14 @@ class Collection:
 
     def contents(self) -> Table:
         """How many of each thing the collection holds."""
+        from exampp.store.tallies import tallied_contents
+
         return Table.of(["thing", "count"], list(tallied_contents(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
         """The pool of the first `depth` passages of all runs: its systems (`pool`), its `cells`."""
+        from exampp.inputs.pooling import pool_tables
+
         systems, banks = pool_tables(self.connection, depth)
         return Tables({"pool": systems, "cells": banks})
 
@@ -458,12 +398,45 @@ class Collection:
         """The text of every query that is known from more than a bank, by id."""
         return known_queries(self.connection)
 
-    def search(self, text: str, **options: Unpack[SearchOptions]) -> list[SearchPage]:
-        """The records that hold all words of a text, whatever their case, kind by kind.
+    def search(
+        self,
+        text: str,
+        *,
+        kinds: Sequence[SearchKind] = SEARCH_KINDS,
+        grader: str | None = None,
+        bank: str | None = None,
+        most: int = 20,
+        after: str = "",
+        seconds: float = math.inf,
+    ) -> list[SearchPage]:
+        """Find the records that hold all words of a text, whatever their case, kind by kind.
 
-        What stands in quotation marks is one word. Raises InputError for an option that is wrong.
+        What stands in quotation marks is one word.
+
+        Args:
+            text: The words.
+            kinds: The kinds of records that are searched.
+            grader: The one whose replies are searched, named as in `grades`; by default all.
+            bank: The one whose items are searched; by default all.
+            most: How many records of each kind are wanted.
+            after: The place of a record of the one kind, after which the search goes on.
+            seconds: The time after which no further part is searched.
+
+        Raises:
+            InputError: An option is wrong.
         """
-        return search_all(self.connection, text, **options)
+        from exampp.store.search import search_all
+
+        return search_all(
+            self.connection,
+            text,
+            kinds=kinds,
+            grader=grader,
+            bank=bank,
+            most=most,
+            after=after,
+            seconds=seconds,
+        )
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
         """The bank of that name, or the only one: its items, history and checks, how to edit it."""
@@ -604,6 +577,8 @@ class Collection:
         `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
         the runs of each grader took. `graders`: see `status`.
         """
+        from exampp.grading.status import status_tables
+
         return status_tables(self.connection)
 
     @property

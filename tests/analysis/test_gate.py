@@ -425,7 +425,7 @@ def test_exit_codes(
 def test_a_defect_is_no_verdict(
     graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr("exampp.project.gate_file.run_gate", broken)

@@ -24,7 +24,7 @@ from exampp.formats import (
     workbench,
 )
 from exampp.formats.detect import detect
-from exampp.formats.headers import near, nearly, plain
+from exampp.formats.fields import near, nearly, plain
 from exampp.formats.read_warnings import collect_warnings
 
 KNOWN = frozenset({"query_id", "question", "text", "id"})

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.formats.lossless import difference, differences, restored
+from exampp.formats.json_values import difference, differences, restored
 
 SCALARS = st.sampled_from([True, False, 0, 1, 1.0, 0.0, -0.0, None, "", "a", "\ud800", 2**70])
 VALUES = st.recursive(

@@ -140,4 +140,4 @@ def test_a_configuration_says_it_too(folder: Path, exampp_command: Commands) -> 
     assert "1,coral reefs,What are reefs?" in bank_of(folder / "my.exam")
     wrong = (folder / "exam.toml").read_text().replace('"Topic", text', "3, text")
     (folder / "exam.toml").write_text(wrong)
-    assert "must name columns by texts" in exampp_command("run", folder / "exam.toml").err
+    assert "must be a table of names and columns" in exampp_command("run", folder / "exam.toml").err

@@ -158,7 +158,7 @@ def bomb(packed: str, unit: bytes, size: int) -> bytes:
 def test_what_unpacks_out_of_all_proportion_is_refused(
     tmp_path: Path, packed: str, unit: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exampp.formats.compression.ROOM", 1 << 20)
+    monkeypatch.setattr("exampp.formats.lines.ROOM", 1 << 20)
     path = tmp_path / f"x.{packed}"
     path.write_bytes(bomb(packed, unit, 24 << 20))
     for read in (detect, read_text) if unit == b"a" else (read_text,):

@@ -23,6 +23,7 @@ from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.inputs import CitedSentence, read_sentence
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
+from exampp.results.view import ERROR, Column
 
 PARTIAL = 0.5
 
@@ -63,31 +64,26 @@ class CitationScores(Result):
 
     def tables(self) -> dict[str, Table]:
         """A row a system."""
-        head = [
-            *("system", "precision", "\u00b1", "recall", "\u00b1", "strict precision"),
-            *("strict recall", "answers", "sentences", "citations", "ungraded"),
+        columns: list[str | Column] = [
+            *("system", "precision"),
+            Column(ERROR, key="precision_stderr"),
+            "recall",
+            Column(ERROR, key="recall_stderr"),
+            Column("strict precision", key="strict_precision"),
+            Column("strict recall", key="strict_recall"),
+            *("answers", "sentences", "citations", "ungraded"),
+            Column("silent", readers="programs"),
         ]
         rows = [
             (
                 *(one.system, one.precision.mean, one.precision.stderr),
                 *(one.recall.mean, one.recall.stderr),
                 *(one.strict_precision.mean, one.strict_recall.mean),
-                *(one.answers, one.sentences, one.citations, one.ungraded),
+                *(one.answers, one.sentences, one.citations, one.ungraded, one.silent),
             )
             for one in self.rows
         ]
-        return {"citations": Table.of(head, rows, "Support of citations", self.notes)}
-
-    def records(self) -> dict[str, Table]:
-        """The same at full precision."""
-        head = [
-            *("system", "precision", "precision_stderr", "recall", "recall_stderr"),
-            *("strict_precision", "strict_recall", "answers", "sentences", "citations"),
-            *("ungraded", "silent"),
-        ]
-        (table,) = self.tables().values()
-        rows = [(*row, one.silent) for row, one in zip(table.rows, self.rows, strict=True)]
-        return {"citations": Table.of(head, rows, notes=self.notes)}
+        return {"citations": Table.of(columns, rows, "Support of citations", self.notes)}
 
 
 def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:

@@ -23,11 +23,10 @@ from exampp.measures.leaderboard import evaluate, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.values import Mean, MeasureColumn
 from exampp.prompts import answer_text, load, names
-from exampp.prompts.prompt import suggest
 from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook
-from exampp.records.wording import counted
+from exampp.records.wording import counted, suggest
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column
 from exampp.sanitize import check_integer

@@ -24,10 +24,11 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exampp.analysis.grader_bias import grader_bias
 from exampp.analysis.phrases import not_excluded, percent
@@ -41,16 +42,11 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Interval, interval_text, printable
+from exampp.results.view import Column, Interval, interval_text, printable
 from exampp.sanitize import or_default
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import mean_test, queries_for
 from exampp.stats.significance import paired_differences
-
-# What a gate requires: a measure against a number, or against a baseline with a margin.
-#
-# Cover@20>=0.7 nDCG@10>=baseline-0.02 P(rel=2)@10>baseline
-
 
 DEFAULT_MEASURE = "Cover@20"
 _HOLDS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -142,23 +138,14 @@ def required(
     if margin is not None and not open_:
         why = "every measure says it itself" if baseline else "there is no baseline"
         raise InputError(f"the margin changes nothing here: {why}", mend="Leave it out")
-    return (*named, *_not_worse(open_, margin or 0.0))
+    not_worse = (Requirement(one, ">=", 0.0 - (margin or 0.0), relative=True) for one in open_)
+    return (*named, *not_worse)
 
 
-def _not_worse(measures: Sequence[str], margin: float) -> Iterator[Requirement]:
-    for measure in measures:
-        yield Requirement(measure, ">=", 0.0 - margin, relative=True)
-
-
-_RECORDS = (
-    *("system", "requirement", "verdict", "mean", "baseline", "difference", "low", "high"),
-    *("queries", "why"),
-)
 Verdict = Literal["passed", "failed", "cannot be told", "missing"]
 
 
-@dataclass(frozen=True, slots=True)
-class GateRow:
+class GateRow(NamedTuple):
     """A requirement on a system.
 
     `low` and `high` bound the mean, or its `difference` to the baseline where that is required;
@@ -175,6 +162,17 @@ class GateRow:
     high: float | None = None
     queries: int = 0
     why: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """What was found, and why it is not passed, in words."""
+        if self.mean is None:
+            return self.why
+        what, number = "difference", self.difference
+        if number is None:
+            what, number = "mean", self.mean
+        shown = interval_text(Interval(number, self.low, self.high), 3)
+        return "; ".join(filter(None, [f"{what} {shown} over {self.queries} queries", self.why]))
 
 
 class GateFailed(AssertionError):
@@ -221,18 +219,63 @@ class GateResult(Result):
         if self.verdict != "passed":
             raise (GateFailed if self.verdict == "failed" else GateUndecided)(self)
 
-    def tables(self) -> Mapping[str, Table]:
-        """The verdict, and a row for every system and requirement."""
-        return {"gate": gate_table(self)}
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many rows have each verdict that occurs."""
+        found = [row.verdict for row in self.rows]
+        verdicts: tuple[Verdict, ...] = ("passed", "failed", "cannot be told", "missing")
+        return {one: found.count(one) for one in verdicts if one in found}
 
-    def records(self) -> Mapping[str, Table]:
-        """The same with why, at full precision."""
+    @property
+    def heading(self) -> str:
+        """The verdict, how many rows have which, whose grades these are, and the baseline."""
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        beside = f"; baseline {self.baseline}" if self.baseline else ""
+        return f"Gate: {self.verdict} ({counts}). {self.whose}{beside}"
+
+    def tables(self) -> Mapping[str, Table]:
+        """The verdict, and a row for every system and requirement; notes say why it is so."""
+        compared = any(row.baseline is not None for row in self.rows)
+        columns: list[str | Column] = [
+            *("system", "requirement", "verdict", "mean"),
+            Column("baseline", readers="all" if compared else "programs"),
+            Column("difference", readers="all" if compared else "programs"),
+            Column(f"{percent(self.level)} interval", readers="people"),
+            *(Column(name, readers="programs") for name in ("low", "high")),
+            "queries",
+            *(Column(name, readers="programs") for name in ("why", "draft", "graded")),
+        ]
         rows = [
-            [*(getattr(row, name) for name in _RECORDS), self.is_draft, self.whose]
+            [
+                *row[:6],
+                None if row.low is None else Interval(None, row.low, row.high),
+                *row[6:],
+                *(self.is_draft, self.whose),
+            ]
             for row in self.rows
         ]
-        names = [*_RECORDS, "draft", "graded"]
-        return {"gate": Table.of(names, rows, heading(self), tuple(_notes(self)))}
+        return {"gate": Table.of(columns, rows, self.heading, self._notes())}
+
+    def _notes(self) -> Iterator[str]:
+        found: dict[tuple[str, str], dict[str, list[str]]] = {}
+        for row in self.rows:
+            if row.why:
+                of_why = found.setdefault((row.verdict, row.why), {})
+                of_why.setdefault(row.requirement, []).append(row.system)
+        for (verdict, why), requirements in found.items():
+            where = (
+                f"{requirement} ({', '.join(systems)})" if any(systems) else requirement
+                for requirement, systems in requirements.items()
+            )
+            yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
+        side = percent((1 - self.level) / 2)
+        yield (
+            f"Tested is the mean over all queries like these, at {side} on either side. Passed: "
+            "the whole interval meets the requirement; failed: none of it does."
+        )
+        if fewest := min((row.queries for row in self.rows if row.low is not None), default=0):
+            yield f"{not_excluded(fewest, self.level)}."
+        yield from self.notes
 
     def to_junit(self) -> str:
         """The same as JUnit XML, which tells continuous integration of tests.
@@ -240,7 +283,7 @@ class GateResult(Result):
         A test for every system and requirement: what is failed or missing is a failure, what cannot
         be told an error.
         """
-        counts = dict(rows_by_verdict(self.rows))
+        counts = self.counts
         suite = ElementTree.Element(
             "testsuite",
             name="exampp gate",
@@ -264,79 +307,10 @@ class GateResult(Result):
             )
             if row.verdict != "passed":
                 kind = "error" if row.verdict == "cannot be told" else "failure"
-                said = printable(f"{row.verdict}: {_row_reason(row)}")
+                said = printable(f"{row.verdict}: {row.explanation}")
                 ElementTree.SubElement(case, kind, type=row.verdict, message=said).text = said
         ElementTree.indent(suite)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
-
-
-def rows_by_verdict(rows: Iterable[GateRow]) -> Iterator[tuple[Verdict, int]]:
-    """How many rows have each verdict that occurs."""
-    found = [row.verdict for row in rows]
-    for verdict in ("passed", "failed", "cannot be told", "missing"):
-        if verdict in found:
-            yield verdict, found.count(verdict)
-
-
-def gate_table(result: GateResult) -> Table:
-    """A row for every system and requirement; notes say why what is not passed is not."""
-    compared = any(row.baseline is not None for row in result.rows)
-    columns = ["system", "requirement", "verdict", "mean"]
-    columns += ["baseline", "difference"] * compared
-    columns += [f"{percent(result.level)} interval", "queries"]
-    rows: list[list[Cell]] = [
-        [
-            row.system or None,
-            row.requirement,
-            row.verdict,
-            row.mean,
-            *([row.baseline, row.difference] * compared),
-            None if row.low is None else Interval(None, row.low, row.high),
-            row.queries,
-        ]
-        for row in result.rows
-    ]
-    return Table.of(columns, rows, heading(result), tuple(_notes(result)))
-
-
-def heading(result: GateResult) -> str:
-    """The verdict, how many rows have which, whose grades these are, and the baseline."""
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in rows_by_verdict(result.rows))
-    beside = f"; baseline {result.baseline}" if result.baseline else ""
-    return f"Gate: {result.verdict} ({counts}). {result.whose}{beside}"
-
-
-def _notes(result: GateResult) -> Iterator[str]:
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for row in result.rows:
-        if row.why:
-            of_why = found.setdefault((row.verdict, row.why), {})
-            of_why.setdefault(row.requirement, []).append(row.system)
-    for (verdict, why), requirements in found.items():
-        where = (
-            f"{requirement} ({', '.join(systems)})" if any(systems) else requirement
-            for requirement, systems in requirements.items()
-        )
-        yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
-    side = percent((1 - result.level) / 2)
-    yield (
-        f"Tested is the mean over all queries like these, at {side} on either side. Passed: the "
-        "whole interval meets the requirement; failed: none of it does."
-    )
-    if fewest := min((row.queries for row in result.rows if row.low is not None), default=0):
-        yield f"{not_excluded(fewest, result.level)}."
-    yield from result.notes
-
-
-def _row_reason(row: GateRow) -> str:
-    if row.mean is None:
-        return row.why
-    number = row.mean if row.difference is None else row.difference
-    what = "mean" if row.difference is None else "difference"
-    found = Interval(number, row.low, row.high)
-    shown = f"{what} {interval_text(found, 3)} over {row.queries} queries"
-    parts = [shown, row.why]
-    return "; ".join(filter(None, parts))
 
 
 CUTOFF = 20
@@ -425,9 +399,9 @@ def gate(
         name: _measured(book, name, settings)
         for name in dict.fromkeys(one.measure for one in requirements)
     }
-    judge = _RequirementCheck(book, answering(book), measured, baseline, settings)
+    check = _RequirementCheck(book, answering(book), measured, baseline, settings)
     rows = [
-        judge.row(system, requirement)
+        check.row(system, requirement)
         for system in systems or _all_systems(book, baseline)
         for requirement in requirements
     ]
@@ -516,6 +490,24 @@ def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
     return [*book.systems, *gone] or [""]
 
 
+class _NotComparableError(Exception):
+    """Why a requirement on a system cannot be checked."""
+
+
+class _Sample(NamedTuple):
+    """What a requirement is checked on: values per query, or differences to a baseline.
+
+    `same`: both systems are known to have returned the same passages. `left_out` are queries that
+    the baseline has not.
+    """
+
+    values: NDArray[np.float64]
+    mean: float | None
+    baseline: float | None = None
+    same: bool = False
+    left_out: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class _RequirementCheck:
     book: Gradebook
@@ -525,172 +517,151 @@ class _RequirementCheck:
     settings: GateSettings
 
     def row(self, system: str, requirement: Requirement) -> GateRow:
+        try:
+            return self._row(system, requirement)
+        except _NotComparableError as error:
+            return GateRow(system, str(requirement), "missing", why=str(error))
+
+    def _row(self, system: str, requirement: Requirement) -> GateRow:
         found = self.measured[requirement.measure]
         if isinstance(found, str):
-            return GateRow(system, str(requirement), "missing", why=found)
+            raise _NotComparableError(found)
         _, column = found
         at = self.book.systems.index(system) if system in self.book.systems else 0
-        uncertain = _is_bounded(column) and missing_at(column, at) > self.settings.allow_missing
+        bounded = column.low is not None and column.high is not None
+        uncertain = bounded and missing_at(column, at) > self.settings.allow_missing
         allowed = 1.0 if uncertain else self.settings.allow_missing
         if why := missing_of(self.book, self.asked, system, column, allowed):
-            return GateRow(system, str(requirement), "missing", why=why)
+            raise _NotComparableError(why)
         baseline = self.baseline
         key = str(column.measure), (baseline and baseline.of(system)) or ""
         if requirement.relative and baseline and key in baseline.uncertain:
             uncertain = True
-        plain = self._judged(system, requirement, column, at, baseline)
+        plain = self._judged(system, requirement, column, at)
         if not uncertain:
             return plain
-        low, high = column.low or column.values, column.high or column.values
-        ends = [
-            self._judged(system, requirement, replace(column, values=values), at, other)
-            for values, other in (
-                (low, baseline and replace(baseline, scores=baseline.high or baseline.scores)),
-                (high, baseline and replace(baseline, scores=baseline.low or baseline.scores)),
-            )
-        ]
+        ends = []
+        for values, other in (
+            (column.low, baseline and replace(baseline, scores=baseline.high or baseline.scores)),
+            (column.high, baseline and replace(baseline, scores=baseline.low or baseline.scores)),
+        ):
+            end = replace(column, values=values or column.values)
+            ends.append(replace(self, baseline=other)._judged(system, requirement, end, at))
         return _at_worst(plain, ends, missing_at(column, at), str(column.measure))
 
     def _judged(
-        self,
-        system: str,
-        requirement: Requirement,
-        column: MeasureColumn,
-        at: int,
-        baseline: EarlierScores | None,
-    ) -> GateRow:
-        """Judge one requirement by the values of a column, whatever is missing."""
-        if requirement.relative:
-            return replace(self, baseline=baseline)._compared(system, requirement, column, at)
-        values = column.values.values[at][column.values.counts[at]]
-        queries = len(values)
-        one = mean_test(values, column.value_range, self.settings.level).estimate
-        verdict, why = self._verdict(requirement, one, queries, column)
-        return GateRow(
-            system,
-            str(requirement),
-            verdict,
-            mean=one.value,
-            low=one.low,
-            high=one.high,
-            queries=queries,
-            why=why,
-        )
-
-    def _compared(
         self, system: str, requirement: Requirement, column: MeasureColumn, at: int
     ) -> GateRow:
-        counts = column.values.counts[at]
-        mine = {
-            query: float(value)
-            for query, value, use in zip(
-                column.query_ids, column.values.values[at], counts, strict=True
-            )
-            if use
-        }
-        theirs = self._earlier(system, column)
-        if isinstance(theirs, str):
-            return GateRow(system, str(requirement), "missing", why=theirs)
-        if gone := [query for query in theirs if query not in mine]:
-            why = f"has no value for {_some(gone)}, which the baseline has"
-            return GateRow(system, str(requirement), "missing", why=why)
-        shared = [query for query in mine if query in theirs]
-        if not shared:
-            why = "the baseline has none of the queries"
-            return GateRow(system, str(requirement), "missing", why=why)
-        first = np.array([mine[query] for query in shared])
-        second = np.array([theirs[query].value for query in shared], np.float64)
-        values = paired_differences(first[None], second[None], np.ones((1, len(shared)), np.bool_))
-        one = mean_test(values[0], column.difference_range, self.settings.level).estimate
-        same = not values.any() and self._same_passages(system, column, shared, theirs)
-        if same:
+        """Judge one requirement by the values of a column, whatever is missing."""
+        values = column.values.values[at][column.values.counts[at]]
+        sample, within = _Sample(values, None), column.value_range
+        if requirement.relative:
+            sample, within = self._compared(system, column, at), column.difference_range
+        one = mean_test(sample.values, within, self.settings.level).estimate
+        if sample.same:
             one = Estimate(0.0, 0.0, 0.0)
-        verdict, why = self._verdict(requirement, one, len(shared), column)
-        if same:
-            why = "; ".join(filter(None, [f"{SAME_PASSAGES} for all queries", why]))
-        if len(shared) < len(mine):
-            new = counted(len(mine) - len(shared), "query")
-            why = "; ".join(filter(None, [why, f"{new} not in the baseline left out"]))
+        verdict, why = self._verdict(requirement, one, len(sample.values), column)
+        if sample.same:
+            why.insert(0, f"{SAME_PASSAGES} for all queries")
+        if sample.left_out:
+            why.append(f"{counted(sample.left_out, 'query')} not in the baseline left out")
         return GateRow(
             system,
             str(requirement),
             verdict,
-            mean=math.fsum(first.tolist()) / len(shared),
-            baseline=math.fsum(second.tolist()) / len(shared),
-            difference=one.value,
+            mean=sample.mean if requirement.relative else one.value,
+            baseline=sample.baseline,
+            difference=one.value if requirement.relative else None,
             low=one.low,
             high=one.high,
-            queries=len(shared),
-            why=why,
+            queries=len(sample.values),
+            why="; ".join(filter(None, why)),
         )
 
-    def _same_passages(
-        self,
-        system: str,
-        column: MeasureColumn,
-        queries: Sequence[str],
-        theirs: Mapping[str, QueryScore],
-    ) -> bool:
-        """Return whether both systems are known to have returned the same passages."""
-        hashes = self.book.fingerprints(column.measure.cutoff)
-        mine = (
-            hashes.get((system, one)) or hashes.get((system, one.rpartition("/")[0]))
-            for one in queries
+    def _compared(self, system: str, column: MeasureColumn, at: int) -> _Sample:
+        """The differences to the baseline, on the queries of both."""
+        values, counts = column.values.values[at].tolist(), column.values.counts[at]
+        queries = zip(column.query_ids, values, counts, strict=True)
+        mine = {query: value for query, value, use in queries if use}
+        theirs = self._earlier(system, column)
+        if gone := [query for query in theirs if query not in mine]:
+            raise _NotComparableError(f"has no value for {_some(gone)}, which the baseline has")
+        shared = [query for query in mine if query in theirs]
+        if not shared:
+            raise _NotComparableError("the baseline has none of the queries")
+        first = np.array([mine[query] for query in shared])
+        second = np.array([theirs[query].value for query in shared], np.float64)
+        (difference,) = paired_differences(
+            first[None], second[None], np.ones((1, len(shared)), bool)
         )
-        return all(
-            found is not None and found == theirs[one].ranking
-            for found, one in zip(mine, queries, strict=True)
+        hashes = self.book.fingerprints(column.measure.cutoff) if not difference.any() else {}
+        rankings = (
+            hashes.get((system, one)) or hashes.get((system, one.rpartition("/")[0]))
+            for one in shared
+        )
+        return _Sample(
+            difference,
+            math.fsum(first.tolist()) / len(shared),
+            math.fsum(second.tolist()) / len(shared),
+            not difference.any()
+            and all(
+                found is not None and found == theirs[one].ranking
+                for found, one in zip(rankings, shared, strict=True)
+            ),
+            len(mine) - len(shared),
         )
 
     def _verdict(
         self, requirement: Requirement, one: Estimate, queries: int, column: MeasureColumn
-    ) -> tuple[Verdict, str]:
+    ) -> tuple[Verdict, list[str]]:
         """The verdict on an interval, and why it is not passed or failed."""
         if one.value is None:
-            return "missing", one.reason
+            return "missing", [one.reason]
         if one.low is None or one.high is None:
-            return "cannot be told", one.no_interval
+            return "cannot be told", [one.no_interval]
         held = {requirement.holds(end) for end in (one.low, one.high)}
-        why = [] if column.value_range else [NO_RANGE]
+        unbounded = [] if column.value_range else [NO_RANGE]
         if len(held) == 1:
-            return ("passed" if held == {True} else "failed"), "; ".join(why)
-        why = [STRADDLES, *why]
-        if column.value_range is None:
-            return "cannot be told", "; ".join(why)
+            return ("passed" if held == {True} else "failed"), unbounded
+        why = [STRADDLES, *unbounded]
         needed = requirement.fewest_queries(self.settings.level)
-        if needed is not None and queries < needed:
+        if column.value_range and needed is not None and queries < needed:
             best = "if no value changes" if requirement.relative else "even if every value is ideal"
             why.append(f"{requirement} takes at least {counted(needed, 'query')} {best}")
-        return "cannot be told", "; ".join(why)
+        return "cannot be told", why
 
-    def _earlier(self, system: str, column: MeasureColumn) -> dict[str, QueryScore] | str:
-        """The baseline's score of every query, or why there are none to compare with."""
+    def _earlier(self, system: str, column: MeasureColumn) -> dict[str, QueryScore]:
+        """The baseline's score of every query."""
         if self.baseline is None:
-            return "there is no baseline"
+            raise _NotComparableError("there is no baseline")
         other = self.baseline.of(system)
         if other is None:
-            return (
+            raise _NotComparableError(
                 f"the baseline has no system {self.baseline.system or system!r}, but "
                 f"{', '.join(self.baseline.systems[:_NAMED])}"
             )
         if why := self.baseline.faults.get((str(column.measure), other)):
-            return f"the baseline {other}: {why}"
+            raise _NotComparableError(f"the baseline {other}: {why}")
         rows = [one for one in self.baseline.scores if one.system == other]
         rows = [one for one in rows if _canonical(one.measure) == str(column.measure)]
         if not rows:
-            return f"the baseline has no {column.measure} of {other}"
-        for what, mine in (
-            ("min_rating", column.min_rating),
-            ("grader_key", self.book.grader.key),
-            ("bank", self.book.bank_label),
+            raise _NotComparableError(f"the baseline has no {column.measure} of {other}")
+        for what, name, mine in (
+            ("min_rating", "minimum rating", column.min_rating),
+            ("grader_key", "grader", self.book.grader.key),
+            ("bank", "bank", self.book.bank_label),
         ):
             fitting = [one for one in rows if getattr(one, what) in (None, mine)]
             if not fitting:
-                return f"the baseline has another {_SETTING_NAMES[what]}: {getattr(rows[0], what)}"
+                raise _NotComparableError(
+                    f"the baseline has another {name}: {getattr(rows[0], what)}"
+                )
             rows = fitting
         found = {one.query_id: one for one in rows if one.value is not None}
         if len({one.query_id for one in rows}) < len(rows):
-            return f"the baseline has {column.measure} of {other} twice for a query"
+            raise _NotComparableError(
+                f"the baseline has {column.measure} of {other} twice for a query"
+            )
         return found
 
 
@@ -726,10 +697,6 @@ def missing_at(column: MeasureColumn, at: int) -> float:
     return max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
 
 
-def _is_bounded(column: MeasureColumn) -> bool:
-    return column.low is not None and column.high is not None
-
-
 def _describe_missing(share: float, measure: str) -> str:
     return f"{100 * share:.3g} % of what {measure} reads has no grade"
 
@@ -754,16 +721,12 @@ def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: st
         verdict = "cannot be told"
         why = f"{_describe_missing(share, measure)}, and the verdict depends on it. "
         why += _fix_missing(share)
-    return replace(
-        plain,
+    return plain._replace(
         verdict=verdict,
         low=min(one for one in lows if one is not None) if known else None,
         high=max(one for one in highs if one is not None) if known else None,
         why=why,
     )
-
-
-_SETTING_NAMES = {"min_rating": "minimum rating", "grader_key": "grader", "bank": "bank"}
 
 
 def _canonical(measure: str) -> str:

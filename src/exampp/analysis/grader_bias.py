@@ -17,9 +17,9 @@ from exampp.measures.board import Leaderboard
 from exampp.measures.exams import QueryExam, exams, lay_out, resolve_subtopics
 from exampp.measures.qrels import graded_passages, weighted_items
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.records.wording import counted
+from exampp.results.notes import listed
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Column
 from exampp.stats.system_bias import JudgedPool, SystemBiases, system_biases
 
 DEPTH = 20
@@ -27,7 +27,6 @@ DEPTH = 20
 QUESTION = "Does the grader favour a system?"
 _LARGE = 0.5
 """Of the standard deviation of the labels: a check that may miss a larger bias is no check."""
-_LISTED = 4
 
 Verdict = Literal["favours", "disfavours", "cannot tell"]
 
@@ -107,7 +106,7 @@ class GraderBias(Result):
         if self.found:
             kinds = dict.fromkeys(one.verdict for one in self.found)
             parts = " and ".join(
-                f"{kind} {_listed([_bounded(s) for s in self.found if s.verdict == kind])}"
+                f"{kind} {listed([_bounded(s) for s in self.found if s.verdict == kind])}"
                 for kind in kinds
             )
             return (
@@ -119,7 +118,7 @@ class GraderBias(Result):
     def _undecided(self) -> str:
         noticed = [one for one in self.systems if one.is_noticed]
         if noticed:
-            named = _listed([f"{one.system} ({one.matched:+.2f})" for one in noticed])
+            named = listed([f"{one.system} ({one.matched:+.2f})" for one in noticed])
             return (
                 f"Cannot tell: equally judged passages get other ratings from {named}, but so they "
                 "would if the judgments are too coarse to tell how good its passages are."
@@ -127,7 +126,7 @@ class GraderBias(Result):
         unchecked = [one.system for one in self.systems if one.detectable is None]
         if unchecked:
             return (
-                f"Cannot tell for {_listed(unchecked)}: too few queries have passages of it and of "
+                f"Cannot tell for {listed(unchecked)}: too few queries have passages of it and of "
                 "other systems with the same judgment."
             )
         largest = self.systems[0]
@@ -139,30 +138,25 @@ class GraderBias(Result):
 
     def tables(self) -> dict[str, Table]:
         """Return a row a system, the largest bias first."""
-        columns: list[str | Column] = [
-            *("system", "passages", "queries", "rating", "judgment"),
-            Column("matched", 2, group="bias"),
-            Column("linked", 2, group="bias"),
-            Column("95% low", 2, group="bias"),
-            Column("high", 2, group="bias"),
-            Column("detectable", 2),
-            "verdict",
+        people = {
+            "label": Column("rating", key="label"),
+            **{name: Column(name, 2, "bias", key=name) for name in ("matched", "linked", "high")},
+            "low": Column("95% low", 2, "bias", key="low"),
+            "detectable": Column("detectable", 2),
+        }
+        programs = ("returned", "matched_low", "matched_high")
+        columns = [
+            *(Column(name, readers="programs") for name in ("grader", "depth")),
+            *(
+                Column(name, readers="programs")
+                if name in programs
+                else people.get(name, Column(name))
+                for name in SystemBias._fields
+            ),
         ]
-        rows: list[list[Value]] = [
-            [
-                *(one.system, one.passages, one.queries, one.label, one.judgment),
-                *(one.matched, one.linked, one.low, one.high, one.detectable, one.verdict),
-            ]
-            for one in self.systems
-        ]
+        rows = [(self.grader, self.depth, *one) for one in self.systems]
         caption = f"{QUESTION} {self.grader}, first {self.depth} passages"
-        return {"bias": Table.of(columns, rows, caption, list(self._notes()))}
-
-    def records(self) -> dict[str, Table]:
-        """Return the same at full precision, with the grader and the depth."""
-        rows: list[list[Value]] = [[self.grader, self.depth, *one] for one in self.systems]
-        columns = ["grader", "depth", *SystemBias._fields]
-        return {"bias": Table.of(columns, rows, QUESTION, [self.sentence()])}
+        return {"bias": Table.of(columns, rows, caption, self._notes())}
 
     def _notes(self) -> Iterator[str]:
         yield self.sentence()
@@ -302,8 +296,3 @@ def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
 
 def _bounded(one: SystemBias) -> str:
     return f"{one.system} ({one.low:+.2f} to {one.high:+.2f})"
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {counted(more, 'other')}" if more > 0 else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from exampp.analysis.agreement import label_name
 from exampp.analysis.phrases import OVER_ALL, percent
 from exampp.analysis.report_data import ReportData
-from exampp.measures.names import Measure
 from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import MISSING
 from exampp.records.wording import counted
@@ -26,22 +25,14 @@ _FILE = files("exampp.analysis").joinpath("references.bib").read_text(encoding="
 _ENTRY = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
 
 REFERENCES: Mapping[str, str] = {entry[1]: entry[0] for entry in _ENTRY.finditer(_FILE)}
-"""What can be cited: the entries by their keys."""
-
-
-def bibtex(keys: Iterable[str]) -> str:
-    """The entries of some keys, each once, in the order of `REFERENCES`."""
-    wanted = set(keys)
-    unknown = wanted - set(REFERENCES)
-    if unknown:
-        raise ValueError(f"there are no references {sorted(unknown)}")
-    return "\n".join(entry for key, entry in REFERENCES.items() if key in wanted)
+"""What can be cited: the entries by their keys. A field that is not known for certain is absent."""
 
 
 _CITED = re.compile(r" \[@[^\]]+\]")
 _CORRECTIONS = {
-    "holm": "corrected for multiple comparisons by Holm's procedure",
-    "bh": "with the false discovery rate controlled by the procedure of Benjamini and Hochberg",
+    "holm": "corrected for multiple comparisons by Holm's procedure [@holm1979multiple]",
+    "bh": "with the false discovery rate controlled by the procedure of Benjamini and Hochberg "
+    "[@benjamini1995fdr]",
     "none": "without correction for multiple comparisons",
 }
 
@@ -58,7 +49,7 @@ def label_words(labelling: Labelling) -> str:
 
 def methods(found: ReportData) -> str:
     """A paragraph that says how the numbers came about, with citations as `[@key; @key]`."""
-    parts = (_data, _cover, _qrels, _declared, _tests, _correlation, _agreement, _program)
+    parts = (_data, _cover, _qrels, _tests, _correlation, _agreement, _program)
     return " ".join(sentence for part in parts for sentence in part(found))
 
 
@@ -81,31 +72,10 @@ def as_latex(paragraph: str) -> str:
     return "".join(pieces)
 
 
-def bibliography(found: ReportData) -> str:
-    """BibTeX of exactly what the report used."""
-    return bibtex(_keys(found))
-
-
-def _keys(found: ReportData) -> Iterator[str]:
-    measures = [column.measure for column in found.board.columns]
-    yield from ("farzi2024exampp", "dietz2024workbench")
-    if any(measure.kind.cover for measure in measures):
-        yield from ("sander2021exam", "farzi2024exam")
-    if any(_as_trec_eval(measure) for measure in measures):
-        yield "macavaney2022irmeasures"
-    if any(measure.name == "nDCG" for measure in measures):
-        yield "jarvelin2002cumulated"
-    if len(found.tested.systems) > 1:
-        yield from ("smucker2007significance", "holm1979multiple")
-        yield from ("benjamini1995fdr", "piepho2004letters")
-        if found.main.measure.share:
-            yield from ("gaffke2005mean", "phan2021mean")
-    if found.settings.official:
-        yield from ("spearman1904association", "kendall1945ties")
-    if found.correlation and any(map(found.correlation.has_intervals, found.settings.official)):
-        yield "politis1999subsampling"
-    if found.agreement:
-        yield "cohen1960kappa"
+def bibliography(paragraph: str) -> str:
+    """BibTeX of what the paragraph cites, in the order of `REFERENCES`."""
+    cited = {key for one in _CITED.findall(paragraph) for key in re.findall(r"@([a-z0-9]+)", one)}
+    return "\n".join(entry for key, entry in REFERENCES.items() if key in cited)
 
 
 def _data(found: ReportData) -> Iterator[str]:
@@ -115,6 +85,8 @@ def _data(found: ReportData) -> Iterator[str]:
     cells = sum(q.pool_size * len(q.item_ids) for q in book.queries)
     graded = sum(int((q.ratings != MISSING).sum()) for q in book.queries)
     share = f"{graded / cells:.1%}" if cells else "none"
+    version = found.source.bank_version
+    known = f"version {version}" if version else "as graded"
     draft = " (draft grades, made without a language model)" if grader.is_draft else ""
     yield (
         f"We evaluated {counted(len(book.systems), 'system')} on "
@@ -122,7 +94,7 @@ def _data(found: ReportData) -> Iterator[str]:
         f"[@farzi2024exampp; @dietz2024workbench]."
     )
     yield (
-        f"The exam is a bank of {sum(items):,} {grader.kind}s ({mean}{_version(found)})."
+        f"The exam is a bank of {sum(items):,} {grader.kind}s ({mean}{known})."
         if grader.kind != "query"
         else "Passages were graded against the query itself."
     )
@@ -134,11 +106,6 @@ def _data(found: ReportData) -> Iterator[str]:
     )
 
 
-def _version(found: ReportData) -> str:
-    version = found.source.bank_version
-    return f"version {version}" if version else "as graded"
-
-
 def _cover(found: ReportData) -> Iterator[str]:
     names = [c.measure for c in found.board.columns if c.measure.kind.cover]
     for measure in names:
@@ -146,9 +113,9 @@ def _cover(found: ReportData) -> Iterator[str]:
         if measure.name == "nCover":
             whole = "the items that any graded passage covers"
         yield (
-            f"{measure} is the weight of the items that some passage among a system's first "
-            f"{measure.cutoff} answers with a rating of {found.settings.min_rating} or above, "
-            f"divided by the weight of {whole}."
+            f"{measure} [@sander2021exam; @farzi2024exam] is the weight of the items that some "
+            f"passage among a system's first {measure.cutoff} answers with a rating of "
+            f"{found.settings.min_rating} or above, divided by the weight of {whole}."
         )
     if names:
         yield (
@@ -157,18 +124,13 @@ def _cover(found: ReportData) -> Iterator[str]:
         )
 
 
-def _as_trec_eval(measure: Measure) -> bool:
-    return not (measure.kind.cover or measure.kind.formula)
-
-
-def _declared(found: ReportData) -> Iterator[str]:
-    names = [str(c.measure) for c in found.board.columns if c.measure.kind.formula]
-    if names:
-        yield f"What computes {_joined(names)} is no part of exampp."
-
-
 def _qrels(found: ReportData) -> Iterator[str]:
-    names = [str(c.measure) for c in found.board.columns if _as_trec_eval(c.measure)]
+    measures = [c.measure for c in found.board.columns if not c.measure.kind.cover]
+    names = [
+        f"{one} [@jarvelin2002cumulated]" if one.name == "nDCG" else str(one)
+        for one in measures
+        if not one.kind.formula
+    ]
     if names:
         yield (
             f"{_joined(names)} were computed as trec_eval does "
@@ -176,6 +138,9 @@ def _qrels(found: ReportData) -> Iterator[str]:
             f"{label_words(found.settings.labelling)}; a passage is relevant from "
             f"{found.settings.labelling.level(found.settings.min_rating)} on."
         )
+    declared = [str(one) for one in measures if one.kind.formula]
+    if declared:
+        yield f"{_joined(declared)} are computed outside of exampp."
 
 
 def _tests(found: ReportData) -> Iterator[str]:
@@ -188,7 +153,8 @@ def _tests(found: ReportData) -> Iterator[str]:
         f"Systems were compared under {found.name} by two-sided paired randomisation tests over "
         f"queries [@smucker2007significance] ({tested.permutations:,} sign patterns), "
         f"{_CORRECTIONS[settings.correction]}: of {len(pairs):,} pairs, {apart:,} "
-        f"({apart / len(pairs):.1%}) do not behave alike at {settings.alpha:g}."
+        f"({apart / len(pairs):.1%}) do not behave alike at {settings.alpha:g}. Letters name the "
+        "groups of systems that are not told apart [@piepho2004letters]."
     )
     yield (
         f"Intervals ({percent(1 - settings.alpha)}) are those of means and differences {OVER_ALL}, "

@@ -427,14 +427,11 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.in_memory import holding
-        from exampp.formats.lines import accept, raise_error
+        from exampp.formats.lines import accept, raise_error, reading_from_memory
         from exampp.formats.registry import built_in_kind
-        from exampp.inputs.columns import Renaming
         from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import rows_of
+        from exampp.inputs.files import Renaming, rows_of, unfold
         from exampp.inputs.importing import file_kinds
-        from exampp.inputs.rag import unfold
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
@@ -443,7 +440,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         renaming = Renaming(columns_of(given["columns"]))
         files, parts = unfold(files, given["system"], accept, renaming)
         rows = rows_of(files, renaming, raise_error)
-        with holding({**parts, **rows}):
+        with reading_from_memory({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 

@@ -24,11 +24,11 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.json_document import (
+from exampp.formats.json_values import (
     Json,
     expect,
-    identifier,
     joined,
+    json_id,
     optional,
     parse,
     spoken,
@@ -85,7 +85,10 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
 
 def _values(path: str | Path, on_error: OnError) -> Iterator[tuple[int | None, Any]]:
-    """(line, value) of every bank; a bank spread over several lines has no line of its own."""
+    """Yield (line, value) of every bank.
+
+    A bank spread over several lines has no line of its own.
+    """
     lines = read_lines(path)
     number, head = next(lines)
     try:
@@ -109,7 +112,7 @@ def _query_id(bank: Json) -> str:
     metadata = optional(bank, "metadata", dict) or {}
     for holder, key in ((bank, "query_id"), (metadata, "topic_id"), (metadata, "query_id")):
         if holder.get(key) is not None:
-            return identifier(holder, key)
+            return json_id(holder, key)
     raise InputError(
         "the bank does not name its query", field="query_id", mend="Give it a `query_id`"
     )
@@ -128,7 +131,7 @@ def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
 
 
 def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
-    """(place, nugget) of a bank, which is a list or an object by the nuggets' texts."""
+    """Return (place, nugget) of a bank, which is a list or an object by the nuggets' texts."""
     if value is None:
         return []
     if isinstance(value, dict):
@@ -138,7 +141,7 @@ def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
 
 
 def _with_those_below(value: Any) -> Iterator[Json]:
-    """All nuggets of a bank, and their answers, as far as they are objects."""
+    """Yield a ll nuggets of a bank, and their answers, as far as they are objects."""
     listed = value.values() if isinstance(value, dict) else value
     for nugget in listed if isinstance(value, dict | list) else ():
         if isinstance(nugget, dict):
@@ -155,7 +158,7 @@ def _collect(
     items: dict[str, Item],
     on_error: OnError,
 ) -> None:
-    """Add a nugget and those below it to the items, by id."""
+    """Return a dd a nugget and those below it to the items, by id."""
     try:
         nugget = expect(value, dict, place)
         item = _item(query_id, nugget, place, parent)
@@ -179,7 +182,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
     own = nugget.get(f"{name}_id")
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-    own_id = digest if own is None else identifier(nugget, f"{name}_id", place)
+    own_id = digest if own is None else json_id(nugget, f"{name}_id", place)
     kept = without(nugget, name, f"{name}_id", "sub_nuggets", "item_id", "subtopic_id")
     if kept.get("query_id") == query_id:
         del kept["query_id"]
@@ -199,7 +202,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
 
 
 def _answers(nugget: Json, place: str) -> tuple[str, ...]:
-    """The known answers: every one of OR, or all of AND together."""
+    """Return the known answers: every one of OR, or all of AND together."""
     aggregator = optional(nugget, "aggregator_type", str, place) or _ANY[0]
     if aggregator != _ALL and aggregator not in _ANY:
         raise InputError(

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, weight_or_one
 from exampp.formats.format import Format, Shape
-from exampp.formats.importance import weight_or_one
-from exampp.formats.json_document import Json, identifier, spoken, without
+from exampp.formats.json_values import Json, json_id, spoken, without
 from exampp.formats.lines import Key, OnError, decode_json, encode_json, parse_lines, raise_error
 from exampp.formats.nuggetizer import ASSIGNMENT_KEYS, NUGGETS, items_of, query_of
 from exampp.formats.output import writing
@@ -97,14 +96,17 @@ def _name(one: Assigned) -> str:
 
 
 def _assigned_text(value: Json) -> tuple[str | None, str, str]:
-    """(system or None, passage id or empty, text) that a line assigns nuggets to."""
+    """Return (system or None, passage id or empty, text) that a line assigns nuggets to."""
     if "candidate_text" in value:
-        return None, identifier(value, "docid"), spoken(value, "candidate_text")
-    return identifier(value, "run_id"), "", spoken(value, "answer_text")
+        return None, json_id(value, "docid"), spoken(value, "candidate_text")
+    return json_id(value, "run_id"), "", spoken(value, "answer_text")
 
 
 def _strange_importance(item: Item) -> str | None:
-    """A word that nuggetizer left as an importance and that is none; None where it is one."""
+    """Return a word that nuggetizer left as an importance and that is none.
+
+    None where it is one.
+    """
     word = importance(item.extra, item.weight)
     return None if word is None or word in WEIGHTS else word or "(empty)"
 

@@ -19,9 +19,8 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_document import without
+from exampp.formats.json_values import difference, restored, without
 from exampp.formats.lines import OnError, decode_json, encode_json, parse_lines, raise_error
-from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
@@ -264,7 +263,7 @@ def _item_line(entry: BankEntry, item: Item) -> Json:
 
 
 def _as_read(written: Json, form: Any, parse: Callable[[Json], T], record: T) -> Json:
-    """The form in which the record was read, if that still says what the record says."""
+    """Return the form in which the record was read, if that still says what the record says."""
     if not form:
         return written
     value: Json = restored(written, form)

@@ -26,19 +26,19 @@ _SPLIT = "test"
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is laid out as BEIR lays out its datasets."""
+    """Return whether a folder is laid out as BEIR lays out its datasets."""
     # what no file can have as its path is no folder, either
     return os.path.isdir(path / "qrels") and os.path.isfile(path / "queries.jsonl")  # noqa: PTH112, PTH113
 
 
 def corpus_of(path: Path) -> Path | None:
-    """The corpus of a folder of BEIR, if it is one and has one."""
+    """Return the corpus of a folder of BEIR, if it is one and has one."""
     corpus = path / "corpus.jsonl"
     return corpus if is_folder(path) and corpus.is_file() else None
 
 
 def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
-    """The judgments of the test split, or of the only split there is.
+    """Yield the judgments of the test split, or of the only split there is.
 
     Raises InputError where there are several splits, and none is called test.
     """
@@ -148,7 +148,7 @@ def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
 
 
 def _card(name: str, counts: dict[str, int]) -> str:
-    """The card: YAML that the hub reads, then what is in the files."""
+    """Return the card: YAML that the hub reads, then what is in the files."""
     parts = [part for part in _PARTS if counts[part[1]]]
     configs = [
         f"- config_name: {config}\n  data_files:\n  - split: test\n    path: {file}\n"

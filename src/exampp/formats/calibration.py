@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.json_document import load
+from exampp.formats.json_values import load
 from exampp.formats.output import writing
 from exampp.records.calibration import Calibration
 
@@ -23,7 +23,7 @@ def write(path: str | Path, calibration: Calibration) -> None:
 
 
 def read(path: str | Path) -> Calibration:
-    """The calibration of a file; InputError where it holds none."""
+    """Return the calibration of a file; InputError where it holds none."""
     value = load(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise InputError(
@@ -38,7 +38,7 @@ def read(path: str | Path) -> Calibration:
 
 
 def of_value(value: dict[str, Any]) -> Calibration:
-    """The calibration that a JSON object holds, whole and consistent."""
+    """Return the calibration that a JSON object holds, whole and consistent."""
     try:
         found = msgspec.convert(value, Calibration)
     except msgspec.ValidationError as error:

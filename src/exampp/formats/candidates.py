@@ -14,7 +14,7 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.fields import brief, number
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_objects import OBJECT
+from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     Key,
     OnError,

@@ -14,10 +14,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats.compression import compression
 from exampp.formats.fields import FirstLines, brief, duplicate_error
 from exampp.formats.format import Format
-from exampp.formats.lines import OnError, plain_name, raise_error, reading
+from exampp.formats.lines import OnError, compression, plain_name, raise_error, reading
 from exampp.installed import install_command
 from exampp.records import Passage, Query, Subtopic
 
@@ -133,7 +132,7 @@ def _paragraph(paragraph: Any) -> Passage:
 
 
 def _body(body: Any) -> str:
-    """A text is [0, text]; a link [1, [0, page, [section], page id, anchor text]]."""
+    """Return a text is [0, text]; a link [1, [0, page, [section], page id, anchor text]]."""
     text = body[1] if body[0] == 0 else body[1][4]
     if not isinstance(text, str):
         raise TypeError("no text")
@@ -148,7 +147,7 @@ class _Forward(io.BufferedReader):
 
 
 def _items(path: str | Path, types: set[str]) -> Iterator[tuple[int, Any]]:
-    """The elements of a file, counted from 1."""
+    """Yield the elements of a file, counted from 1."""
     cbor2 = _library()
     with reading(path) as raw:
         stream: Any = _Forward(raw, 1 << 20) if compression(Path(path)) else raw  # type: ignore[arg-type]

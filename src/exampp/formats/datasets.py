@@ -17,12 +17,15 @@ PREFIX = "irds:"
 
 
 def is_dataset(name: str | Path) -> bool:
-    """Whether the name is one of a dataset and not of a file."""
+    """Return whether the name is one of a dataset and not of a file."""
     return str(name).startswith(PREFIX)
 
 
 def topics(name: str | Path) -> Iterator[Query]:
-    """The topics of a dataset; of one with several fields, those that ir_datasets searches with."""
+    """Yield the topics of a dataset.
+
+    Of one with several fields, those that ir_datasets searches with.
+    """
     dataset = _load(name)
     if not dataset.has_queries():
         raise InputError(
@@ -34,7 +37,7 @@ def topics(name: str | Path) -> Iterator[Query]:
 
 
 def judgments(name: str | Path) -> Iterator[Judgment]:
-    """The judgments of a dataset, of whole queries; none where it has none."""
+    """Yield the judgments of a dataset, of whole queries; none where it has none."""
     dataset = _load(name)
     if not dataset.has_qrels():
         return
@@ -44,12 +47,12 @@ def judgments(name: str | Path) -> Iterator[Judgment]:
 
 
 def has_documents(name: str | Path) -> bool:
-    """Whether a dataset has documents."""
+    """Return whether a dataset has documents."""
     return bool(_load(name).has_docs())
 
 
 def documents(name: str | Path, wanted: set[str]) -> Iterator[Passage]:
-    """The wanted documents that the dataset has and that hold a text."""
+    """Yield the wanted documents that the dataset has and that hold a text."""
     dataset = _load(name)
     if not dataset.has_docs():
         raise InputError("the dataset has no documents", file=name)

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import car, headers, passages, queries, responses
+from exampp.formats import car, fields, passages, queries, responses
+from exampp.formats.fields import nearly, own_names, plain
 from exampp.formats.format import FirstRecords, Format, ReadOptions, first_records
-from exampp.formats.headers import nearly, own_names, plain
-from exampp.formats.in_memory import held
-from exampp.formats.lines import OnError, existing_file, raise_error
+from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
 from exampp.formats.registry import ROLES, built_in_formats
@@ -38,17 +37,17 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "umbrela": ("query", "passage", "judgment"),
 }
 _CALLED: Mapping[str, frozenset[str]] = {
-    "query_id": headers.QUERY,
-    "passage_id": frozenset(passages.ID_KEYS) | headers.PASSAGE,
+    "query_id": fields.QUERY,
+    "passage_id": frozenset(passages.ID_KEYS) | fields.PASSAGE,
     "text": frozenset(passages.TEXT_KEYS + queries.TEXT_KEYS + responses.STATEMENT_KEYS),
     "system": frozenset(responses.SYSTEM_KEYS),
     "items": frozenset({"items", "questions", "nuggets"}),
-    "relevance": headers.RELEVANCE,
+    "relevance": fields.RELEVANCE,
 }
 _NAMES = frozenset(
-    headers.QUERY
-    | headers.PASSAGE
-    | headers.RELEVANCE
+    fields.QUERY
+    | fields.PASSAGE
+    | fields.RELEVANCE
     | set(queries.ID_KEYS + queries.TEXT_KEYS + passages.ID_KEYS + passages.TEXT_KEYS)
     | set(MEANINGS)
     | {"items", "questions", "nuggets", "candidates", "responses"}
@@ -98,7 +97,7 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
         InputError: Nothing decides; with what was found and the formats that come nearest.
     """
     names = of_role(role) if role else [*built_in_formats()]
-    in_car = None if held(path) else car.kind_of(path)
+    in_car = None if lines_in_memory(path) else car.kind_of(path)
     if in_car and in_car in names:
         return DetectedKind(in_car)
     sample = first_records(path)
@@ -108,7 +107,7 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     fitting = [name for name, form in among.items() if form.fits(sample, is_record)]
     if system and "responses" in fitting:
         return DetectedKind("responses")
-    columns = "\t".join((*sample.keys, "")) if held(path) else sample.head
+    columns = "\t".join((*sample.keys, "")) if lines_in_memory(path) else sample.head
     by_header = [name for name in fitting if _matches(among[name].header, columns)]
     named = fitting or [name for name in _NAMED if name in among]
     by_name = [name for name in named if re.search(among[name].file_name or "(?!)", sample.name)]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import difflib
 import hashlib
 import math
+import re
 from array import array
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from exampp.errors import InputError, Repeated
+from exampp.records.items import WEIGHTS
 
 LARGEST_WEIGHT = 1e9
 """Of an item: sums of weights stay exact enough below it."""
 
 
 def brief(value: object, limit: int = 60) -> str:
-    """The value as it may stand in a message: quoted, on one line, cut where it is long."""
+    """Return the value as it may stand in a message: quoted, on one line, cut where it is long."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
@@ -31,7 +37,7 @@ def _plain(text: str | bytes) -> str:
 
 
 def integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
-    """The integer that the text spells; InputError if it is none or beyond +-`limit`."""
+    """Return the integer that the text spells; InputError if it is none or beyond +-`limit`."""
     # Python reads 1_000 as a number; no other tool of the field does.
     try:
         value = int(data) if b"_" not in data else None
@@ -45,7 +51,7 @@ def integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
 
 
 def real(text: str | bytes, field: str) -> float:
-    """The finite number that the text spells; InputError if it is none, NaN or infinite."""
+    """Return the finite number that the text spells; InputError if it is none, NaN or infinite."""
     try:
         value = float(text)
     except ValueError:
@@ -56,7 +62,7 @@ def real(text: str | bytes, field: str) -> float:
 
 
 def number(value: object, field: str) -> float:
-    """The finite number that a value of JSON is; InputError if it is none."""
+    """Return the finite number that a value of JSON is; InputError if it is none."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -67,7 +73,10 @@ def number(value: object, field: str) -> float:
 
 
 def check_weight(weight: float) -> float:
-    """The weight of an item; InputError if it is negative, or so large that sums lose digits."""
+    """Return the weight of an item.
+
+    InputError if it is negative, or so large that sums lose digits.
+    """
     if not 0 <= weight <= LARGEST_WEIGHT:
         what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
         raise InputError(what, field="weight")
@@ -91,7 +100,10 @@ class FirstLines:
         self._lines = array("I", bytes(4)) * size
 
     def add(self, key: Hashable, line: int) -> int:
-        """The line on which the key came before, or 0 where it is new and is now remembered."""
+        """Return the line on which the key came before.
+
+        Or 0 where it is new and is now remembered.
+        """
         value = hash(key) or 1
         slot = self._slot(value)
         if self._hashes[slot]:
@@ -125,7 +137,7 @@ class FirstLines:
 def duplicate_error(
     what: str, first: int, path: str | Path, line: int, field: str = ""
 ) -> Repeated:
-    """The error for `what` (such as "the query '7'") that was on line `first` already."""
+    """Return the error for `what` (such as "the query '7'") that was on line `first` already."""
     place = "this line" if first == line else f"line {first}"
     return Repeated(
         f"{what} was on {place} already",
@@ -134,3 +146,181 @@ def duplicate_error(
         field=field,
         mend="Remove one of the two",
     )
+
+
+# ---- headers -------------------------------------------------------------------------------------
+
+
+QUERY = frozenset(
+    ("query_id", "queryid", "qid", "topic_id", "topic", "query", "narrative_id", "request_id")
+)
+PASSAGE = frozenset(
+    ("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id", "corpus_id")
+)
+RELEVANCE = frozenset(
+    ("relevance", "rel", "label", "judgment", "judgement", "score", "grade", "rating")
+)
+SYSTEM = frozenset({"system", "run", "run_id", "runid", "run_tag", "method"})
+TOPIC = frozenset({"topic", "topic_id", "query", "query_id", "qid", "request_id", "narrative_id"})
+MEASURE = frozenset({"measure", "metric"})
+VALUE = frozenset({"value", "score", "mean"})
+"""Columns of tables of scores."""
+_OTHERS = frozenset(
+    [
+        "_id",
+        "id",
+        "text",
+        "title",
+        "passage",
+        "segment",
+        "contents",
+        "body",
+        "query_text",
+        "narrative",
+        "question",
+        "iteration",
+        "iter",
+        "q0",
+        "0",
+        "rank",
+        "system",
+        "run",
+        "run_id",
+        "run_tag",
+        "method",
+        "model",
+        "response",
+        "responses",
+        "answer",
+        "output",
+    ]
+)
+_NAMES = QUERY | PASSAGE | RELEVANCE | _OTHERS
+
+
+_NEARLY = 0.8
+"""How alike two names must be for one to be taken for a slip of the other (difflib's ratio)."""
+
+_COMPARED = 200
+"""Names of a header, at most, that are compared with the known ones."""
+
+
+def plain(name: str) -> str:
+    """Return a name as names are compared: lower case, its words joined by underscores.
+
+    So `Query ID`, `query-id` and `queryId` are `query_id`.
+    """
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().strip('"'))
+    return re.sub(r"[\s_-]+", "_", name).lower()
+
+
+@lru_cache(maxsize=1024)
+def near(name: str, known: frozenset[str]) -> str | None:
+    """Return the known name that this one nearly is.
+
+    None where it is one of them, or near to none.
+    """
+    if name in known:
+        return None
+    found = difflib.get_close_matches(plain(name), sorted(known), 1, _NEARLY)
+    return found[0] if found else None
+
+
+def nearly(names: Iterable[str], known: Collection[str]) -> str:
+    """Return which of the names nearly are known ones, as a sentence.
+
+    Empty where none is.
+    """
+    # comparing is slow, and a line of half a million columns is no header
+    pairs = [(name, near(name, frozenset(known))) for name in islice(names, _COMPARED)]
+    return "; ".join(f"`{name}` is nearly `{one}`" for name, one in pairs if one is not None)
+
+
+def names_of(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in a line of columns, lower case and with underscores.
+
+    Empty if it names none.
+
+    A line names its columns if every cell is a name that columns go by.
+    """
+    names = tuple(map(plain, cells))
+    is_header = len(names) > 1 and _NAMES.issuperset(names) and not names[0].isdigit()
+    return names if is_header else ()
+
+
+def own_names(text: str) -> list[str]:
+    """Return the names of columns in the first line of a table, which nobody need know.
+
+    None of a number.
+
+    Columns are separated by tabs, semicolons or commas, the first of these that the line holds.
+    """
+    line = text.partition("\n")[0]
+    separator = next((one for one in "\t;," if one in line), None)
+    try:
+        found = next(csv.reader([line], delimiter=separator), []) if separator else []
+    except csv.Error:
+        # a carriage return inside, or more characters than csv takes: no line of names
+        return []
+    cells = [cell.strip() for cell in found]
+    return [] if any(not cell or cell[0].isdigit() for cell in cells) else cells
+
+
+def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
+    """What is nearly a name in a line that nearly names its columns; empty for any other line.
+
+    Such a line has a known name or one that nearly is in each of its cells, or in all but one,
+    which is a single word.
+    """
+    if not 2 <= len(cells) <= _COMPARED:
+        return ""
+    named = [plain(cell) in known or near(cell, frozenset(known)) for cell in cells]
+    others = [cell for cell, is_named in zip(cells, named, strict=True) if not is_named]
+    if len(others) > 1 or len(others) == len(cells):
+        return ""
+    if not all(cell.strip().isidentifier() and cell.isascii() for cell in others):
+        return ""
+    if any(character.isdigit() for cell in others for character in cell):
+        return ""
+    unknown = "; ".join(f"`{cell}` is no known name of a column" for cell in others)
+    slips = nearly((cell for cell in cells if plain(cell) not in known), known)
+    return "; ".join(filter(None, (slips, unknown)))
+
+
+def is_qrels_header(names: Sequence[str]) -> bool:
+    """Return whether columns are those of qrels.
+
+    Query, perhaps an iteration, passage, relevance.
+    """
+    return (
+        len(names) in (3, 4)
+        and names[0] in QUERY
+        and names[-2] in PASSAGE
+        and names[-1] in RELEVANCE
+    )
+
+
+# ---- importance ----------------------------------------------------------------------------------
+
+
+def weight_of(importance: str, field: str) -> float:
+    """Return the weight that the word stands for; InputError if it is neither vital nor okay."""
+    weight = WEIGHTS.get(importance.strip().lower())
+    if weight is None:
+        raise InputError(
+            f"{brief(importance)} is neither vital nor okay",
+            field=field,
+            mend="Correct it, or leave such nuggets out with --on-error skip",
+        )
+    return weight
+
+
+def weight_or_one(importance: str, field: str) -> float:  # noqa: ARG001
+    """Return the weight that the word stands for.
+
+    1 for any other, which stays in the nugget's `extra`.
+
+    A file of assignments holds what a model replied: what it could not say of a nugget takes
+    nothing from what was assigned to it.
+    """
+    return WEIGHTS.get(importance.strip().lower(), 1.0)

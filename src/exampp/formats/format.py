@@ -14,14 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exampp.formats.fields import brief
-from exampp.formats.headers import MEASURE, SYSTEM, VALUE, is_qrels_header, names_of, plain
-from exampp.formats.in_memory import held
-from exampp.formats.json_objects import OBJECT
+from exampp.formats.fields import MEASURE, SYSTEM, VALUE, brief, is_qrels_header, names_of, plain
+from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
     accept,
     lines_below_metadata,
+    lines_in_memory,
     plain_name,
     raise_error,
     valid_json,
@@ -259,7 +258,7 @@ def first_records(path: str | Path) -> FirstRecords:
     lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
     # rows from memory or of a table are not a dictionary
-    first = "" if pair is None or held(path) else pair[2]
+    first = "" if pair is None or lines_in_memory(path) else pair[2]
     return FirstRecords(plain_name(path), lines, keys, first, values)
 
 

@@ -47,7 +47,7 @@ def write(path: Path, rankeds: Iterable[RankedPassage], collection: Mapping[str,
 
 
 def header(tag: str, collection: Mapping[str, str]) -> str:
-    """The lines of metadata before a run with this tag."""
+    """Return the lines of metadata before a run with this tag."""
     known: dict[str, Any] = {"schema-version": 0.1, "run-version": 1.0, "tag": tag}
     if collection:
         known["data"] = {"test collection": dict(collection)}

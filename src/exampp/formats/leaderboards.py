@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import score_tables
-from exampp.formats.fields import brief, real
+from exampp.formats.fields import MEASURE, VALUE, brief, real
 from exampp.formats.format import FirstRecords, Format, Shape, is_number
-from exampp.formats.headers import MEASURE, VALUE
 from exampp.formats.lines import (
     Key,
     OnError,
@@ -43,7 +42,9 @@ _NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
 
 
 def read(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
-    """The rank of every system, sorted by name, 1 being the best; ties and fractions are kept.
+    """Return the rank of every system, sorted by name, 1 being the best.
+
+    Ties and fractions are kept.
 
     Lines may be separated by tabs, commas or other whitespace. A header whose second column is
     not a rank (`score`, `nDCG@10` ...) says that higher is better: the scores are turned into
@@ -59,7 +60,10 @@ def read(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
 
 
 def read_scores(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
-    """The score of every system, higher being better; ranks are negated. Raises as `read` does."""
+    """Return the score of every system, higher being better.
+
+    Ranks are negated. Raises as `read` does.
+    """
     values, is_score = _values(path, on_error)
     return _sorted(values if is_score else {system: -rank for system, rank in values.items()})
 
@@ -70,7 +74,7 @@ def _sorted(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool]:
-    """The number of every system, and whether these are scores, not ranks."""
+    """Return the number of every system, and whether these are scores, not ranks."""
     path, measure = score_tables.split_measure(path)
     if path.is_dir():
         return dict(score_tables.one_of(score_tables.read_folder(path), measure, path)), True
@@ -116,7 +120,9 @@ def _ranked(
 
 
 def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[str, float]:
-    """The rank of every system, 1 being the best, out of rows of two columns, with their numbers.
+    """Return the rank of every system.
+
+    1 being the best, out of rows of two columns, with their numbers.
 
     One column is the system, the other says by its name what it holds, as in a file (see `read`,
     also for what is raised); `name` is what messages call the leaderboard. Or the columns are
@@ -145,7 +151,7 @@ def _from_row(header: tuple[str, str], row: Mapping[str, Any], _: int) -> _Syste
 
 
 def _only(scores: score_tables.Scores, name: str) -> Mapping[str, float]:
-    """The scores by the only measure."""
+    """Return the scores by the only measure."""
     if len(scores) != 1:
         what = f"holds several measures: {', '.join(scores)}" if scores else "holds no score"
         mend = "Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them"
@@ -154,7 +160,7 @@ def _only(scores: score_tables.Scores, name: str) -> Mapping[str, float]:
 
 
 def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
-    """The names of the columns of systems and of their ranks or scores."""
+    """Return the names of the columns of systems and of their ranks or scores."""
     system = next((key for key in names if key.lower() in SYSTEM_KEYS), None)
     others = [key for key in names if key != system]
     if system is None or len(others) != 1:
@@ -167,14 +173,14 @@ def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
 
 
 def files_of(paths: Iterable[str | Path]) -> Iterator[Path]:
-    """The files that are read, without the measures behind them; of a folder those in it."""
+    """Yield the files that are read, without the measures behind them; of a folder those in it."""
     for path, _ in map(score_tables.split_measure, paths):
         yield path
         yield from path.iterdir() if path.is_dir() else ()
 
 
 def _is_score(name: str, path: str | Path, number: int | None) -> bool:
-    """Whether a column of this name holds scores; if not, it holds ranks."""
+    """Return whether a column of this name holds scores; if not, it holds ranks."""
     lowered = name.lower()
     if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
         raise InputError(
@@ -188,7 +194,10 @@ def _is_score(name: str, path: str | Path, number: int | None) -> bool:
 
 
 def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
-    """Ranks from 1 of the highest score on; equal scores share the average of their ranks."""
+    """Return ranks from 1 of the highest score on.
+
+    Equal scores share the average of their ranks.
+    """
     ranks: dict[str, float] = {}
     ordered = sorted(scores, key=lambda system: -scores[system])
     for _, group in groupby(ordered, key=lambda system: scores[system]):

@@ -6,23 +6,25 @@ default, `refuse`, raises it; a `Skipped` counts it and lets the reader go on.
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import lzma
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from errno import EACCES
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.binary import HEAD, SQLITE, refuse_binary
-from exampp.formats.compression import is_read_fault, unpacked
 from exampp.formats.fields import FirstLines, duplicate_error
-from exampp.formats.in_memory import held
 from exampp.sanitize import check_choice, check_path, record_replacement, sanitize_name
 from exampp.store.connection import is_collection
 
@@ -70,11 +72,11 @@ LONGEST_TEXT = 1 << 30
 
 
 def existing_file(path: str | Path) -> Path:
-    """The path, if it is a file that may be read and holds something; InputError otherwise.
+    """Return the path, if it is a file that may be read and holds something; InputError otherwise.
 
     It is not opened: whoever reads it finds what else is wrong.
     """
-    if held(path):
+    if lines_in_memory(path):
         return Path(path)
     path = check_path(path)
     if path.is_dir():
@@ -103,7 +105,7 @@ def existing_file(path: str | Path) -> Path:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
+    """Yield the file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -122,7 +124,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     InputError for a file that is missing, blank, damaged or cut off, with the line
     reached, and for a line that no file of the field has.
     """
-    if (rows := held(path)) is not None:
+    if (rows := lines_in_memory(path)) is not None:
         yield from rows
         return
     path = existing_file(path)
@@ -224,7 +226,10 @@ def _too_long(path: Path, number: int) -> InputError:
 
 
 def read_text(path: str | Path) -> str:
-    """The whole file as text, blank lines and line ends kept; refusals as in `read_lines`."""
+    """Return the whole file as text, blank lines and line ends kept.
+
+    Refusals as in `read_lines`.
+    """
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -270,7 +275,7 @@ def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:
 
 
 def text_of(line: bytes, path: str | Path, number: int | None) -> str:
-    """The line as text; InputError where it is not UTF-8."""
+    """Return the line as text; InputError where it is not UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -278,7 +283,7 @@ def text_of(line: bytes, path: str | Path, number: int | None) -> str:
 
 
 def plain_name(path: str | Path) -> str:
-    """The file's name in lower case, without the ending of its compression."""
+    """Return the file's name in lower case, without the ending of its compression."""
     name = sanitize_name(Path(path).name).lower()
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
@@ -290,7 +295,7 @@ _ENDINGS = re.compile(
 
 
 def system_of(file: str | Path) -> str:
-    """The system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
+    """Return the system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
 
     TREC publishes the runs of its participants as `input.NAME.gz`.
     """
@@ -357,7 +362,10 @@ def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
 
 
 def encode_json(value: object, path: str | Path) -> bytes:
-    """The value as one line of JSON, with its end; InputError for text that UTF-8 cannot hold."""
+    """Return the value as one line of JSON, with its end.
+
+    InputError for text that UTF-8 cannot hold.
+    """
     try:
         return msgspec.json.encode(value) + b"\n"
     except UnicodeEncodeError:
@@ -365,7 +373,7 @@ def encode_json(value: object, path: str | Path) -> bytes:
 
 
 def encode_text(text: str, path: str | Path) -> bytes:
-    """The text in UTF-8; InputError for text that UTF-8 cannot hold."""
+    """Return the text in UTF-8; InputError for text that UTF-8 cannot hold."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -519,3 +527,226 @@ def _expect(text: str, place: int, mark: str) -> int:
     if text[place : place + 1] != mark:
         raise json.JSONDecodeError(f"expected {mark!r}", text, place)
     return _skip_space(text, place + 1)
+
+
+# ---- binary --------------------------------------------------------------------------------------
+
+
+HEAD = 1024
+"""Bytes of a file by which it is known."""
+SQLITE = b"SQLite format 3\0"
+_SAVE = "Save what it holds as JSON-lines, CSV or TSV"
+_UNPACK = "Unpack it first; .gz, .xz and .zst are read as they are"
+_RANX = (
+    f"{_UNPACK}. What ranx packs so is no text: save it as JSON, in ranx by "
+    "Run.from_file(FILE).save('NAME.json'), or Qrels"
+)
+_KINDS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
+    (re.compile(start, re.DOTALL), what, mend)
+    for start, what, mend in (
+        (re.escape(SQLITE), "is an SQLite file, as collections are", "Write what is needed "
+         "of a collection to a file: exampp export"),
+        (rb"PK\x03\x04", "is a zip archive, as the files of spreadsheets are", _SAVE),
+        (rb"\xd0\xcf\x11\xe0", "is a file of an office program", _SAVE),
+        (rb"%PDF-", "is a PDF", _SAVE),
+        (rb"PAR1", "is a Parquet file", _SAVE),
+        (rb"(?:ARROW1|\xff\xff\xff\xff.\0\0\0)", "is an Arrow file", _SAVE),
+        (rb"\x80[\x02-\x05]", "is a pickle of Python", _SAVE),
+        (rb"\x93NUMPY", "is an array of NumPy", _SAVE),
+        (rb"(?:\x89PNG|\xff\xd8\xff|GIF8)", "is a picture", "Check the path"),
+        (rb"\x7fELF", "is a program", "Check the path"),
+        (rb"\x04\x22\x4d\x18", "is packed by lz4, as ranx may save runs", _RANX),
+        (rb"BZh[1-9]", "is packed by bzip2", _UNPACK),
+        (rb".{257}ustar", "is a tar archive", _UNPACK),
+        (rb"(?:\xff\xfe|\xfe\xff)", "is UTF-16 text", "Convert the file to UTF-8"),
+    )
+)  # fmt: skip
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def refuse_binary(head: bytes, path: str | Path) -> None:
+    """Refuse a file that is known to hold no text by its first bytes (`HEAD` or fewer).
+
+    Raises InputError that says what it is instead.
+    """
+    for start, what, mend in _KINDS:
+        if start.match(head):
+            raise InputError(what, file=path, mend=mend)
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        is_cut = error.start > len(head) - 4
+        if not is_cut and _CONTROLS.search(head):
+            raise InputError("is a binary file, no text", file=path, mend=_SAVE) from None
+
+
+# ---- compression ---------------------------------------------------------------------------------
+
+
+_MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+READ_FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError)
+PROPORTION = 200
+"""Times its own size that a file may unpack to; text packs to a fifth, the same again to a 50th."""
+ROOM = 1 << 26
+"""Bytes that any file may unpack to, whatever its size."""
+_PIECE = 1 << 20
+
+
+def compression(path: Path) -> str:
+    """`gz`, `xz`, `zst` or an empty string, by the first bytes of the file, whatever its name."""
+    with path.open("rb") as stream:
+        return _compression(stream)
+
+
+def _compression(stream: io.BufferedReader) -> str:
+    head = stream.peek(6)
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+
+
+def unpacked(path: Path) -> io.BufferedReader:
+    """Return the bytes of a file, compressed or not.
+
+    Reading raises InputError where more comes out than is in proportion to the file, and one of
+    `READ_FAULTS` or zstandard's own error where it is damaged or cut off.
+    """
+    stream = path.open("rb")
+    kind = _compression(stream)
+    if not kind:
+        return stream
+    return io.BufferedReader(_Unpacked(path, stream, _OPENERS[kind](stream)), _PIECE)
+
+
+def is_read_fault(error: BaseException) -> bool:
+    """Return whether a compressed file is damaged.
+
+    Zstandard is no dependency whose errors are known.
+    """
+    return isinstance(error, READ_FAULTS) or type(error).__name__ == "ZstdError"
+
+
+class _Source(Protocol):
+    def read1(self, size: int, /) -> bytes:
+        """Return some bytes, none at the end."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+class _Unpacked(io.RawIOBase):
+    """What comes out of a file: all there is before it says that it is cut off, or too much."""
+
+    def __init__(self, path: Path, file: io.BufferedReader, source: _Source) -> None:
+        self._path = path
+        self._file = file
+        self._source = source
+        self._left = ROOM + PROPORTION * path.stat().st_size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._source.read1(len(buffer))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        if self._left < 0:
+            raise InputError(
+                f"unpacks to more than {PROPORTION} times its size",
+                file=self._path,
+                mend="Unpack it first, if that is what it is to hold",
+            )
+        return len(found)
+
+    def close(self) -> None:
+        self._source.close()
+        self._file.close()
+        super().close()
+
+
+class _Zstd:
+    """All frames of a zstd file; EOFError where the last one is cut off.
+
+    zstandard's own stream reader ends at a cut as if the file were whole.
+    """
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        import zstandard
+
+        self._new_frame = zstandard.ZstdDecompressor().decompressobj
+        self._frame: Any = None
+        self._file = file
+        self._ready = memoryview(b"")
+
+    def read1(self, size: int, /) -> bytes:
+        while not self._ready and self._decompress():
+            pass
+        part = bytes(self._ready[:size])
+        self._ready = self._ready[size:]
+        return part
+
+    def _decompress(self) -> bool:
+        # Small pieces, because one of them can unpack to thousands of times its size.
+        unread = b"" if self._frame is None else self._frame.unused_data
+        unread = unread or self._file.read(1024)
+        if self._frame is None or self._frame.eof:
+            if not unread:
+                return False
+            self._frame = self._new_frame()
+        if not unread:
+            raise EOFError
+        self._ready = memoryview(self._frame.decompress(unread))
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _gzip(file: io.BufferedReader) -> gzip.GzipFile:
+    return gzip.GzipFile(fileobj=file)
+
+
+_OPENERS: dict[str, Any] = {"gz": _gzip, "xz": lzma.LZMAFile, "zst": _Zstd}
+
+
+# ---- in memory -----------------------------------------------------------------------------------
+
+
+MemoryLines = Sequence[tuple[int, bytes]]
+"""The rows that a name stands for: the number of each, and the row as a line of JSON."""
+
+_HELD: ContextVar[Mapping[Path, MemoryLines] | None] = ContextVar("held", default=None)
+
+
+@contextmanager
+def reading_from_memory(lines: Mapping[Path, MemoryLines]) -> Iterator[None]:
+    """Let these names stand for their rows meanwhile, whatever files there are of such names."""
+    token = _HELD.set(lines)
+    try:
+        yield
+    finally:
+        _HELD.reset(token)
+
+
+def lines_in_memory(path: str | Path) -> MemoryLines | None:
+    """Return the rows that a name stands for; None where it is that of a file.
+
+    Raises InputError where there are none.
+    """
+    lines = (_HELD.get() or {}).get(Path(path))
+    if lines is not None and not lines:
+        raise InputError("there are no rows", file=path)
+    return lines
+
+
+def as_lines(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, bytes]]:
+    """Yield numbered rows of JSON-able values.
+
+    Each as a line of JSON.
+    """
+    for number, row in rows:
+        try:
+            yield number, msgspec.json.encode(row)
+        except (UnicodeEncodeError, OverflowError):
+            # what is no text is for the reader to tell, and so is a number beyond 64 bits
+            yield number, json.dumps(row).encode()

@@ -33,7 +33,7 @@ def kind_of(text: str) -> str:
 
 
 def blocks(text: str, kind: str | None = None) -> list[MarkupBlock]:
-    """The blocks of a text in order, blank ones left out.
+    """Return the blocks of a text in order, blank ones left out.
 
     `kind` is one of `KINDS`, by default what the text looks like. Scripts, styles and comments are
     dropped; of a link its text is left, of an image the alternative text, of a table its cells.
@@ -198,7 +198,10 @@ def _markdown(text: str) -> Iterator[MarkupBlock]:
 
 
 def _fenced(text: str) -> Iterator[str]:
-    """Paragraphs with the blank lines after them, a fenced piece of code as one of them."""
+    """Yield paragraphs with the blank lines after them.
+
+    A fenced piece of code as one of them.
+    """
     current: list[str] = []
     fence = ""
     for line in text.splitlines(keepends=True):

@@ -14,13 +14,12 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, weight_of
 from exampp.formats.format import Format, Shape
-from exampp.formats.importance import weight_of
-from exampp.formats.json_document import (
+from exampp.formats.json_values import (
     Json,
     expect,
-    identifier,
+    json_id,
     member,
     optional,
     spoken,
@@ -72,12 +71,12 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
 
 def query_of(value: Json) -> tuple[str, str]:
-    """(id, text) of a line's query, which may be an object of its own."""
+    """Return (id, text) of a line's query, which may be an object of its own."""
     if isinstance(value.get("query"), dict):
         query = value["query"]
-        return identifier(query, "qid", "query"), optional(query, "text", str, "query") or ""
+        return json_id(query, "qid", "query"), optional(query, "text", str, "query") or ""
     text = optional(value, "query", str) or optional(value, "text", str)
-    return identifier(value, "qid"), text or ""
+    return json_id(value, "qid"), text or ""
 
 
 def items_of(
@@ -86,7 +85,7 @@ def items_of(
     on_error: OnError,
     weigh: Callable[[str, str], float] = weight_of,
 ) -> list[Item]:
-    """The nuggets of a line; a bad one goes to `on_error`.
+    """Return the nuggets of a line; a bad one goes to `on_error`.
 
     `weigh` gives the weight of an importance in a field, or raises InputError.
     """
@@ -129,7 +128,7 @@ def _item(query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], f
 
 
 def entries_of(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
-    """The entries of a query, one for each of its subtopics; the first has the `extra`."""
+    """Yield the entries of a query, one for each of its subtopics; the first has the `extra`."""
     by_subtopic: dict[str | None, list[Item]] = {} if items else {None: []}
     for item in items:
         by_subtopic.setdefault(item.subtopic_id, []).append(item)

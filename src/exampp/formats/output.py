@@ -57,7 +57,10 @@ def _same_file(one: Path, other: Path) -> bool:
 
 
 def descriptor(path: str | Path) -> int | None:
-    """The number of the open file that the path stands for, as /dev/stdout does; else None."""
+    """Return the number of the open file that the path stands for, as /dev/stdout does.
+
+    Else None.
+    """
     name = os.path.normpath(path)
     found = _DESCRIPTOR.fullmatch(name)
     if found and name.split("/")[2] not in ("fd", "self", "thread-self", str(os.getpid())):
@@ -74,7 +77,7 @@ _NO_TEXT = re.compile(
 
 @contextmanager
 def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
-    """A stream whose content becomes the file when all of it is written, and never before.
+    """Yield a stream whose content becomes the file when all of it is written, and never before.
 
     The name's ending (.gz, .xz, .zst) chooses the compression. An existing file is replaced in
     one step, so that reader and writer may be the same file. Devices, pipes and open files such
@@ -116,7 +119,7 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _through(place: Path) -> Iterator[BinaryIO]:
-    """A device, a pipe, or a file that is open already, written to where it stands."""
+    """Yield a device, a pipe, or a file that is open already, written to where it stands."""
     number = descriptor(place)
     try:
         if number == 1 and sys.stdout is not None:
@@ -136,7 +139,7 @@ def _through(place: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def temporary_file(place: Path) -> Iterator[Path]:
-    """A file beside the place to be filled; it is removed at the end, with what is beside it.
+    """Yield a file beside the place to be filled; it is removed at the end, with what is beside it.
 
     `store.durable` makes it the file at that place.
 
@@ -175,7 +178,7 @@ def create_collection(path: Path) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the path, which takes its place in one step when all of it is written.
+    """Yield a folder beside the path, which takes its place in one step when all of it is written.
 
     Raises InputError where there is something already, and for a place that cannot be written.
     """
@@ -206,7 +209,10 @@ def _name(error: InputError | OSError, made: Path, place: Path) -> None:
 
 
 def _unfinished(place: Path) -> BinaryIO:
-    """A new file beside the place, locked as long as it is open, with the rights of a new file."""
+    """Return a new file beside the place.
+
+    Locked as long as it is open, with the rights of a new file.
+    """
     owner = f"{os.getpid()}@{socket.gethostname()}"
     name = f".{place.name[:_LONGEST]}.{owner}.{secrets.token_hex(4)}.unfinished"
     stream = place.with_name(name).open("xb")

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import trec
-from exampp.formats.fields import brief, digest
+from exampp.formats.fields import PASSAGE, brief, digest, names_of, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.headers import PASSAGE, names_of, slips_of
-from exampp.formats.json_objects import (
+from exampp.formats.json_values import (
     OBJECT,
     Fields,
     identifier,
@@ -82,7 +81,7 @@ _KEY = Key(lambda one: one.passage_id, lambda one: f"passage {brief(one.passage_
 
 
 def parse(line: bytes, path: str | Path, number: int) -> Passage:
-    """The passage of one line, whichever layout it has; its text may be blank."""
+    """Return the passage of one line, whichever layout it has; its text may be blank."""
     is_json = line.lstrip().startswith((b"{", b"["))
     return (_from_object if is_json else _from_columns)(line, path, number)
 
@@ -117,7 +116,7 @@ def _from_columns(line: bytes, path: str | Path, number: int) -> Passage:
 
 
 def is_header(columns: list[str]) -> bool:
-    """Whether the first line of a file of columns names them."""
+    """Return whether the first line of a file of columns names them."""
     names = names_of(columns)
     return (
         len(names) in (2, 3)

@@ -17,16 +17,15 @@ from typing import Any
 import yaml
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, duplicate_error
+from exampp.formats.fields import brief, duplicate_error, nearly, plain
 from exampp.formats.format import FirstRecords, Format
-from exampp.formats.headers import nearly, plain
-from exampp.formats.in_memory import held
-from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text
+from exampp.formats.json_values import OBJECT, Fields, identifier, optional_text
 from exampp.formats.lines import (
     OnError,
     decode_json,
     decode_part,
     encode_text,
+    lines_in_memory,
     parse_each,
     parse_lines,
     plain_name,
@@ -71,7 +70,7 @@ def read(
     item without text or query, unknown columns or keys, a weight that is negative or no number, an
     id that one query has twice, and texts of one query that differ.
     """
-    if held(path):
+    if lines_in_memory(path):
         rows = _object_rows(path, on_error)
     elif _is_yaml(path):
         rows = _yaml_rows(read_text(path), path, on_error)

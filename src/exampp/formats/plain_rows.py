@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, check_weight, real
-from exampp.formats.headers import plain
-from exampp.formats.importance import weight_of
+from exampp.formats.fields import brief, check_weight, plain, real, weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
 
@@ -70,12 +68,15 @@ def split(cell: str) -> tuple[str, ...]:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """The cell that `split` takes apart."""
+    """Return the cell that `split` takes apart."""
     return " | ".join(part.replace("|", "\\|") for part in parts)
 
 
 def item_of(row: PlainRow) -> Item:
-    """The item that the row describes; InputError with the field that is not what it must be."""
+    """Return the item that the row describes.
+
+    InputError with the field that is not what it must be.
+    """
     query_id = row.cells.get("query_id", "")
     if not query_id.strip():
         raise InputError("the item has no query id", field="query_id")
@@ -114,14 +115,19 @@ def _kind_and_text(row: PlainRow) -> tuple[str, str]:
 
 
 def kept_extra(entry: BankEntry, item: Item) -> dict[str, Any]:
-    """All that a plain bank holds of what is said besides: the importance, and who made it."""
+    """Return a ll that a plain bank holds of what is said besides.
+
+    The importance, and who made it.
+    """
     word = importance(item.extra, item.weight)
     known = word if word is not None and word in WEIGHTS else ""
     return _extra(known, makers_of(item.extra, entry.extra))
 
 
 def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
-    """The cells of an item's row but its answers; blank where reading supplies what they say.
+    """Return the cells of an item's row but its answers.
+
+    Blank where reading supplies what they say.
 
     `ids` gives the id where reading would supply it, too.
     """

@@ -7,10 +7,9 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from exampp.formats.fields import brief, integer
+from exampp.formats.fields import brief, integer, is_qrels_header, names_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.headers import is_qrels_header, names_of
-from exampp.formats.json_objects import OBJECT, Fields, identifier, is_object
+from exampp.formats.json_values import OBJECT, Fields, identifier, is_object
 from exampp.formats.lines import (
     Key,
     OnError,

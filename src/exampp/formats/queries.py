@@ -11,11 +11,9 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import argue, nuggetizer, passages, questions, responses, trec_topics
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, names_of, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.headers import names_of, slips_of
-from exampp.formats.in_memory import held
-from exampp.formats.json_objects import (
+from exampp.formats.json_values import (
     OBJECT,
     Fields,
     identifier,
@@ -28,6 +26,7 @@ from exampp.formats.lines import (
     OnError,
     decode_json,
     encode_json,
+    lines_in_memory,
     parse_each,
     parse_lines,
     plain_name,
@@ -69,7 +68,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
         yield from parse_each(topics, path, on_error, lambda topic, _: topic, _KEY)
     elif not head.lstrip().startswith((b"{", b"[")):
         yield from parse_lines(path, on_error, partial(_from_columns, path, start), _KEY)
-    elif held(path) or _is_a_query(head):
+    elif lines_in_memory(path) or _is_a_query(head):
         keys = Keys(path, _KNOWN_KEYS)
         yield from parse_lines(path, on_error, partial(_from_object, path, keys), _KEY)
     else:
@@ -81,7 +80,7 @@ _KEY = Key(lambda query: query.query_id, lambda query: f"query {brief(query.quer
 
 
 def _is_a_query(head: bytes) -> bool:
-    """Whether a line that starts an object is one query and not a dictionary of queries."""
+    """Return whether a line that starts an object is one query and not a dictionary of queries."""
     try:
         keys = OBJECT.decode(head).keys()
     except (ValueError, RecursionError):
@@ -168,7 +167,7 @@ def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Que
 
 
 def is_header(columns: list[str]) -> bool:
-    """Whether the first line of a file of columns names them."""
+    """Return whether the first line of a file of columns names them."""
     names = names_of(columns)
     return len(names) == 2 and names[0] in ID_KEYS and names[1] in TEXT_KEYS
 

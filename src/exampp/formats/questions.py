@@ -14,10 +14,9 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, check_weight, number
+from exampp.formats.fields import brief, check_weight, nearly, number
 from exampp.formats.format import Format, Shape
-from exampp.formats.headers import nearly
-from exampp.formats.json_document import Json, identifier, optional, without
+from exampp.formats.json_values import Json, json_id, optional, without
 from exampp.formats.lines import Key, OnError, decode_json, encode_json, parse_lines, raise_error
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
@@ -104,7 +103,7 @@ def _item(row: Json) -> Item:
     key = _first(row, QUERY_KEYS)
     if key is None:
         raise _missing(f"no query id (any of {', '.join(QUERY_KEYS)})", QUERY_KEYS[0], row)
-    query_id = identifier(row, key)
+    query_id = json_id(row, key)
     found = [(kind, name) for kind, names in KINDS.items() if (name := _first(row, names))]
     if not found:
         raise _missing(f"no {' or '.join(KINDS)}", "question", row)
@@ -115,12 +114,12 @@ def _item(row: Json) -> Item:
     if not text.strip():
         raise InputError(f"the {kind} has no text", field=name)
     subtopic = _first(row, _SUBTOPIC_KEYS)
-    subtopic_id = identifier(row, subtopic) if subtopic else None
+    subtopic_id = json_id(row, subtopic) if subtopic else None
     own = _first(row, _ID_KEYS if key == "qid" else (*_ID_KEYS, "qid"))
     usual = WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
     weight = check_weight(number(usual if row.get("weight") is None else row["weight"], "weight"))
     return Item(
-        identifier(row, own) if own else item_id(query_id, text, subtopic_id),
+        json_id(row, own) if own else item_id(query_id, text, subtopic_id),
         query_id,
         text,
         kind,

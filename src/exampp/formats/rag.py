@@ -22,9 +22,8 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import tables
-from exampp.formats.fields import digest
-from exampp.formats.headers import plain
-from exampp.formats.json_objects import OBJECT
+from exampp.formats.fields import digest, plain
+from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
     decode_json,

@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, digest
-from exampp.formats.headers import plain
+from exampp.formats.fields import brief, digest, plain
 
 Document = tuple[str, str]
 """(id, text); the id is the MD5 of the text where the file has none."""

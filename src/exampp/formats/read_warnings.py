@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from exampp.formats.headers import near
+from exampp.formats.fields import near
 from exampp.records.wording import counted
 from exampp.sanitize import sanitize_name
 
@@ -73,7 +73,7 @@ def add_warning(path: str | Path, line: int | None, sentence: str) -> None:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a field, decoded or raw JSON, holds nothing that could be lost."""
+    """Return whether a field, decoded or raw JSON, holds nothing that could be lost."""
     return (bytes(value) if isinstance(value, msgspec.Raw) else value) in _EMPTY
 
 

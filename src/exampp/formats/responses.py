@@ -16,7 +16,7 @@ from exampp.errors import InputError
 from exampp.formats import passages, questions
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_objects import OBJECT, Fields, identifier, key_of
+from exampp.formats.json_values import OBJECT, Fields, identifier, key_of
 from exampp.formats.lines import (
     Key,
     OnError,
@@ -118,7 +118,7 @@ _KEY = Key(
 
 
 def _with_metadata(fields: Fields) -> Fields:
-    """The fields of a line and those of its metadata."""
+    """Return the fields of a line and those of its metadata."""
     if "metadata" not in fields:
         return fields
     if not isinstance(decode_part(fields["metadata"], "metadata"), dict):
@@ -149,13 +149,16 @@ def _response(fields: Fields, system: str | None) -> Response:
 
 
 def _query_text(fields: Fields, query_id: str) -> str:
-    """The text of the query; an id is none, which some files write there too."""
+    """Return the text of the query; an id is none, which some files write there too."""
     texts = (_decoded(fields, key) for key in QUERY_TEXT_KEYS)
     return next((one for one in texts if isinstance(one, str) and one != query_id), "")
 
 
 def _documents(fields: Fields) -> tuple[Passage, ...]:
-    """The texts under `documents`, an object by their ids, as AutoJudge's reports have it."""
+    """Return the texts under `documents`.
+
+    An object by their ids, as AutoJudge's reports have it.
+    """
     documents = _decoded(fields, "documents")
     if not isinstance(documents, dict):
         return ()
@@ -169,7 +172,7 @@ def _documents(fields: Fields) -> tuple[Passage, ...]:
 
 
 def _objects(fields: Fields, key: str) -> list[Any]:
-    """The objects under a key, one or a list of them."""
+    """Return the objects under a key, one or a list of them."""
     value = _decoded(fields, key)
     return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
 
@@ -221,7 +224,7 @@ def _cited(citation: Any, references: Sequence[str]) -> str:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether the path is a folder with text files in it, at most one folder deeper."""
+    """Return whether the path is a folder with text files in it, at most one folder deeper."""
     path = Path(path)
     return path.is_dir() and any(
         file.suffix.lower() in MARKUP_OF_SUFFIX for file in (*path.glob("*"), *path.glob("*/*"))

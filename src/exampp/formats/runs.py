@@ -10,7 +10,7 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import brief, integer, real
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.json_objects import OBJECT, Fields, identifier, is_object, key_of
+from exampp.formats.json_values import OBJECT, Fields, identifier, is_object, key_of
 from exampp.formats.lines import (
     Key,
     OnError,

@@ -27,9 +27,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, real
+from exampp.formats.fields import MEASURE, SYSTEM, TOPIC, VALUE, brief, plain, real
 from exampp.formats.format import is_number
-from exampp.formats.headers import MEASURE, SYSTEM, TOPIC, VALUE, plain
 from exampp.formats.lines import decode_json, read_lines, system_of, text_of
 from exampp.sanitize import check_path
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
-from exampp.formats.headers import plain
+from exampp.formats.fields import brief, plain
 from exampp.formats.lines import read_text
 from exampp.formats.tables import check_width, table_rows
 
@@ -32,7 +31,10 @@ class SystemUse(NamedTuple):
 
 
 def read(path: str | Path) -> list[SystemUse]:
-    """The rows of a file, each once. Raises InputError for other columns and for empty cells."""
+    """Return the rows of a file.
+
+    Each once. Raises InputError for other columns and for empty cells.
+    """
     text = read_text(path)
     head = next(line for line in text.splitlines() if line.strip())
     separator = next((mark for mark in _SEPARATORS if mark in head), ",")

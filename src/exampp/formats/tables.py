@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief
-from exampp.formats.in_memory import held
+from exampp.formats.lines import lines_in_memory
 from exampp.installed import install_command
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MAGIC: Mapping[bytes, str] = {
 
 def name_of(path: str | Path) -> str | None:
     """What a file of columns is called, Parquet or Arrow; None for any other file."""
-    if held(path) or not Path(path).is_file():
+    if lines_in_memory(path) or not Path(path).is_file():
         return None
     with Path(path).open("rb") as stream:
         start = stream.read(8)
@@ -46,7 +46,10 @@ def rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def rows_with(
     path: str | Path, keys: Collection[str], wanted: Collection[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same for the rows whose id is wanted; the id is in the first of `keys` that is there."""
+    """Yield the same for the rows whose id is wanted.
+
+    The id is in the first of `keys` that is there.
+    """
     with _polars_faults(path):
         yield from enumerate(_read(path, (keys, wanted)).iter_rows(named=True), 1)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_document import Json, expect, identifier, load, member, optional, spoken
+from exampp.formats.json_values import Json, expect, json_id, load, member, optional, spoken
 from exampp.formats.lines import OnError, raise_error
 from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item
@@ -45,7 +45,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
 
 def _entry(lesson: Json, place: str, seen: set[str], on_error: OnError) -> Iterator[BankEntry]:
-    lesson_id = identifier(lesson, "globalID", place)
+    lesson_id = json_id(lesson, "globalID", place)
     if lesson_id in seen:
         raise InputError(f"lesson {brief(lesson_id)} occurs twice", field=f"{place}.globalID")
     seen.add(lesson_id)
@@ -87,7 +87,10 @@ def _item(query_id: str, question_id: str, question: Json) -> Item:
 
 
 def _letter(key: str, choices: Json) -> str:
-    """The letter that the key means: as it stands, without its marks, or by the choice's text."""
+    """Return the letter that the key means.
+
+    As it stands, without its marks, or by the choice's text.
+    """
     bare = key.strip().rstrip(".)").lower()
     if key in choices or bare in choices:
         return key if key in choices else bare

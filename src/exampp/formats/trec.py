@@ -7,7 +7,7 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import brief, number, real
 from exampp.formats.format import Shape
-from exampp.formats.json_objects import Fields, key_of
+from exampp.formats.json_values import Fields, key_of
 from exampp.formats.lines import decode_part
 
 QUERY_KEYS = (

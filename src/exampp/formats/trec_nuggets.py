@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, weight_of
 from exampp.formats.format import FirstRecords, Format
-from exampp.formats.importance import weight_of
 from exampp.formats.lines import (
     Key,
     OnError,

@@ -24,7 +24,7 @@ _TEXT_TAGS = ("title", "query", "question", "desc", "description", "summary", "n
 
 
 def is_topics(head: str) -> bool:
-    """Whether a file that starts so holds topics in SGML or XML."""
+    """Return whether a file that starts so holds topics in SGML or XML."""
     return _START.match(head) is not None
 
 

@@ -16,7 +16,7 @@ from exampp.errors import InputError
 from exampp.formats import questions
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_document import spoken
+from exampp.formats.json_values import spoken
 from exampp.formats.lines import Key, OnError, decode_json, parse_lines, raise_error
 from exampp.formats.read_warnings import Keys
 from exampp.records import Grade, GraderIdentity, State

@@ -17,6 +17,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.format import Format
+from exampp.formats.json_values import difference, differences, restored
 from exampp.formats.lines import (
     OnError,
     accept,
@@ -26,7 +27,6 @@ from exampp.formats.lines import (
     read_lines,
     valid_json,
 )
-from exampp.formats.lossless import difference, differences, restored
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within
@@ -220,7 +220,7 @@ def write(path: str | Path, pools: Iterable[QueryPool]) -> None:
 
 
 def passage_json(passage: PooledPassage) -> dict[str, Any]:
-    """A passage as the format wants it, its own residue not yet applied."""
+    """Return a passage as the format wants it, its own residue not yet applied."""
     exam = [sheet for sheet in passage.sheets if sheet.grader.kind != "query"]
     direct = [sheet for sheet in passage.sheets if sheet.grader.kind == "query"]
     taken: dict[str, int] = {}
@@ -247,7 +247,7 @@ _OF_ORIGIN = {"orig_prompt_class": "prompt_class", "prompt_style": "prompt_style
 def _with_origins(
     sheets: Sequence[PassageGrades], written: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The entries, those of verified answers with the prompt that extracted them."""
+    """Return the entries, those of verified answers with the prompt that extracted them."""
     said = {
         sheet.grader.key: entry.get("prompt_info")
         for sheet, entry in zip(sheets, written, strict=True)

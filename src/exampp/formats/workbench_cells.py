@@ -17,8 +17,8 @@ import msgspec
 
 from exampp import prompts
 from exampp.errors import InputError
+from exampp.formats.json_values import difference, restored
 from exampp.formats.lines import OnError, accept
-from exampp.formats.lossless import difference, restored
 from exampp.formats.workbench_graders import (
     OURS,
     grader_json,
@@ -69,7 +69,7 @@ def entries(
     scale: RatingScale | None = None,
     taken: dict[str, int] | None = None,
 ) -> Iterator[Entry]:
-    """All entries of one passage, the takes of each grader told apart.
+    """Yield a ll entries of one passage, the takes of each grader told apart.
 
     `taken` counts them. Raises InputError with the field for a head that cannot be read.
     """
@@ -171,13 +171,13 @@ def _grade(
 
 
 def _said(fault: Any) -> str:
-    """The reason of a failure: plain text, or the reference's object."""
+    """Return the reason of a failure: plain text, or the reference's object."""
     reason = fault.get("failure_reason") if isinstance(fault, dict) else fault
     return reason if isinstance(reason, str) else json.dumps(fault, ensure_ascii=False)
 
 
 def _as_stated(grade: Grade, stated: Any) -> Grade:
-    """The grade with what is stated of its cell; as it was where that makes no sense."""
+    """Return the grade with what is stated of its cell; as it was where that makes no sense."""
     if stated is None:
         return grade
     try:
@@ -210,7 +210,7 @@ def within(place: str, on_cell: OnError) -> OnError:
 
 
 def _exam_marks(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
-    """The self-ratings of an exam grade, or 1 and 0 for its verdicts."""
+    """Return the self-ratings of an exam grade, or 1 and 0 for its verdicts."""
     found: dict[Any, Any]
     if entry.self_ratings is None:
         found = dict.fromkeys(entry.correctAnswered, 1) | dict.fromkeys(entry.wrongAnswered, 0)
@@ -225,7 +225,7 @@ def _exam_marks(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> M
 
 
 def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
-    """The same where some marks are bad; an item with values that differ has no rating."""
+    """Return the same where some marks are bad; an item with values that differ has no rating."""
     stated: dict[str, list[Any]] = {}
     places: dict[str, str] = {}
     for place, item_id, value in _stated(entry):
@@ -249,7 +249,7 @@ def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> M
 
 
 def _stated(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
-    """(place, item, value) of every mark."""
+    """Yield (place, item, value) of every mark."""
     for index, rating in enumerate(entry.self_ratings or ()):
         item_id = rating.question_id or rating.nugget_id
         place = f"self_ratings[{index}]" + (".self_rating" if item_id else "")
@@ -264,7 +264,7 @@ def _stated(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
 def _direct_marks(
     query_id: str, entry: DirectJson, grader: GraderIdentity, on_cell: OnError
 ) -> Marks:
-    """The mark of a direct relevance grade: its rating, else its label, else its verdict."""
+    """Return the mark of a direct relevance grade: its rating, else its label, else its verdict."""
     if entry.llm_response_error is not None:
         return Marks({}, {})
     name, value = "correctAnswered", entry.correctAnswered
@@ -280,7 +280,7 @@ def _direct_marks(
 
 
 def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
-    """Whether there is nothing wrong with any of them (see `_why_no_rating`)."""
+    """Return whether there is nothing wrong with any of them (see `_why_no_rating`)."""
     if not values:
         return True
     if set(map(type, values)) != {int}:
@@ -297,7 +297,7 @@ def _why_no_rating(value: Any, grader: GraderIdentity) -> str:
 
 
 def _kept(raw: Any) -> Any:
-    """A raw value as the store can hold it; what that changes is kept as residue."""
+    """Return a raw value as the store can hold it; what that changes is kept as residue."""
     return sanitize_value(raw)[0]
 
 
@@ -322,7 +322,7 @@ def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale:
 
 
 def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dict[str, Any]:
-    """An entry of `exam_grades` or `grades`.
+    """Return an entry of `exam_grades` or `grades`.
 
     `taken` counts the takes of each grader among the entries of its passage so far.
     """
@@ -361,7 +361,7 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
 
 
 def _tells(entry: Entry, sheet: PassageGrades) -> bool:
-    """Whether the entry as written tells who made it, and on which scale."""
+    """Return whether the entry as written tells who made it, and on which scale."""
     found, grader = entry.identity, sheet.grader
     if found.key != grader.key:
         return False
@@ -373,7 +373,7 @@ def _tells(entry: Entry, sheet: PassageGrades) -> bool:
 
 
 def _no_room(options: Any) -> bool:
-    """Whether a note among the options would change what they are."""
+    """Return whether a note among the options would change what they are."""
     return not isinstance(options, dict) or OURS in options
 
 
@@ -393,7 +393,7 @@ def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
 
 
 def _json(sheet: PassageGrades) -> dict[str, Any]:
-    """An entry as the format has it, its residue not yet applied."""
+    """Return an entry as the format has it, its residue not yet applied."""
     verified = sheet.verified or any("match" in (grade.detail or {}) for grade in sheet.grades)
     head = grader_json(sheet.grader, verified=verified)
     return head | (_direct_json(sheet) if sheet.grader.kind == "query" else _exam_json(sheet))
@@ -435,12 +435,12 @@ def _exam_json(sheet: PassageGrades) -> dict[str, Any]:
 
 
 def _raw(grade: Grade) -> list[Any] | None:
-    """The raw value of a bad cell, as the only one of a list; None where there is none."""
+    """Return the raw value of a bad cell, as the only one of a list; None where there is none."""
     detail = grade.detail or {}
     return [detail["raw"]] if grade.state is State.UNPARSED and "raw" in detail else None
 
 
 def _fault(grade: Grade) -> dict[str, str]:
-    """A failure as the reference writes it."""
+    """Return a failure as the reference writes it."""
     reason = str((grade.detail or {}).get("reason", grade.state.name.lower()))
     return {"response": grade.reply or "", "prompt": "", "failure_reason": reason}

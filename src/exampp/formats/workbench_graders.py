@@ -79,7 +79,7 @@ def _direct_head(entry: DirectJson, scale: RatingScale | None) -> EntryHead:
 
 
 def has_open_scale(grader: GraderIdentity) -> bool:
-    """Whether a grader's scale is no more than what was found, or given."""
+    """Return whether a grader's scale is no more than what was found, or given."""
     return "llm_options" in grader.settings and grader.prompt not in names()
 
 
@@ -94,7 +94,7 @@ def scale_note(grader: GraderIdentity, origin: str) -> tuple[str, ...]:
 
 
 def repeated(identity: GraderIdentity, taken: dict[str, int]) -> GraderIdentity:
-    """The identity, numbered where the same grader graded the same passage before.
+    """Return the identity, numbered where the same grader graded the same passage before.
 
     Regrading appends to a workbench file; the takes stay apart, so that none is chosen silently.
     """
@@ -160,7 +160,7 @@ def _read_head(
 
 
 def parted(options: Any) -> tuple[Any, Mapping[str, Any]]:
-    """The options of others, and what exampp says among them."""
+    """Return the options of others, and what exampp says among them."""
     ours = options.get(OURS) if isinstance(options, dict) else None
     if not isinstance(ours, dict) or not ("cells" in ours or _stated_identity(ours)):
         return options, {}
@@ -183,7 +183,7 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
 
 
 def grader_json(grader: GraderIdentity, *, verified: bool = False) -> dict[str, Any]:
-    """The fields of an entry that say who made it, as far as the format has them.
+    """Return the fields of an entry that say who made it, as far as the format has them.
 
     `verified` tells that its replies were compared with known answers.
     """
@@ -205,7 +205,10 @@ def grader_json(grader: GraderIdentity, *, verified: bool = False) -> dict[str, 
 
 
 def identity_json(grader: GraderIdentity) -> dict[str, Any]:
-    """A grader's whole identity, as it stands under `llm_options.exampp`; no path is in it."""
+    """Return a grader's whole identity, as it stands under `llm_options.exampp`.
+
+    No path is in it.
+    """
     grader = grader.by_content
     return {
         "model": grader.model,
@@ -218,7 +221,10 @@ def identity_json(grader: GraderIdentity) -> dict[str, Any]:
 
 
 def _prompt_info(grader: GraderIdentity, verified: bool) -> Mapping[str, Any]:
-    """The reference's words for a bundled prompt; for others the same fields, with its own name."""
+    """Return the reference's words for a bundled prompt.
+
+    For others the same fields, with its own name.
+    """
     info: dict[str, Any] = {
         "prompt_class": grader.prompt,
         "prompt_style": grader.prompt,

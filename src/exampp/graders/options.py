@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.prompts.prompt import suggest
 from exampp.prompts.replies import UNNUMBERED
+from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
 
@@ -255,6 +255,10 @@ class InspectOptions(BilledOptions):
     model: str | None = option("PROVIDER/NAME as inspect_ai has it: anthropic/..., google/...")
     max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
     base_url: str | None = option("Another address of the provider.")
+    temperature: float | None = option(
+        "Temperature of the model. [default: the provider's]", least=0
+    )
+    seed: int | None = option("Seed of the model. [default: none]")
 
 
 def check_least_mass(options: TextOptions, *, scores: bool) -> None:

@@ -1,8 +1,11 @@
 """A grader whose replies come through batches: half the price, within a day instead of seconds.
 
-A batch is another way that replies arrive, and no other grader: the same prompts, the same reading,
-the same cells. Every pass over what is due gives out the replies that have come and puts the rest
-off, until a batch has ended.
+Batches are another way for replies to arrive, not another grader: prompts, reading and cells are
+the same. Every pass over the pending cells yields the replies that have arrived and postpones the
+rest, until a batch has ended.
+
+A batch is recorded in the collection before it is sent, and its replies before they are read:
+whatever ends the process, nothing is sent twice and no reply is lost.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from exampp.graders.openai.batches import (
 )
 from exampp.graders.openai.failures import RequestFailure, RetryAction
 from exampp.graders.openai.grader import OpenAICompatibleGrader
+from exampp.grading.leases import process_exists
 from exampp.records import GraderIdentity
 from exampp.records.wording import counted
 from exampp.sanitize import check_path
@@ -53,26 +57,20 @@ from exampp.store.runs import (
     describe_open_batches,
 )
 
-# What is out at a provider: sent once, found again, looked at, collected, ended.
-#
-# A batch is noted in the collection before it is sent, and its replies before they are read:
-# whatever ends the process, nothing is sent twice and nothing that came is lost.
-
-
 MOST_SILENT = 30
-"""Looks in a row without an answer after which a run leaves its batches alone."""
+"""Polls in a row without an answer after which a run stops."""
 SUBMISSIONS, DOWNLOADS = 4, 3
 BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
 ABANDONED = timedelta(hours=1)
-"""After which a batch that is being sent on another machine counts as given up."""
+"""Time after which a batch that another machine is sending counts as abandoned."""
 SKEW = timedelta(hours=1)
-"""By which the clock of a provider may differ from ours."""
+"""Tolerated difference between the provider's clock and ours."""
 _SENDING: set[str] = set()
-"""The keys of batches that this process is sending just now."""
+"""Keys of the batches that this process is sending."""
 
 
 class Pending:
-    """Requests that are to go out together: id -> line, and the most that they can cost."""
+    """Requests of the next batch: id -> line, and their highest possible cost."""
 
     def __init__(self) -> None:
         self.requests: dict[str, bytes] = {}
@@ -80,14 +78,14 @@ class Pending:
         self.worst = 0.0
 
     def add(self, request: str, line: bytes, worst: float) -> None:
-        """One more."""
+        """Add a request."""
         self.requests[request] = line
         self.bytes += len(line) + 1
         self.worst += worst
 
 
 class FailedTries(NamedTuple):
-    """In how many batches of this run a request was without a reply, and why the last time."""
+    """Number of batches of this run that left a request without a reply, and the last reason."""
 
     times: int = 0
     why: str = ""
@@ -95,10 +93,10 @@ class FailedTries(NamedTuple):
 
 @dataclass(slots=True)
 class _Download:
-    """What results brought: answers that are kept, requests that another batch may answer and why.
+    """Downloaded results: answered requests, and requests to be sent again with the reason.
 
-    `torn` says why there may be more, and `passes` that it is the server's failure; `strange`
-    counts results of requests that were not sent, `repeated` those that came again.
+    `torn` says why results are incomplete, `passes` that the server failed; `strange` counts
+    results of requests that were not sent, `repeated` those that came again.
     """
 
     answered: set[str] = field(default_factory=set)
@@ -112,8 +110,8 @@ class _Download:
 class Outbox:
     """The batches of one grader at one provider.
 
-    `why` says why nothing more is to be sent, `tried` what became of requests without a reply.
-    `gives_up` tells that batches are being ended: what cannot be collected is left.
+    `why` says why nothing more is sent, `tried` has the requests without a reply. With `gives_up`
+    batches are being cancelled: what cannot be collected is dropped.
     """
 
     def __init__(
@@ -141,12 +139,12 @@ class Outbox:
         self._silent = self._torn = 0
 
     def out(self, grader: int) -> list[BatchRow]:
-        """The batches that are noted, or known at the provider, and not collected."""
+        """Return the batches that are recorded and not collected."""
         rows = kept.batches_of(self._connection, grader, (PREPARED, OPEN))
         return [row for row in rows if row.provider == self.service.name]
 
     def begin(self, grader: int) -> None:
-        """Find again what was sent and not noted; hold back what all that is out can cost."""
+        """Find batches that were sent and have no id yet; reserve the cost of all open batches."""
         for row in self.out(grader):
             self._budget.reserve(row.worst, sent=True)
             if row.state == PREPARED and not _is_being_sent(row):
@@ -155,9 +153,9 @@ class Outbox:
     # ---- sending --------------------------------------------------------------------------------
 
     def submit(self, grader: int, pending: Pending) -> None:
-        """Note a batch, send it, and note its id; nothing is out where it takes none just now.
+        """Record a batch, send it, and record its id; drop it if the provider is busy.
 
-        Raises InputError or Unfinished where it takes none, or where that cannot be told.
+        Raises InputError or Unfinished if the provider takes no batch, or if that is unclear.
         """
         key = secrets.token_hex(8)
         about = {
@@ -191,7 +189,7 @@ class Outbox:
             _SENDING.discard(key)
 
     def finish(self, grader: int) -> None:
-        """Bring to its end what a service does not do at once."""
+        """Complete a deferred submission, such as a file."""
         if self.service.deferred:
             self.service.finish()
             for row in self.out(grader):
@@ -204,9 +202,9 @@ class Outbox:
             kept.set_batch_status(self._connection, row.batch, status.state)
 
     def _send(self, row: BatchRow, lines: Sequence[bytes]) -> BatchStatus | None:
-        """Have the provider take a batch; None where it takes none now and others are out.
+        """Submit a batch; None if the provider takes none now and others are open.
 
-        Where it is not known whether it did, it is looked for before it is sent again.
+        If it is unclear whether a batch arrived, it is looked for before it is sent again.
         """
         failure = RequestFailure(RetryAction.RETRY, "")
         doubtful = False
@@ -240,7 +238,7 @@ class Outbox:
         raise failure.error or Unfinished(f"{what}. Nothing was charged")
 
     def _find_again(self, row: BatchRow) -> None:
-        """Note the id of a batch that had none; forget one that never arrived."""
+        """Record the id of a batch that had none; close one that never arrived."""
         found = self._sought(row)
         if found is None:
             self._close(row, ENDED, "never sent")
@@ -248,7 +246,7 @@ class Outbox:
             self._opened(row, found)
 
     def _sought(self, row: BatchRow) -> BatchStatus | None:
-        """Return the batch at the provider under a row's key; None where it never arrived."""
+        """Return the batch at the provider under a row's key, None if it never arrived."""
         since = (datetime.fromisoformat(row.at) - SKEW).isoformat()
         try:
             for status in self.service.recent(since):
@@ -266,7 +264,7 @@ class Outbox:
     # ---- looking and collecting -----------------------------------------------------------------
 
     def look(self, grader: int) -> bool:
-        """Look at all that is out, and collect what has ended; whether anything is out no more."""
+        """Poll all open batches and collect those that ended; return whether any was closed."""
         before = self.out(grader)
         for row in before:
             if row.remote is None:
@@ -283,7 +281,7 @@ class Outbox:
         return [row.batch for row in self.out(grader)] != [row.batch for row in before]
 
     def _status(self, row: BatchRow, remote: str) -> BatchStatus | None:
-        """How a batch is doing; None where nobody says it now."""
+        """Return the status of a batch, None if the provider does not answer now."""
         try:
             status = self.service.look(remote)
             self._silent = 0
@@ -308,7 +306,7 @@ class Outbox:
         return None
 
     def _collect(self, row: BatchRow, status: BatchStatus) -> None:
-        """Keep what came to a batch that has ended; what has no reply is due again."""
+        """Store the replies of a batch that has ended; requests without one are pending again."""
         if status.reason:
             self._refused(row, status)
             return
@@ -343,7 +341,7 @@ class Outbox:
         self._close(row, COLLECTED, status.state)
 
     def _refused(self, row: BatchRow, status: BatchStatus) -> None:
-        """A batch that was refused as a whole: smaller ones may be taken, or none."""
+        """Close a batch that was refused as a whole; smaller ones may be taken, or none."""
         self._close(row, ENDED, f"{status.state}: {status.reason}"[:500])
         if status.later and row.requests > 1:
             self.most = max(1, row.requests // 2)
@@ -358,7 +356,7 @@ class Outbox:
             )
 
     def _download(self, row: BatchRow, status: BatchStatus, requests: Sequence[str]) -> _Download:
-        """Keep what can be read of the results."""
+        """Store the results that can be read."""
         wanted, found = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
@@ -375,7 +373,7 @@ class Outbox:
         return found
 
     def _keep(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
-        """Keep the replies of lines; of those that another request may bring, only why."""
+        """Store the replies of lines; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
             if line.request in found.answered or line.request in found.passing:
@@ -389,9 +387,9 @@ class Outbox:
             kept.put_replies(self._connection, row.batch, replies)
 
     def take(self, path: Path, grader: int) -> None:
-        """Keep the replies of a file to requests that were written to one.
+        """Store the replies of a file to requests that were written to one.
 
-        Raises InputError where no line of it is about any of them.
+        Raises InputError if no line answers any of them.
         """
         rows = {row.batch: row for row in self.out(grader)}
         found, bad = _Download(), list[int]()
@@ -422,7 +420,7 @@ class Outbox:
                 self._close(row, COLLECTED, "read")
 
     def _by_batch(self, lines: Iterable[BatchLine]) -> dict[int, list[BatchLine]]:
-        """Lines by the batch that their request is in; -1 for those of none."""
+        """Return lines by the batch of their request; -1 for unknown requests."""
         found: dict[int, list[BatchLine]] = {}
         for line in lines:
             known = kept.stored_request(self._connection, line.request)
@@ -432,7 +430,7 @@ class Outbox:
     # ---- ending ---------------------------------------------------------------------------------
 
     def cancel(self, grader: int) -> None:
-        """Have all that is out ended, in files too; what was answered is collected when it has."""
+        """Cancel all open batches and files; what was answered is collected afterwards."""
         for row in kept.batches_of(self._connection, grader, (PREPARED, OPEN)):
             if row.provider == FILE:
                 if not _is_being_sent(row):
@@ -455,7 +453,7 @@ class Outbox:
 
 
 def _is_being_sent(row: BatchRow) -> bool:
-    """Whether some process is at it to send a batch that is only noted yet."""
+    """Return whether some process is sending a batch that has no id yet."""
     if row.key in _SENDING:
         return True
     host, _, process = row.said.rpartition(":")
@@ -464,24 +462,16 @@ def _is_being_sent(row: BatchRow) -> bool:
         return False
     if host != socket.gethostname():
         return True
-    if int(process) == os.getpid():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return int(process) != os.getpid() and process_exists(int(process))
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """A grader on a server is asked by batches, which are waited for.
+    """Options of a run by batches: send requests as batches and wait for them.
 
-    With `file` the requests are written there instead, for vLLM's `run-batch` and the like, and
-    with `replies` what came back is read; with `cancel` what is out is ended, in files too. `poll`
-    is the seconds between two looks at a batch; a quarter of a minute, growing, where it is None.
+    `file` writes the requests to a file instead, for vLLM's `run-batch` and the like, and `replies`
+    reads what came back; `cancel` ends open batches and files. `poll` is the seconds between two
+    polls; 15, growing to 300, if it is None.
 
     Raises:
         InputError: Several of `file`, `replies` and `cancel`, or a `poll` that is no time.
@@ -504,33 +494,32 @@ class Batches:
 
     @property
     def offline(self) -> bool:
-        """Whether no server is asked for anything."""
+        """Whether no server is used."""
         return self.file is not None or self.replies is not None
 
     @property
     def sends(self) -> bool:
-        """Whether requests go out."""
+        """Whether requests are sent."""
         return self.replies is None and not self.cancel
 
     @property
     def target(self) -> Path | None:
-        """The file that is written."""
+        """The file to write."""
         return None if self.file is None else check_path(self.file)
 
 
 FIRST_POLL, LONGEST_POLL, GROWTH = 15.0, 300.0, 1.5
-"""Seconds between two looks at a batch, and by how much they grow."""
+"""Seconds between two polls, and their growth."""
 MOST_TRIES = 3
-"""Batches that a request goes into, in one run, before its cell is failed."""
+"""Batches of one run that a request is in before its cell fails."""
 PUT_OFF = Reply("", later=True)
 
 
 class BatchGrader(Grader):
-    """Answers as the grader on a server does that it is made of, by batches.
+    """Answers by batches in place of the grader on a server that it wraps.
 
-    `bind` says who it is in the collection, before `answer` is called. `offline` tells that no
-    server is to be asked. `goes_on_by` are the options of the command that goes on after a run was
-    stopped, in place of those about files and ends of batches; None where it is the same command.
+    Call `bind` before `answer`. `offline`: no server is used. `goes_on_by` are the options of the
+    command that continues a stopped run, None if it is the same command.
     """
 
     same_text_same_grade = True
@@ -576,50 +565,50 @@ class BatchGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the grader that is asked: how replies arrive makes no other one."""
+        """The settings of the wrapped grader: the way replies arrive is no part of the identity."""
         return self._inner.settings
 
     @property
     def unnumbered(self) -> str | None:
-        """As that of the grader that is asked."""
+        """As the wrapped grader."""
         return self._inner.unnumbered
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """As that of the grader that is asked, and by whose batches."""
+        """The provenance of the wrapped grader and the service of the batches."""
         return {**self._inner.provenance, "batches": self._outbox.service.name}
 
     @property
     def note(self) -> str:
-        """What a user should know of how it is asked, and of what came."""
+        """Notes of the wrapped grader and about its batches."""
         return "\n".join(filter(None, (self._inner.note, *dict.fromkeys(self._outbox.notes))))
 
     @property
     def billed(self) -> tuple[int, float | None]:
-        """Requests that were sent, and what the replies that came cost."""
+        """Requests sent, and the cost of the replies that arrived."""
         return self._budget.billed
 
     @property
     def limit(self) -> int | None:
-        """Tokens that a prompt may have, as far as it is known."""
+        """Maximum tokens of a prompt, if known."""
         return self._inner.limit
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """As the grader that is asked counts them."""
+        """Count as the wrapped grader does."""
         return self._inner.offsets(text)
 
     def length(self, user: str, system: str = "") -> int:
-        """As the grader that is asked counts them."""
+        """Count as the wrapped grader does."""
         return self._inner.length(user, system)
 
     def bind(self, identity: GraderIdentity) -> None:
-        """Say who it is in the collection."""
+        """Set the identity of the grader in the collection."""
         self._identity = identity
 
     def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield what has come, put the rest off, and send what is not out yet.
+        """Yield replies that have arrived, postpone the rest, and send new requests.
 
-        A pass that has something to give out sends nothing: whether it is any good is seen first.
+        A pass that yields replies sends nothing: the replies may show that nothing should be sent.
         """
         self.stopped = ""
         grader = self._key
@@ -674,7 +663,7 @@ class BatchGrader(Grader):
         return PUT_OFF
 
     def _claim(self, ask: Request, request: str, reply: Mapping[str, Any]) -> Reply:
-        """What came, read; put off where it taught how to ask otherwise."""
+        """Return a stored reply, or postpone it if the server needs another form of request."""
         read = self._adapter.read(ask, BatchLine(request, reply["status"], reply["body"]))
         if read.changed:
             with self._connection, transaction(self._connection):
@@ -686,19 +675,19 @@ class BatchGrader(Grader):
         return read.reply
 
     def kept(self, keys: Iterable[int]) -> None:
-        """What was given out for these asks is a grade now."""
+        """Drop requests whose replies are stored as grades."""
         done = [self._given.pop(key) for key in keys if key in self._given]
         if done:
             with self._connection, transaction(self._connection):
                 kept.drop_requests(self._connection, done)
 
     def stop(self, grace: float) -> None:
-        """Send nothing more; what is out stays out."""
+        """Send nothing more; open batches stay open."""
         del grace
         self._halted.set()
 
     def wait(self) -> Iterator[str]:
-        """Look at the batches until one has ended; yields how they are doing, at every look."""
+        """Poll the batches until one has ended; yield their states at every poll."""
         pause = FIRST_POLL if self._chosen.poll is None else self._chosen.poll
         while not self._claiming and not self._halted.is_set():
             if not self._outbox.out(self._key) or self._outbox.look(self._key):
@@ -711,9 +700,9 @@ class BatchGrader(Grader):
             self.stopped = describe_open_batches(rows)
 
     def _reason(self, grader: int) -> str:
-        """Why nothing more is asked although cells are put off; empty where something may come.
+        """Return why the run ends although cells are postponed, empty if replies may arrive.
 
-        Raises InputError where --max-cost allows no request.
+        Raises InputError if --max-cost allows no request.
         """
         service, chosen, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
         running = describe_open_batches(rows)
@@ -750,7 +739,7 @@ class BatchGrader(Grader):
 
 
 def _other_options(chosen: Batches, *, out: bool) -> Sequence[str] | None:
-    """See `BatchGrader.goes_on_by`."""
+    """Return `BatchGrader.goes_on_by`."""
     if chosen.offline and out:
         return ("--replies", "FILE")
     if chosen.replies:

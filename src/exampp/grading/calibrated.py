@@ -1,4 +1,4 @@
-"""Labels by a frozen calibration, kept as the grades of a grader of its own."""
+"""Labels by a frozen calibration, stored as the grades of another grader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Calibrated(Result):
         return sum(self.labels.values())
 
     def tables(self) -> Mapping[str, Table]:
-        """How many passages got which label."""
+        """Return how many passages got which label."""
         rows = [
             [label, count, count / max(1, self.passages)] for label, count in self.labels.items()
         ]
@@ -67,7 +67,7 @@ class Calibrated(Result):
 
 
 def identity_of(calibration: Calibration) -> GraderIdentity:
-    """The grader that a calibration is; another calibration is another grader."""
+    """Return the grader that a calibration is; another calibration is another grader."""
     name = f"{CALIBRATED}{calibration.model}"
     settings = {"calibration": msgspec.to_builtins(calibration)}
     return GraderIdentity(
@@ -113,7 +113,7 @@ def label_collection(
 
 
 def _grader(known: Sequence[StoredGrader], source: SourceGrader, path: Path) -> StoredGrader:
-    """The grader of the collection whose ratings the calibration reads."""
+    """Return the grader of the collection whose ratings the calibration reads."""
     exact = [one for one in known if one.identity.key == source.key]
     alike = [
         one

@@ -114,7 +114,7 @@ class Prices(NamedTuple):
         return Prices(read, cached, written, self.hour)
 
     def of(self, each: _Each, asks: int) -> float | None:
-        """The cost of so many asks; None without prices, or where nobody knows the time."""
+        """Return the cost of so many asks; None without prices, or where nobody knows the time."""
         cost, known = 0.0, False
         if self.read is not None and self.written is not None:
             cached = self.read if self.cached is None else self.cached
@@ -127,7 +127,7 @@ class Prices(NamedTuple):
 
 
 def trial(run: GradingRun) -> GradingRun | None:
-    """The part of a run that tells what the rest takes; None where enough was asked before.
+    """Return the part of a run that tells what the rest takes; None where enough was asked before.
 
     Some `SAMPLE` asks about passages of all queries: a shard of the run, so that its grades are
     grades as any.
@@ -149,7 +149,7 @@ def trial(run: GradingRun) -> GradingRun | None:
 
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:
-    """What is asked first; cells for which nothing can be asked are left out."""
+    """Yield what is asked first; cells for which nothing can be asked are left out."""
     for number, one in enumerate(islice(filter(run.is_asked, run.due()), SAMPLE)):
         with suppress(InputError):
             yield run.grading.request(number, one)

@@ -1,4 +1,4 @@
-"""Who else grades just now: whether a run that holds queries is still there, and until when."""
+"""Leases of queries: which other runs are grading now, and whether they still exist."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from exampp.store.runs import leases
 
 _SERIAL = count()
 _AT_WORK: dict[str, int] = {}
-"""The runs of this process that may hold queries: owner -> thread."""
+"""The runs of this process that may have leases: owner -> thread."""
 
 
 class LeaseHolder(NamedTuple):
-    """A run that holds queries, until a time (seconds since 1970) unless it goes on with them."""
+    """A run with leases of queries, which end at `until` (seconds since 1970) unless renewed."""
 
     host: str
     process: int
@@ -41,13 +41,13 @@ class LeaseHolder(NamedTuple):
 
 
 def new_owner() -> str:
-    """The name under which one run holds its queries; it says where that run lives."""
+    """Return the name of a run: its host, process and number."""
     return f"{socket.gethostname()}:{os.getpid()}:{next(_SERIAL)}"
 
 
 @contextmanager
 def at_work(owner: str) -> Iterator[None]:
-    """Within the block the run of this name is there; after it, whatever it still holds is free."""
+    """Mark a run as existing within the block; after it, its leases are free."""
     _AT_WORK[owner] = threading.get_ident()
     try:
         yield
@@ -56,26 +56,31 @@ def at_work(owner: str) -> Iterator[None]:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether a run of this machine is gone; of others only their lease can tell.
+    """Return whether a run of this machine no longer exists; False for runs of other machines.
 
-    One of this very thread is as good as gone: it cannot go on while this one waits for it.
+    Another run of this thread counts as gone: it cannot continue while this one waits for it.
     """
     host, process, _ = owner.rsplit(":", 2)
     if host != socket.gethostname():
         return False
     if int(process) == os.getpid():
         return _AT_WORK.get(owner) in (None, threading.get_ident())
+    return not process_exists(int(process))
+
+
+def process_exists(process: int) -> bool:
+    """Return whether a process of this machine exists."""
     try:
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except ProcessLookupError:
-        return True
-    except PermissionError:
         return False
-    return False
+    except PermissionError:
+        return True
+    return True
 
 
 def others(connection: sqlite3.Connection, grader: int, owner: str) -> dict[str, list[int]]:
-    """The queries that other runs of a grader hold, by their names; gone ones hold nothing."""
+    """Return the queries that other runs of a grader have leases of, by the names of the runs."""
     found: dict[str, list[int]] = {}
     for lease in leases(connection, grader):
         if lease.owner != owner and not is_gone(lease.owner):
@@ -86,7 +91,7 @@ def others(connection: sqlite3.Connection, grader: int, owner: str) -> dict[str,
 def holders(
     connection: sqlite3.Connection, grader: int, owner: str = ""
 ) -> tuple[LeaseHolder, ...]:
-    """The runs other than `owner` that hold queries of a grader."""
+    """Return the runs other than `owner` that have leases of queries of a grader."""
     until = {lease.owner: lease.until for lease in leases(connection, grader)}
     return tuple(
         LeaseHolder(*_place(name), len(queries), until[name])

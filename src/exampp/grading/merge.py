@@ -1,4 +1,4 @@
-"""Collections that were copied, or filled in shards, brought together in one."""
+"""Merge collections that were copied, or graded in shards, into one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Merged(Result):
         return sum(one.added + one.changed for one in self.counts)
 
     def tables(self) -> Mapping[str, Table]:
-        """What came, and the first conflicts."""
+        """Return what came, and the first conflicts."""
         came = Table.of(
             ["thing", "added", "changed"],
             [one for one in self.counts if one.added or one.changed],
@@ -67,7 +67,7 @@ class Merged(Result):
         return {"merged": came, **({"conflicts": conflicts} if self.conflicts else {})}
 
     def records(self) -> Mapping[str, Table]:
-        """Every kind of thing, and every conflict with the whole of what both say."""
+        """Return every kind of thing, and every conflict with the whole of what both say."""
         return {
             "merged": Table.of(MergeCount._fields, self.counts, notes=self._notes()),
             "conflicts": Table.of(MergeConflict._fields, self.conflicts),
@@ -141,7 +141,7 @@ def _merge_together(
 
 
 def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
-    """The files, each once."""
+    """Return the files, each once."""
     found: dict[Path, Path] = {}
     for other in others:
         file = check_path(other)

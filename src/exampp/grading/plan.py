@@ -37,7 +37,6 @@ from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, content_hash, load, names
-from exampp.prompts.prompt import suggest
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -47,6 +46,7 @@ from exampp.records.graders import (
     grader_label,
 )
 from exampp.records.readings import describe_items_without_key, describe_items_without_text
+from exampp.records.wording import suggest
 from exampp.sanitize import check_choice
 from exampp.store import runs as kept
 from exampp.store.bank import bank_of_kind, item_kinds
@@ -104,7 +104,7 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
 def grader_with_same_replies(
     identity: GraderIdentity, known: Sequence[GraderIdentity]
 ) -> GraderIdentity | None:
-    """The grader among those known that differs only in what a text without a number is.
+    """Return the grader among those known that differs only in what a text without a number is.
 
     None where the grader itself is known: then nothing is asked for a second time.
     """
@@ -114,7 +114,7 @@ def grader_with_same_replies(
 
 
 def _replies_of(identity: GraderIdentity) -> str:
-    """What two graders share whose replies are the same, however they are read."""
+    """Return what two graders share whose replies are the same, however they are read."""
     identity = identity.by_content
     settings = {name: v for name, v in identity.settings.items() if name != "unnumbered"}
     return replace(identity, settings=settings).key
@@ -207,7 +207,7 @@ WRITTEN_TOKENS = 2048
 
 
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
-    """A backend that writes what it is asked for, whatever it is: for generating banks."""
+    """Return a backend that writes what it is asked for, whatever it is: for generating banks."""
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
     backend = GRADERS.get(name)
     if backend is None:
@@ -236,8 +236,11 @@ def make_grading(
     options: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
     cluster: Cluster | None = None,
+    wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
     """Return the grading of a backend, by the workers of a cluster if one is given.
+
+    `wrap` makes the grader that is asked out of the backend's.
 
     Raises:
         InputError: The backend or an option is unknown.
@@ -264,6 +267,7 @@ def make_grading(
             given["model"] = str(Path(model).resolve())
         make = partial(make_grader, name, prompt, given)
         made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
+    made = wrap(made) if wrap else made
     if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
     return join_grading(
@@ -278,7 +282,7 @@ def make_grading(
 
 
 def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
-    """The grader of a backend, loaded into this process."""
+    """Return the grader of a backend, loaded into this process."""
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
@@ -318,7 +322,7 @@ def make_batch_grading(
     chosen: Batches,
     answers_of: str | None,
 ) -> Grading:
-    """The grading of a grader on a server, by batches.
+    """Return the grading of a grader on a server, by batches.
 
     Raises InputError for other graders: nobody else takes batches.
     """
@@ -332,9 +336,11 @@ def make_batch_grading(
         options = {"api_key": "none", **options}
     settings = {"answers_of": answers_of} if answers_of else None
 
-    grading = make_grading(grader, options, settings)
-    inner = cast("OpenAICompatibleGrader", grading.grader)
-    return replace(grading, grader=BatchGrader(inner, connection, chosen, offline=offline))
+    def wrap(made: Grader) -> Grader:
+        inner = cast("OpenAICompatibleGrader", made)
+        return BatchGrader(inner, connection, chosen, offline=offline)
+
+    return make_grading(grader, options, settings, wrap=wrap)
 
 
 def resume_options(grading: Grading) -> Sequence[str] | None:
@@ -385,7 +391,7 @@ def plan_run(
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
 ) -> GradingRun:
-    """The run of a grader over a collection that is at `path`; see `Collection.grading`.
+    """Return the run of a grader over a collection that is at `path`; see `Collection.grading`.
 
     Raises InputError for what is no grader, and for an option that it does not have or that would
     change nothing.
@@ -505,7 +511,7 @@ _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 def parse_shard(text: str) -> Shard:
-    """A part of the passages, as in `3/16`. Raises InputError for a text that names none."""
+    """Return a part of the passages, as in `3/16`. Raises InputError for a text that names none."""
     found = _SHARD.fullmatch(text) if isinstance(text, str) else None
     number, of = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= of:
@@ -522,7 +528,7 @@ def function_grading(
     options: Mapping[str, Any],
     cluster: Cluster | None = None,
 ) -> Grading:
-    """The grading of a function, known by its name, scale and kind alone: these continue it.
+    """Return the grading of a function, known by its name, scale and kind alone: these continue it.
 
     `kinds` are those of which there are items; where there are questions and nuggets, `options`
     choose. Raises InputError for a function without a name, and for options of other graders.

@@ -95,7 +95,7 @@ class RayWorkers:
         self._asked = self._ray.put(prompt), kind
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
-        """What happens next; hires meanwhile."""
+        """Return what happens next; hires meanwhile."""
         self._hire()
         if not self._under:
             time.sleep(seconds)

@@ -1,11 +1,11 @@
-"""The grading run: plan, ask, read, commit, in batches, so that an interrupt loses next to nothing.
+"""The grading run: plan, request, read, commit, in batches, so that an interrupt loses little.
 
-Nothing here knows a backend: a grader pulls asks and yields raw replies, a reader turns a reply
+No backend is known here: a grader pulls requests and yields raw replies, `ReplyRules` turn a reply
 into a grade, and the store keeps both. Memory is bounded by one query's cells and the grader's
 look-ahead, whatever the number of cells.
 
-Processes that grade the same collection share the work query by query: each takes a lease on a
-query before it asks anything about it, and a lease that is not renewed falls free.
+Processes that grade the same collection share the work query by query: each takes a lease of a
+query before its first request, and a lease that is not renewed expires.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ from exampp.store.runs import (
 
 @dataclass(slots=True, repr=False)
 class Progress:
-    """Where a run stands: cells due at its start, settled by it (some of them copied from equal
-    texts), and settled by other processes.
+    """Progress of a run: cells pending at its start, done by it (some of them copied from equal
+    texts), and done by other processes.
 
-    `held_by` are the other runs that hold queries of this grader, as they were when this one began,
-    or when nothing but what they hold was left, which it `waits` for. `awaits` says how batches are
-    doing that replies are to come from, `last_failure` why the last reply in vain gave no grade.
-    `repeated` cells were asked about again after an unreadable reply; `recovered` got a grade then.
+    `held_by` are the other runs with leases of this grader's queries, at the start, or when only
+    their queries are left, which this run `waits` for. `awaits` describes open batches,
+    `last_failure` says why the last unread reply gave no grade. `repeated` cells were requested
+    again after an unreadable reply; `recovered` got a grade then.
     """
 
     total: int
@@ -91,11 +91,11 @@ class Progress:
 
     @property
     def ungraded(self) -> int:
-        """Cells that the run asked about in vain."""
+        """Cells with a reply and no grade."""
         return sum(count for state, count in self.states.items() if state)
 
     def __str__(self) -> str:
-        """What the run did, in one line, and what it took where tokens are counted."""
+        """Return a summary of the run in one line, and its cost if tokens are counted."""
         if not self.total:
             return "Nothing is due. (exampp pool tells what there is to grade.)"
         text = f"{self.done} of {self.total} cells done"
@@ -137,18 +137,18 @@ _SELECT_ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",
 """The order of requests: failed cells come last, so that a new run goes on with new cells."""
 
 UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
-"""States of a reply that came and holds no grade. A failed request is sent again by its grader."""
+"""States of an unreadable reply. Failed requests are sent again by the grader itself."""
 
 
 class DueCount(NamedTuple):
-    """What a run would do: cells due, and asks that settle them (equal texts are asked once)."""
+    """Pending cells, and the requests that grade them: equal texts share one."""
 
     cells: int
     asks: int
 
 
 class PendingRequest(NamedTuple):
-    """An ask in flight; `limit` is what the grader was known to take when it was asked."""
+    """A request in flight; `limit` is the token limit that was known when it was made."""
 
     query: int
     due: PendingCells
@@ -157,19 +157,19 @@ class PendingRequest(NamedTuple):
 
 
 class GradingRun:
-    """One run of one grader over what is due for it.
+    """One run of one grader over its pending cells.
 
     Iterate over `steps` to do the work; it yields the progress after every commit. `stop` ends it
-    cleanly: what is in flight is finished and kept, and nothing new is asked.
+    cleanly: requests in flight are finished and stored, and no new ones are made.
 
-    A grader may end a run too, because a limit on what it may spend is reached: then `stopped` is
-    set and `why_stopped` says why. `notes` are what a user should know before it starts. With
-    `take_over` it grades what other runs hold, too: it is known that they are gone. `select` is one
-    of `store.cells.SELECTIONS`; what was tried in vain before the run comes last. A run that meets
-    `max_failures` replies in a row that give no grade, whatever the reason, raises Unfinished with
-    the last of them; what was committed stays. That a cell ends as it did before counts only where
-    the server failed. However `steps` ends, by an interrupt at any bytecode too, what the grader
-    has yielded is kept and the connection is outside of a transaction.
+    A grader may end a run too, for example when its budget is spent: then `stopped` is set and
+    `why_stopped` says why. `notes` are warnings to show before the start. With `take_over` the run
+    also takes queries leased by other runs, which are known to be gone. `select` is one of
+    `store.cells.SELECTIONS`; cells that failed before the run come last. After `max_failures`
+    replies in a row without a grade it raises Unfinished with the last of them; committed grades
+    stay. A cell that ends as it did before counts only if the server failed. However `steps` ends,
+    by an interrupt at any bytecode too, all yielded replies are stored and the connection is
+    outside of a transaction.
     """
 
     def __init__(
@@ -213,12 +213,12 @@ class GradingRun:
 
     @property
     def late_note(self) -> str:
-        """What became known of the grader only when it was asked; empty if nothing did."""
+        """The note of the grader if it changed after the start, else empty."""
         note = self.grading.grader.note
         return "" if note in self.notes else note
 
     def count_due(self) -> DueCount:
-        """How many cells are due, and how many asks settle them; asks nobody."""
+        """Count the pending cells and the requests that grade them, without sending any."""
         cells = asks = 0
         for one in self.due():
             cells += len(one.cells)
@@ -226,20 +226,20 @@ class GradingRun:
         return DueCount(cells, asks)
 
     def due(self) -> Iterator[PendingCells]:
-        """What is due now."""
+        """Return the cells that are pending now."""
         key = find_grader(self.connection, self.grading.identity)
         return pending_cells(self.connection, key, self.exam, self.select)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Ask nothing new; `steps` ends when what is in flight is kept, in `grace` seconds at most.
+        """Make no new requests; `steps` ends within `grace` seconds, as those in flight are stored.
 
-        What has not been answered by then is given up: its cells stay due.
+        Cells of requests without a reply by then stay pending.
         """
         self.stopped = True
         self._replies.stop(grace)
 
     def steps(self) -> Iterator[Progress]:
-        """Grade everything that is due; yields the progress after each commit."""
+        """Grade all pending cells; yield the progress after each commit."""
         self._verify_again()
         self._progress = Progress(0)
         for one in self.due():
@@ -264,7 +264,7 @@ class GradingRun:
                 self._leave()
 
     def _verify_again(self) -> None:
-        """Read without asking what can be: it is not due."""
+        """Read stored replies again where the rules have changed, so that they are not pending."""
         identity, rules = self.grading.identity, self.grading.rules.stored
         if rules is not None and find_grader(self.connection, identity) is not None:
             with self.connection, transaction(self.connection):
@@ -277,7 +277,7 @@ class GradingRun:
         self._progress.held_by = holders(self.connection, self._key, self._owner)
         if self._progress.held_by:
             yield self._progress
-        # what was tried in vain goes into a batch with the rest: it would be another day otherwise
+        # failed cells go into a batch with the rest: they would take another day otherwise
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
         for select in order:
             yield from self._select(select)
@@ -293,7 +293,7 @@ class GradingRun:
                 yield self._progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
-            # what another process tries again is its business: waited is for what nobody tried
+            # failed cells of another process are its own: wait only for cells that nobody tried
             if self._again or self._repeats:
                 queries, self._again = [*self._again, *held], {}
                 continue
@@ -315,11 +315,11 @@ class GradingRun:
             self.why_stopped = self.why_stopped or self.grading.grader.stopped
 
     def _billed(self) -> tuple[int, float | None]:
-        """Requests that the grader has sent since it was made, and their cost, if it knows."""
+        """Return the requests that the grader has sent, and their cost, if known."""
         return self.grading.grader.billed
 
     def _wait_for(self, held: list[int]) -> Generator[Progress, None, list[int]]:
-        """Wait until one of the queries that other processes held is free; returns them then."""
+        """Wait until another process releases a query; return the queries that it had."""
         while held and not self.stopped:
             taken = others(self.connection, self._key, self._owner)
             if not set(held) <= {query for queries in taken.values() for query in queries}:
@@ -332,7 +332,7 @@ class GradingRun:
         return []
 
     def _pass(self, queries: list[int], select: str, held: list[int]) -> Iterator[None]:
-        """Grade what is due of some queries; those that other processes hold go to `held`."""
+        """Grade the pending cells of some queries; those with other leases go to `held`."""
         committed = time.monotonic()
         asks = self._asks_of(queries, select, held)
         replies = self._replies.come(asks)
@@ -363,7 +363,7 @@ class GradingRun:
             )
 
     def _leave(self) -> None:
-        """Keep what was answered and give back what is held; what is done is not done again."""
+        """Store the replies that have arrived and release all leases; safe to repeat."""
         try:
             while self._replies.arrived:
                 self._settle()
@@ -398,7 +398,7 @@ class GradingRun:
         yield from self._asks_again()
 
     def _asks_again(self) -> Iterator[Request]:
-        """Repeat what got an unreadable reply, unless another process now has its query."""
+        """Repeat requests with unreadable replies, unless another process now has the query."""
         while self._repeats and not self.stopped:
             query, one = self._repeats.popleft()
             if query in self._open or self._claim(query):
@@ -430,12 +430,12 @@ class GradingRun:
         yield request
 
     def is_asked(self, one: PendingCells) -> bool:
-        """Whether the grader is asked: nothing that is equal is graded, and no rule settles it."""
+        """Return whether cells need a request: no equal cell is graded, and no rule grades them."""
         is_none = self.exam.answers_of is not None and is_no_answer(one.passage, one.keys)
         return one.twin is None and not is_none
 
     def _settle(self) -> None:
-        """Keep the first of the replies that arrived."""
+        """Store the first of the replies that have arrived."""
         if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
             self._replies.arrived.popleft()
             raise InputError(fault, mend="A grader yields each ask once, with its Reply")
@@ -462,7 +462,7 @@ class GradingRun:
         self._tried.difference_update(one.cells)
 
     def _repeats_once(self, query: int, one: PendingCells, state: State) -> bool:
-        """Queue the first unreadable reply of these cells to be asked for again."""
+        """Queue cells for a second request after their first unreadable reply."""
         repeats = (
             self.grading.grader.varies and state in UNREADABLE and one.cells not in self._repeated
         )
@@ -472,12 +472,12 @@ class GradingRun:
         return repeats
 
     def _takes_less_than(self, limit: int | None) -> bool:
-        """Whether the grader takes less than was known when it was asked: it is asked again."""
+        """Return whether the token limit has fallen since the request, so that it is repeated."""
         now = self.grading.grader.limit
         return now is not None and (limit is None or now < limit)
 
     def _settled(self, ask: Request, reply: Reply, cells: int) -> None:
-        """Count an ask; from here on it need not be settled again, where an interrupt comes."""
+        """Count a reply and forget its request: an interrupt from here on loses nothing."""
         self._forget(ask)
         spent, usage = self._progress.spent, reply.usage
         self._progress.asked += 1
@@ -520,7 +520,7 @@ class GradingRun:
                 self._write(finished)
                 break
             except CollectionBusy:
-                # what was answered may have been paid for: wait as long as the other writer takes
+                # replies may have been paid for: wait as long as the other writer takes
                 continue
         self.grading.grader.kept(list(self._rows))
         self._rows.clear()
@@ -545,7 +545,7 @@ class GradingRun:
 
 
 def check_numbers(exam: GradingScope, max_failures: int) -> None:
-    """Refuse depths, queries and failures below 1. Raises InputError."""
+    """Raise InputError for depths, queries and failures below 1."""
     queries = 1 if exam.max_queries is None else check_integer("max_queries", exam.max_queries)
     depth = check_integer("depth", exam.depth)
     numbers = (depth, check_integer("max_failures", max_failures), queries)

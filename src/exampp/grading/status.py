@@ -156,7 +156,7 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
 
 
 def batches_table(connection: sqlite3.Connection) -> Table:
-    """The batches that are out, or whose replies are not all grades yet."""
+    """Return the batches that are out, or whose replies are not all grades yet."""
     named = {key: grader_label(identity) for key, identity in graders(connection)}
     rows: list[tuple[Value, ...]] = [
         (

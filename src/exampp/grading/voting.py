@@ -1,4 +1,4 @@
-"""The vote of several graders, kept as the grades of a grader of its own."""
+"""The vote of several graders, stored as the grades of another grader."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from exampp.store.grades import (
 from exampp.store.interning import batches
 
 SHOWN = 20
-"""Items of the table of those on which members differ most."""
+"""Rows of the table of items on which members differ most."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Voted(Result):
     items: Mapping[tuple[str, str], tuple[int, int, float]] = field(default_factory=dict)
 
     def tables(self) -> Mapping[str, Table]:
-        """The vote, and the items on which its members differ most."""
+        """Return the vote, and the items on which its members differ most."""
         rows = [
             (query, item, cells, same / cells, spread)
             for (query, item), (cells, same, spread) in self.items.items()
@@ -139,7 +139,7 @@ def _voted_grade(cell: RatedCell, ratings: Sequence[int], rule: str, least: int,
 
 
 def _identity(members: Sequence[StoredGrader], rule: str, at_least: int | None) -> GraderIdentity:
-    """The grader that a vote is: other members, or another rule, are another grader."""
+    """Return the grader that a vote is: other members, or another rule, are another grader."""
     if rule not in RULES:
         raise InputError(f"there is no rule {rule!r}", mend=f"Give one of {', '.join(RULES)}")
     if len(members) < 2:

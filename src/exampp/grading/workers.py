@@ -85,7 +85,7 @@ class WorkerPool(Protocol):
     """Workers, wherever they live; it finds new ones by itself."""
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
-        """What happens next; None if nothing does within the seconds."""
+        """Return what happens next; None if nothing does within the seconds."""
         ...
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
@@ -119,7 +119,7 @@ class _Member:
         self.since = 0.0
 
     def paced(self, batch: _Batch) -> None:
-        """Take note that a batch was answered just now."""
+        """Adapt the size of batches to the time that one took."""
         now = time.monotonic()
         took, self.since = now - max(batch.given, self.since), now
         if took < SHORT and len(batch.asks) >= self.size:
@@ -129,10 +129,10 @@ class _Member:
 
 
 class Dispatcher:
-    """Has asks answered by the workers of a pool, each once.
+    """Distributes requests over the workers of a pool, each once.
 
-    `again` counts the asks that were given a second time, `lost` the workers that were. After
-    `stop` nothing more is given.
+    `again` counts the requests that were given a second time; `lost` are the lost workers. After
+    `stop` no more requests are given.
     """
 
     def __init__(self, pool: WorkerPool) -> None:
@@ -146,20 +146,20 @@ class Dispatcher:
         self._until = float("inf")
 
     def join(self, worker: str) -> None:
-        """Count on a worker from now on."""
+        """Add a worker."""
         self._members[worker] = _Member()
 
     def stop(self, grace: float) -> None:
-        """Give nothing more, and end `answer` within so many seconds."""
+        """Give no more requests, and end `answer` within so many seconds."""
         self._until = min(self._until, time.monotonic() + grace)
 
     def answer(
         self, asks: Iterable[Request], arrived: deque[tuple[Request, Reply]]
     ) -> Iterator[WorkerJoined | None]:
-        """Put every ask with its reply into `arrived`; yields when there is something new.
+        """Put every request with its reply into `arrived`; yield whenever there is a new one.
 
-        A worker that is ready is yielded; `join` takes it. Raises Unfinished where no worker is
-        left, and what a worker says that the run is to end with.
+        Yields a worker that is ready, which `join` adds. Raises Unfinished if no worker is left,
+        and errors of workers that end the run.
         """
         source = _Passages(asks)
         self._until = float("inf")
@@ -189,7 +189,7 @@ class Dispatcher:
                 yield None
 
     def lose(self, event: WorkerLost, arrived: deque[tuple[Request, Reply]]) -> None:
-        """Have others answer what a worker had; asks at which several were lost are faults."""
+        """Pass the requests of a lost worker on; those that lost several workers are faults."""
         self.lost.append(event)
         member = self._members.pop(event.worker, None)
         for number in member.batches if member else ():
@@ -204,7 +204,7 @@ class Dispatcher:
 
     def _give(self, source: _Passages) -> None:
         if self._until != float("inf"):
-            # what has no worker will not be answered
+            # batches without a worker will not be answered
             for number in self._orphans:
                 del self._batches[number]
             self._orphans.clear()
@@ -214,7 +214,7 @@ class Dispatcher:
                 if len(member.batches) <= load and not self._give_one(worker, member, source):
                     return
         if not self._members and not self._batches:
-            # so that there is something to wait for a worker with
+            # keep a batch, so that the loop waits for a worker
             self._keep(source, FIRST)
 
     def _give_one(self, worker: str, member: _Member, source: _Passages) -> bool:
@@ -229,7 +229,7 @@ class Dispatcher:
         return True
 
     def _keep(self, source: _Passages, size: int) -> bool:
-        """Whether there is another batch; it waits for a worker then."""
+        """Prepare the next batch; return whether there is one."""
         if asks := source.pull(size):
             self._number += 1
             self._batches[self._number] = _Batch(asks)
@@ -262,7 +262,7 @@ class _Passages:
         self._next: Request | None = None
 
     def pull(self, size: int) -> list[Request]:
-        """About as many asks; none at the end."""
+        """Return about as many requests, none at the end."""
         batch: list[Request] = []
         while len(batch) < MOST:
             ask, self._next = self._next or next(self._asks, None), None
@@ -437,7 +437,7 @@ class GradingWorker:
     def answer(
         self, prompt: Prompt, kind: str, rows: Sequence[Row]
     ) -> list[tuple[int, Reply]] | InputError:
-        """The replies by key, or what is wrong with all that could be asked.
+        """Return the replies by key, or what is wrong with all that could be asked.
 
         Rows come without prompts: these are filled here, where the model's limit is known,
         and a reply says how much of a passage was kept. Any other failure is the worker's own.

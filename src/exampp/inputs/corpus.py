@@ -15,9 +15,15 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats import car, datasets, passages, tables
-from exampp.formats.in_memory import as_lines
-from exampp.formats.json_objects import OBJECT, identifier, key_of
-from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
+from exampp.formats.json_values import OBJECT, identifier, key_of
+from exampp.formats.lines import (
+    OnError,
+    as_lines,
+    decode_json,
+    existing_file,
+    plain_name,
+    read_lines,
+)
 from exampp.records import Passage
 from exampp.records.wording import counted
 from exampp.store.inputs import put_passages, without_text

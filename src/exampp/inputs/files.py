@@ -1,23 +1,185 @@
-"""The files of an import: folders opened, and what each file is."""
+"""Tables of queries and passages, and tables whose columns `--columns` names, as rows.
+
+One mapping serves all tables of an import: each takes the columns that it has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from csv import Error as CsvError
+from csv import reader
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import beir, datasets, responses
+from exampp.formats import beir, datasets, passages, queries, rag, responses, tables, trec
 from exampp.formats.detect import DetectedKind, detect_kind
-from exampp.formats.in_memory import HeldLines, held
-from exampp.formats.json_objects import OBJECT
-from exampp.formats.lines import OnError, existing_file, plain_name, system_of
+from exampp.formats.fields import brief, digest, duplicate_error, nearly, plain
+from exampp.formats.json_values import OBJECT
+from exampp.formats.lines import (
+    MemoryLines,
+    OnError,
+    as_lines,
+    existing_file,
+    lines_in_memory,
+    plain_name,
+    read_lines,
+    read_text,
+    system_of,
+)
 from exampp.formats.plain_rows import KINDS as ITEMS
-from exampp.formats.plain_rows import MEANINGS
+from exampp.formats.plain_rows import MEANINGS, NAMES, table_separator
+from exampp.formats.rag import RagRecord
+from exampp.formats.read_warnings import add_warning
 from exampp.formats.registry import ROLES
-from exampp.inputs.columns import Renaming
-from exampp.inputs.memory import held_rows, parts_of
+from exampp.formats.tables import named_rows
+from exampp.inputs.memory import memory_lines, parts_of
 from exampp.sanitize import check_lists, check_path
+
+COLUMNS = (
+    *(names[0] for names in NAMES.values()),
+    *("passage_id", "title", "system", "rank", "score", "relevance"),
+    *("contexts", "reference", "reference_contexts"),
+)
+"""What a column can be said to hold."""
+_KNOWN = frozenset(
+    (
+        *COLUMNS,
+        *MEANINGS,
+        *trec.QUERY_KEYS,
+        *trec.PASSAGE_KEYS,
+        *trec.SYSTEM_KEYS,
+        *trec.RELEVANCE_KEYS,
+        *passages.TEXT_KEYS,
+        *queries.ID_KEYS,
+        *queries.TEXT_KEYS,
+        *passages.POOL_ID_KEYS,
+    )
+)
+"""Names by which some reader knows the columns of a table."""
+_SEPARATORS = "\t,;|"
+_OF_RESULTS = frozenset(
+    (
+        *("rank", "score", "relevance", "rel", "label", "rating", "judgment", "grade"),
+        *("system", "run_id", "method", "answer", "response", "nugget", "contexts"),
+    )
+)
+"""Columns of other tables than those of queries and passages."""
+Row = Mapping[str, Any]
+
+
+class Renaming:
+    """Columns of tables by the names that exampp knows; `seen` are the columns of each table.
+
+    Raises InputError for a name that exampp does not know.
+    """
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self.columns = dict(columns)
+        self.seen: dict[str, Sequence[str]] = {}
+        for name in self.columns:
+            if name not in COLUMNS:
+                slips = nearly([name], COLUMNS)
+                raise InputError(
+                    f"no column is called {brief(name)}" + (f"; {slips}" if slips else ""),
+                    field="columns",
+                    mend=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
+                    "of the table",
+                )
+
+    def names(self, table: str, header: Sequence[str]) -> dict[str, str]:
+        """Known name -> column of a table; columns that are left out are remarked on, once."""
+        named = {name: column for name, column in self.columns.items() if column in header}
+        others = [column for column in header if column not in self.columns.values()]
+        known = {column: plain(column) for column in others if plain(column) in _KNOWN}
+        if table not in self.seen:
+            self.seen[table] = header
+            if left := [column for column in others if column not in known]:
+                add_warning(table, None, f"columns that are not read: {', '.join(left)}")
+        return {name: column for column, name in known.items() if name not in named} | named
+
+    def rows(self, table: str, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+        """Yield the rows, their columns renamed."""
+        known: dict[tuple[str, ...], dict[str, str]] = {}
+        for number, row in rows:
+            header = tuple(row)
+            if header not in known:
+                known[header] = self.names(table, header)
+            yield number, {name: row[column] for name, column in known[header].items()}
+
+    def check(self) -> None:
+        """Raise InputError for a column that no table has."""
+        had = {column for header in self.seen.values() for column in header}
+        for name, column in self.columns.items():
+            if column not in had:
+                tables = "; ".join(f"{one}: {', '.join(cs)}" for one, cs in self.seen.items())
+                raise InputError(
+                    f"no table has the column {brief(column)}, which {name} is to be",
+                    field="columns",
+                    mend=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
+                    f". Names on the left: {', '.join(COLUMNS)}",
+                )
+
+    def table(
+        self, path: Path, on_error: OnError, *, may_be_bank: bool = True
+    ) -> MemoryLines | None:
+        """Return the rows of a table that has one of the columns, or of queries or passages.
+
+        None for any other file, for a TSV that the readers of queries and passages take, and for a
+        table that may be a bank, unless it is said to be none.
+        """
+        separator = self._separator(path, may_be_bank=may_be_bank)
+        if separator is None:
+            return None
+
+        rows = self.rows(str(path), named_rows(read_text(path), separator, path, on_error))
+        return list(as_lines(_stripped(rows)))
+
+    def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
+        """What separates the columns; None where the first line has none of them."""
+        with suppress(
+            InputError, CsvError
+        ):  # no file of lines: whoever reads it says what is wrong
+            _, head = next(read_lines(path))
+            line = head.decode(errors="replace")
+            for separator in _SEPARATORS:
+                cells = next(reader([line], delimiter=separator))
+                header = [cell.strip() for cell in cells]
+                if len(header) > 1:
+                    self.seen.setdefault(str(path), header)
+                has_named = not set(self.columns.values()).isdisjoint(header)
+                is_bank = may_be_bank and table_separator(line) is not None
+                is_known = not is_bank and _is_known(header, separator)
+                if len(header) > 1 and (has_named or is_known):
+                    del self.seen[str(path)]
+                    return separator
+        return None
+
+
+def _is_known(header: Sequence[str], separator: str) -> bool:
+    """Return whether a header is one of queries or passages that only rows can be read of."""
+    if separator == "\t" and _is_plain(header):
+        return False
+    names = {plain(name) for name in header}
+    ids = (queries.ID_KEYS, queries.TEXT_KEYS), (passages.POOL_ID_KEYS, passages.TEXT_KEYS)
+    pairs = any(not (names.isdisjoint(one) or names.isdisjoint(text)) for one, text in ids)
+    return passages.POOL.fit(frozenset(names)) or (pairs and names.isdisjoint(_OF_RESULTS))
+
+
+def _is_plain(header: Sequence[str]) -> bool:
+    return queries.is_header([*header]) or passages.is_header([*header])
+
+
+def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Yield rows of text whose ids come without the spaces around them."""
+    for number, row in rows:
+        ids = {name: cell.strip() for name, cell in row.items() if name.endswith("_id")}
+        yield number, {**row, **ids}
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
 
 _RANKED = ("run", "ranx", "candidates")
 
@@ -52,7 +214,10 @@ class Known(NamedTuple):
 def given_files(
     files: Sequence[str | Path], kind: str | None, by_role: Sequence[Sequence[str | Path]]
 ) -> list[GivenFile]:
-    """Files of a kind, or of one that is to be told, and those of each role in their order."""
+    """Return files of a kind.
+
+    Or of one that is to be told, and those of each role in their order.
+    """
     check_lists(**dict(zip(ROLES, by_role, strict=True)))
     given = [GivenFile(check_path(file), kind) for file in files]
     for role, some in zip(ROLES, by_role, strict=True):
@@ -89,22 +254,22 @@ _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "res
 
 def rows_of(
     files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
-) -> Mapping[Path, HeldLines]:
+) -> Mapping[Path, MemoryLines]:
     """What of an import is rows, for `holding`: out of memory, or tables with named columns.
 
     Raises InputError for what has no rows, and where no table has one of the columns.
     """
     columns = renaming.columns
-    found: dict[Path, HeldLines] = {}
+    found: dict[Path, MemoryLines] = {}
     for given in files:
         if given.data is not None:
-            found[given.path] = held_rows(
+            found[given.path] = memory_lines(
                 str(given.path),
                 given.role or "",
                 given.data,
                 on_error,
                 given.system,
-                renaming if columns else None,
+                renaming.rows if columns else None,
             )
         elif (columns or _may_be_table(given)) and given.path.is_file():
             may_be_bank = (given.kind, given.role) == (None, None)
@@ -116,8 +281,8 @@ def rows_of(
 
 
 def _may_be_table(given: GivenFile) -> bool:
-    """Whether a file, as far as is said, may be a table of queries or passages."""
-    if held(given.path) or (given.kind, given.role) not in _OF_TABLES:
+    """Return whether a file, as far as is said, may be a table of queries or passages."""
+    if lines_in_memory(given.path) or (given.kind, given.role) not in _OF_TABLES:
         return False
     return bool(given.kind or given.role) or plain_name(given.path).endswith(_TABLES)
 
@@ -137,20 +302,23 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     `system` that is named means that it does.
     """
     for given in files:
-        if rows := held(given.path):
+        if rows := lines_in_memory(given.path):
             yield Known(given.path, _kind_of_rows(given, rows), system=given.system)
             continue
         path = check_path(given.path)
-        whole = None if given.kind else _whole(path, given.role)
-        if whole:
+        is_folder = path.is_dir()
+        whole = _whole(path, given.role) if is_folder and not given.kind else None
+        if datasets.is_dataset(path) and not (given.kind or given.role):
+            yield Known(path, "dataset")
+        elif whole:
             yield Known(path, whole)
-        elif path.is_dir() and (given.role or given.kind or _holds_runs(path)):
+        elif is_folder and (given.role or given.kind or _holds_runs(path)):
             yield from _inside(given._replace(role=given.role or "runs"), system)
         else:
-            yield Known(path, *_told(given, system))
+            yield Known(path, *_detected(given, system))
 
 
-def _kind_of_rows(given: GivenFile, rows: HeldLines) -> str:
+def _kind_of_rows(given: GivenFile, rows: MemoryLines) -> str:
     if given.kind:
         return given.kind
     names = OBJECT.decode(rows[0][1]).keys()
@@ -167,17 +335,14 @@ _WORKBENCH = frozenset({"qid", "query_id"})
 
 
 def _whole(path: Path, role: str | None) -> str | None:
-    """The kind of what is taken as a whole, though it is no file."""
-    if role is None and datasets.is_dataset(path):
-        return "dataset"
+    """Return the format of a folder that is read as a whole."""
     if role is None and beir.is_folder(path):
         return "beir"
-    if role == "responses" or (role is None and not _holds_runs(path)):
-        return "texts" if responses.is_folder(path) else None
-    return None
+    is_texts = role == "responses" or (role is None and not _holds_runs(path))
+    return "texts" if is_texts and responses.is_folder(path) else None
 
 
-def _told(given: GivenFile, system: bool) -> DetectedKind:
+def _detected(given: GivenFile, system: bool) -> DetectedKind:
     if given.kind:
         return DetectedKind(given.kind)
     return detect_kind(existing_file(given.path), given.role, system=system)
@@ -188,8 +353,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _holds_runs(path: Path) -> bool:
-    """Whether the first file of a folder is a run by its content."""
-    if not path.is_dir() or not (files := _files(path)):
+    """Return whether the first file of a folder is a run by its content."""
+    if not (files := _files(path)):
         return False
     try:
         return detect_kind(files[0]).kind in _RANKED
@@ -203,9 +368,9 @@ def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
         raise InputError("the folder holds no files", file=given.path)
     names: dict[str, Path] = {}
     for file in files:
-        told = _told(given._replace(path=file), system)
-        if told.kind not in _RANKED:
-            yield Known(file, *told)
+        found = _detected(given._replace(path=file), system)
+        if found.kind not in _RANKED:
+            yield Known(file, *found)
             continue
         name = system_of(file)
         if (other := names.setdefault(name, file)) != file:
@@ -214,4 +379,106 @@ def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
                 file=file,
                 mend="Rename one of them",
             )
-        yield Known(file, *told, system=name)
+        yield Known(file, *found, system=name)
+
+
+# ---- rag -----------------------------------------------------------------------------------------
+
+
+Rows = list[tuple[int, Mapping[str, Any]]]
+Answers = dict[tuple[str, str], dict[str, None]]
+"""What references say of each question, in order."""
+
+
+def unfold(
+    files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
+) -> tuple[list[GivenFile], Mapping[Path, MemoryLines]]:
+    """Return the files, those of other programs as the parts that we know, and the parts' rows."""
+    found: list[GivenFile] = []
+    rows: dict[Path, MemoryLines] = {}
+    answers: Answers = {}
+    for given in files:
+        preset = _preset(given)
+        if preset is None:
+            found.append(given)
+            if given.data is None and tables.name_of(given.path):
+                rows[given.path] = list(as_lines(tables.rows(given.path)))
+            continue
+        options = renaming.columns, renaming.seen
+        records = rag.read(given.path, preset, on_error, *options, is_stated=given.kind is not None)
+        distinct = list(_once_each(records, given.path, on_error))
+        for _, one in distinct:
+            answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
+        for part, lines in _parts(distinct, system or system_of(given.path), answers).items():
+            # messages name the part and the line of the file
+            path = Path(f"{given.path} ({part})")
+            found.append(GivenFile(path, part))
+            rows[path] = list(as_lines(lines))
+    return found, rows
+
+
+def _once_each(
+    records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
+) -> Iterator[tuple[int, RagRecord]]:
+    """Yield the records without those in which a system is asked a question again."""
+    first: dict[tuple[str, str], int] = {}
+    for number, one in records:
+        earlier = first.setdefault((one.system, one.query_id), number)
+        if earlier == number:
+            yield number, one
+        else:
+            on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
+
+
+def _preset(given: GivenFile) -> rag.Preset | None:
+    if given.kind:
+        return rag.preset_of(given.kind)
+    if given.role or given.data is not None or lines_in_memory(given.path):
+        return None
+    path = check_path(given.path)
+    if not path.is_file():
+        return None
+    preset, is_sure = rag.detect(path)
+    if not is_sure:
+        with suppress(InputError):
+            detect_kind(path)
+            return None
+    return preset
+
+
+def _parts(
+    records: list[tuple[int, RagRecord]], system: str, answers: Answers
+) -> Mapping[str, Rows]:
+    """Return the rows of each kind, with the numbers of their lines; equal rows are one.
+
+    `answers` are the references of these files and of those before, which all are right answers.
+    """
+    parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
+    for number, one in records:
+        for kind, row in _rows(one, one.system or system, answers[one.query_id, one.query]):
+            parts[kind].setdefault(repr(row), (number, row))
+    return {kind: [*rows.values()] for kind, rows in parts.items() if rows}
+
+
+_KINDS = ("queries", "passages", "candidates", "responses", "plain-bank", "qrels")
+
+
+def _rows(
+    one: RagRecord, system: str, answers: Iterable[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    of_query = {"query_id": one.query_id}
+    yield "queries", {**of_query, "text": one.query}
+    for passage, text in one.relevant:
+        if text:
+            yield "passages", {"id": passage, "text": text}
+        yield "qrels", {**of_query, "passage_id": passage, "relevance": 1}
+    if one.contexts:
+        texts = [{"docid": passage, "doc": {"text": text}} for passage, text in one.contexts]
+        yield "candidates", {"query": {"qid": one.query_id}, "run_id": system, "candidates": texts}
+    if one.response:
+        yield "responses", {**of_query, "system": f"{system}:response", "text": one.response}
+    if one.references:
+        # a question without an id in the file finds a known query by its text
+        is_generated = one.query_id == digest(one.query)
+        named = {"query": one.query} if is_generated else of_query
+        yield "plain-bank", {**named, "question": one.query, "answer": tuple(answers)}

@@ -11,13 +11,11 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import datasets
-from exampp.formats.in_memory import held, holding
+from exampp.formats.lines import lines_in_memory, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.formats.registry import FORMATS, format_of, of_packages, read_records
-from exampp.inputs import rag
-from exampp.inputs.columns import Renaming
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
+from exampp.inputs.files import GivenFile, Known, Renaming, rows_of, tell_all, unfold
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.records.changes import Differences, Protected
 from exampp.results.result import Result, Table, render
@@ -93,7 +91,10 @@ class ImportReport(Result):
     stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def tables(self) -> Mapping[str, Table]:
-        """The files, what of every kind of thing changed, and what is odd about the systems."""
+        """Return the files.
+
+        What of every kind of thing changed, and what is odd about the systems.
+        """
         files = [(one.file, one.kind, one.records) for one in self.files]
         rows = [
             (one.things, one.now, *(getattr(one, what) for what in _TOLD))
@@ -107,7 +108,7 @@ class ImportReport(Result):
         return {**found, "findings": self.findings} if self.findings.rows else found
 
     def to_json(self) -> str:
-        """All of it, with examples."""
+        """Return a ll of it, with examples."""
         return json.dumps(self._told(), ensure_ascii=False, indent=1) + "\n"
 
     def _told(self) -> dict[str, Any]:
@@ -138,12 +139,18 @@ class ImportReport(Result):
         }
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
-        """The report with the bad lines that were left out: how many, and the first of them."""
+        """Return the report with the bad lines that were left out.
+
+        How many, and the first of them.
+        """
         return replace(self, skipped=count, skipped_first=tuple(first))
 
 
 def overwrite_error(found: Sequence[Protected]) -> InputError:
-    """The refusal of an import that would change what is protected, with examples of each."""
+    """Return the refusal of an import that would change what is protected.
+
+    With examples of each.
+    """
     groups: dict[tuple[str, str], list[Protected]] = {}
     for one in found:
         groups.setdefault((one.difference.thing, one.why), []).append(one)
@@ -170,9 +177,9 @@ def import_files(
     """
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
-        given, parts = rag.unfold(given, importer.system, importer.on_error, renaming)
+        given, parts = unfold(given, importer.system, importer.on_error, renaming)
         rows = rows_of(given, renaming, importer.on_error)
-        with holding({**parts, **rows}):
+        with reading_from_memory({**parts, **rows}):
             report = _import_files(importer, given, corpus)
     return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
 
@@ -264,7 +271,7 @@ def _record_of(kind: str) -> type:
 
 def _digest(path: Path) -> str:
     """SHA-256 of a file, of rows, or of all files of a folder; of a dataset its id."""
-    if rows := held(path):
+    if rows := lines_in_memory(path):
         return hashlib.sha256(b"\n".join(line for _, line in rows)).hexdigest()
     if datasets.is_dataset(path):
         return str(path)

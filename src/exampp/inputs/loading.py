@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from exampp.formats.responses import Response
 from exampp.formats.umbrela import Judged
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs.places import QueryPlaces, note_bare, rename_generated, unmet
-from exampp.inputs.segment import PASSAGE_TOKENS, Segment, segments
+from exampp.inputs.segment import Segment, segments
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -43,6 +44,7 @@ from exampp.records import (
 )
 from exampp.records.decisions import CellDecision
 from exampp.records.graders import RatingScale
+from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.results.result import Table
 from exampp.results.view import Value
 from exampp.store.bank import BeforeCommit, Edit, do_nothing, known_queries, put_bank
@@ -164,7 +166,11 @@ class Loader:
         self.connection = importer.connection
         self.path = path
         self.record = record
-        self.places = QueryPlaces(importer.connection)
+
+    @cached_property
+    def places(self) -> QueryPlaces:
+        """The queries of the collection, as they are when the first of them is looked for."""
+        return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
         """Return how the file is read."""
@@ -173,7 +179,7 @@ class Loader:
             self.check,
             self.by.system,
             self.by.is_named,
-            self.places.id_of_text,
+            lambda text: self.places.id_of_text(text),
             self.by.scale,
             self.by.bad_cells,
         )
@@ -220,7 +226,6 @@ class Loader:
         count = 0
         for one in found:
             count += self.queries(one.queries)
-            self.places = QueryPlaces(self.connection)
             count += self.judgments(one.judgments)
         return count
 

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
-from exampp.formats.headers import PASSAGE, QUERY
-from exampp.formats.in_memory import HeldLines, as_lines
-from exampp.formats.lines import OnError, raise_error
+from exampp.formats.fields import PASSAGE, QUERY, brief
+from exampp.formats.lines import MemoryLines, OnError, as_lines, raise_error
 from exampp.formats.trec import SYSTEM_KEYS
-from exampp.inputs.columns import Renaming
 
 Row = Mapping[str, Any]
+Rename = Callable[[str, Iterator[tuple[int, Row]]], Iterator[tuple[int, Row]]]
+"""Renames the columns of the rows of a table."""
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
@@ -32,15 +31,15 @@ _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
-def held_rows(
+def memory_lines(
     name: str,
     role: str,
     data: object,
     on_error: OnError,
     system: str | None = None,
-    renaming: Renaming | None = None,
-) -> HeldLines:
-    """The rows of an argument as lines, for `holding`; `name` is what messages call it.
+    rename: Rename | None = None,
+) -> MemoryLines:
+    """Return the rows of an argument as lines, for `holding`; `name` is what messages call it.
 
     A row's number counts from 1. A missing value (None, NaN, NaT) is a column that the row does not
     have. Raises InputError for what has no rows, for columns of the same name, and for an index
@@ -49,8 +48,8 @@ def held_rows(
 
     try:
         found = plain_rows(name, role, data, on_error)
-        if renaming is not None:
-            found = renaming.rows(name, found)
+        if rename is not None:
+            found = rename(name, found)
         if role == "runs" and system is None:
             found = _with_system(found)
         return list(as_lines(found))
@@ -61,7 +60,7 @@ def held_rows(
 def plain_rows(
     name: str, role: str, data: object, on_error: OnError = raise_error
 ) -> Iterator[tuple[int, Row]]:
-    """The rows of an argument with their numbers, from 1; for the rest see `held_rows`."""
+    """Yield the rows of an argument with their numbers, from 1; for the rest see `memory_lines`."""
     for number, row in enumerate(_rows(role, data), 1):
         try:
             yield number, _plain_row(row)
@@ -78,7 +77,10 @@ def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
 
 
 def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
-    """(name for messages, system or None, rows) of an argument: of `runs`, one for each system."""
+    """Yield (name for messages, system or None, rows) of an argument.
+
+    Of `runs`, one for each system.
+    """
     if role in _BY_SYSTEM and isinstance(data, Mapping) and not is_columns(role, data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
@@ -155,7 +157,10 @@ def _check_names(names: Sequence[object]) -> None:
 
 
 def is_columns(role: str, data: Mapping[Any, Any]) -> bool:
-    """Whether it is of cells in their order by the names of columns, as `frame.to_dict("list")`."""
+    """Return whether it is of cells in their order by the names of columns.
+
+    As `frame.to_dict("list")`.
+    """
     names = SYSTEM_KEYS if role == "official" else _IDS
     return any(name in data for name in names) and all(
         # a set has no order
@@ -187,13 +192,16 @@ def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
 
 
 def _parts(role: str, data: Any) -> Iterable[object]:
-    """The rows of a frame; of anything else, such as a list or a series, what it holds."""
+    """Return the rows of a frame; of anything else, such as a list or a series, what it holds."""
     is_frame = hasattr(data, "columns") or hasattr(data, "schema")
     return _rows(role, data) if is_frame else iter(data)
 
 
 def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
-    """The columns of a row that stands under an id; InputError where they say another one."""
+    """Return the columns of a row that stands under an id.
+
+    InputError where they say another one.
+    """
     for name in _NAMES[key]:
         if name in columns and str(columns[name]) != str(identifier):
             raise InputError(
@@ -296,7 +304,10 @@ def _checked_id(value: Any, key: str) -> Any:
 
 
 def _plain(value: Any, key: str) -> Any:
-    """The value as JSON has it, None where it is missing; InputError for what JSON has not."""
+    """Return the value as JSON has it, None where it is missing.
+
+    InputError for what JSON has not.
+    """
     if isinstance(value, bool | None):
         return value
     if isinstance(value, str):  # numpy's, too, which JSON would not take for one

@@ -8,7 +8,6 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import leaderboards
-from exampp.inputs.memory import is_columns, plain_rows
 from exampp.results.result import Result
 
 Officials = object
@@ -16,7 +15,7 @@ Officials = object
 
 
 def read_officials(official: Officials) -> dict[str, dict[str, float]]:
-    """Rank of every system (1 is best), by the name of each official leaderboard.
+    """Return rank of every system (1 is best), by the name of each official leaderboard.
 
     `official` is a file or a list of files (see `formats.leaderboards.read`); or a leaderboard out
     of memory: a dict of system to rank, or rows (a frame of polars, pandas or pyarrow, a list of
@@ -41,12 +40,15 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
 
 
 def listed_once(official: Officials) -> Officials:
-    """The same, to be looked at more than once: what comes one by one, as out of a glob, listed."""
+    """Return the same, to be looked at more than once.
+
+    What comes one by one, as out of a glob, listed.
+    """
     return list(official) if isinstance(official, Iterator) else official
 
 
 def files_of(official: Officials) -> Sequence[str | Path] | None:
-    """The files, where leaderboards are given as files without names; else None."""
+    """Return the files, where leaderboards are given as files without names; else None."""
     if isinstance(official, str | Path):
         return [official]
     if isinstance(official, list | tuple) and all(isinstance(one, str | Path) for one in official):
@@ -55,7 +57,12 @@ def files_of(official: Officials) -> Sequence[str | Path] | None:
 
 
 def _is_one(official: Mapping[Any, Any]) -> bool:
-    """Whether the dict is one leaderboard: of ranks or of columns, not of leaderboards by name."""
+    """Return whether the dict is one leaderboard.
+
+    Of ranks or of columns, not of leaderboards by name.
+    """
+    from exampp.inputs.memory import is_columns
+
     # one column alone is no leaderboard, but a leaderboard may be called as a column is
     columns = len(official) > 1 and is_columns("official", official)
     return columns or any(map(_is_number, official.values()))
@@ -66,6 +73,8 @@ def _is_number(value: object) -> bool:
 
 
 def _of_memory(name: str, data: object) -> dict[str, float]:
+    from exampp.inputs.memory import plain_rows
+
     if isinstance(data, Result):
         table = next(iter(data.records().values()))
         data = [dict(zip(table.headings(), row, strict=True)) for row in table.rows]
@@ -76,7 +85,7 @@ def _of_memory(name: str, data: object) -> dict[str, float]:
 
 
 def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
-    """The files by their names, or by their paths where several have one name."""
+    """Return the files by their names, or by their paths where several have one name."""
     files = list(dict.fromkeys(map(Path, paths)))
     names = [file.name for file in files]
     return {file.name if names.count(file.name) == 1 else str(file): file for file in files}

@@ -40,14 +40,16 @@ class QueryPlaces:
         self._ids: dict[str, list[str]] | None = None
 
     def find(self, written: str) -> tuple[int, int]:
-        """(query key, subtopic key) of an id as written; InputError for an unknown query."""
+        """Return (query key, subtopic key) of an id as written; InputError for an unknown query."""
         place = self.found.get(written)
         if place is None:
             place = self.found[written] = self._resolve(written)
         return place
 
     def bring(self, written: str, text: str) -> None:
-        """Add a query that a file names with its text, unless it is known, or a subtopic of one.
+        """Return a dd a query that a file names with its text.
+
+        Unless it is known, or a subtopic of one.
 
         A text that is known stays.
         """

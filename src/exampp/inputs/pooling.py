@@ -24,7 +24,9 @@ _SYSTEM_COLUMNS = (
 
 
 def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Table]:
-    """The systems of the pool that the first `depth` passages make, and the cells of each bank.
+    """Return the systems of the pool that the first `depth` passages make.
+
+    And the cells of each bank.
 
     Of a system: queries, pooled passages, how many of them another system brought too, how many
     have no text, and how deep its rankings are. Cells are items times passages that have a text,

@@ -14,11 +14,7 @@ from itertools import pairwise
 
 from exampp.formats.markup import blocks
 from exampp.formats.responses import Response
-
-PASSAGE_TOKENS = 400
-"""Tokens of a passage at most, so that it fits into the 512 of a FLAN-T5 with its question (paper
-000, section 5.1).
-"""
+from exampp.records.inputs import PASSAGE_TOKENS
 
 PARAGRAPH = "\n\n"
 Spans = Callable[[str], Sequence[tuple[int, int]]]
@@ -56,7 +52,7 @@ class _Piece:
 
 @lru_cache(maxsize=1)
 def bundled_spans() -> Spans:
-    """The bundled tokenizer."""
+    """Return the bundled tokenizer."""
     from tokenizers import Tokenizer
 
     from exampp.graders.draft import MODEL_FOLDER
@@ -75,7 +71,7 @@ def bundled_spans() -> Spans:
 def segments(
     response: Response, limit: int = PASSAGE_TOKENS, spans: Spans | None = None
 ) -> list[Segment]:
-    """The passages of a response in order, of at most `limit` tokens each.
+    """Return the passages of a response in order, of at most `limit` tokens each.
 
     Whole paragraphs (or statements) are joined while they fit; one that is longer than the limit
     starts a passage of its own and is cut at sentences. A limit of 0 makes a passage of every
@@ -95,7 +91,7 @@ def _pieces(response: Response, spans: Spans) -> Iterator[_Piece]:
 
 
 def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
-    """The piece, or its sentences where it is longer than the limit (0: always)."""
+    """Yield the piece, or its sentences where it is longer than the limit (0: always)."""
     if limit and piece.tokens <= limit:
         yield piece
         return
@@ -109,7 +105,7 @@ def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph, at the ends of lines too; blank ones left out."""
+    """Return the sentences of a paragraph, at the ends of lines too; blank ones left out."""
     found, start = [], 0
     for end in _SENTENCE_END.finditer(text):
         head = text[start : end.end()].strip()
@@ -122,7 +118,7 @@ def sentences(text: str) -> list[str]:
 
 
 def windows(text: str, limit: int, spans: Spans) -> list[str]:
-    """The text cut into pieces of at most `limit` tokens, between words where it has any."""
+    """Return the text cut into pieces of at most `limit` tokens, between words where it has any."""
     tokens = spans(text)
     bounds, index = [0], 0
     while len(tokens) - index > limit:

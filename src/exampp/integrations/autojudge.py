@@ -36,15 +36,15 @@ from autojudge_base.nugget_data import load_nugget_banks_from_file, write_nugget
 from exampp.collection import Collection, create
 from exampp.errors import InputError, Unfinished
 from exampp.graders.options import OpenAIOptions, declared_options
-from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import parse_measure
 from exampp.measures.qrels import Kind, Labelling, label_passages
 from exampp.measures.qrels import qrels as qrels_of
-from exampp.prompts.prompt import suggest
 from exampp.records.gradebook import MISSING, Gradebook, Ratings
 from exampp.records.ids import content_hash
+from exampp.records.inputs import PASSAGE_TOKENS
+from exampp.records.wording import suggest
 from exampp.store.bank import bank_names
 
 PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}

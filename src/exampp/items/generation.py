@@ -289,7 +289,7 @@ class GenerationRun:
     # ---- keeping ---------------------------------------------------------------------------------
 
     def _flush(self) -> Iterator[GenerationOutcome]:
-        """What could not be asked at all."""
+        """Yield what could not be asked at all."""
         while self._unasked:
             subject, reason = self._unasked.pop(0)
             yield self._settle(subject, Reply("", fault=reason))
@@ -381,7 +381,7 @@ class GenerationRun:
 
 
 def _marked(item: Item, one: NearDuplicate) -> Item:
-    """The item with a mark in its origin that says which other one it is like."""
+    """Return the item with a mark in its origin that says which other one it is like."""
     mark = {"item": one.like.item_id, "text": one.like.text, "differs": one.differs}
     return replace(item, extra={"generated": {**item.extra["generated"], "near": mark}})
 
@@ -389,7 +389,7 @@ def _marked(item: Item, one: NearDuplicate) -> Item:
 def generation_tables(
     run: GenerationRun, settled: Sequence[GenerationOutcome]
 ) -> tuple[Table, Table]:
-    """One row per request, and one per item that was dropped or marked as like another."""
+    """Return one row per request, and one per item that was dropped or marked as like another."""
     rows: list[tuple[Value, ...]] = []
     near: list[tuple[str, str, StoredDuplicate]] = []
     for one in settled:

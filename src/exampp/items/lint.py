@@ -237,14 +237,14 @@ _NUGGET_RULES: Mapping[str, _Rule] = {
 
 
 def _stems(text: str) -> frozenset[str]:
-    """What the text is about: the stems of its words that are no stopwords."""
+    """Return what the text is about: the stems of its words that are no stopwords."""
     words = drop_punctuation(text.lower().replace("-", " ").replace("/", " ")).split()
     stops = stopwords()
     return frozenset(stem(word) for word in words if word not in stops)
 
 
 def _normal(text: str) -> str:
-    """The text by its words in lower case, each as its stem; only articles are left out."""
+    """Return the text by its words in lower case, each as its stem; only articles are left out."""
     words = drop_punctuation(visible_form(text).lower()).split()
     return " ".join(stem(word) for word in words if word not in _ARTICLES)
 
@@ -260,7 +260,7 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
 
 
 def _mark(item: Item) -> Mapping[str, Any] | None:
-    """The mark that a generated item got because it is near another one."""
+    """Return the mark that a generated item got because it is near another one."""
     made = item.extra.get("generated")
     mark = made.get("near") if isinstance(made, Mapping) else None
     return mark if isinstance(mark, Mapping) else None
@@ -294,12 +294,12 @@ def similar_items(items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def look_alike(one: str, other: str) -> bool:
-    """Whether two texts are not the same, but look the same to whoever reads them."""
+    """Return whether two texts are not the same, but look the same to whoever reads them."""
     return one != other and visible_form(one) == visible_form(other)
 
 
 def _twin(text: str, other: str, name: str, mend: str) -> str:
-    """What a twin is like, what in one of the two texts is not seen, and what to do."""
+    """Return what a twin is like, what in one of the two texts is not seen, and what to do."""
     return f"as {name}: {describe_invisible(text) or f'there {describe_invisible(other)}'}; {mend}"
 
 
@@ -493,7 +493,7 @@ def text_difference(one: str, other: str) -> str:
 
 
 def near_duplicates(items: Sequence[Item], *, keep_same: bool = False) -> Iterator[NearDuplicate]:
-    """Each item that is the same or nearly the same as an earlier one, with the most alike.
+    """Yield each item that is the same or nearly the same as an earlier one, with the most alike.
 
     An item that is the same as another counts no further, unless `keep_same`: none is like it.
     """
@@ -556,7 +556,7 @@ def _singular(word: str) -> str:
 
 
 def _tells_names(text: str) -> bool:
-    """Whether the case of the text's words tells names: not in titles, not in one case."""
+    """Return whether the case of the text's words tells names: not in titles, not in one case."""
     words = [word for word in visible_form(text).split() if word[0].isalpha()]
     return bool(words) and words[0][0].isupper() and any(word[0].islower() for word in words[1:])
 

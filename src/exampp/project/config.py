@@ -13,9 +13,9 @@ from exampp.graders.registry import GRADERS
 from exampp.measures.names import as_measures
 from exampp.measures.qrels import Labelling, relevant_options
 from exampp.project.fields import check_table, toml_types
-from exampp.prompts.prompt import suggest
 from exampp.records.selection import Selection
 from exampp.records.toml import read_toml
+from exampp.records.wording import suggest
 
 _Files = str | list[str]
 ROLES = ("queries", "passages", "runs", "qrels", "responses")

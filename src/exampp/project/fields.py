@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from exampp.errors import InputError
-from exampp.prompts.prompt import suggest
+from exampp.records.wording import suggest
 
 _NAMES: Mapping[Any, str] = {
     str: "a text",

@@ -130,7 +130,7 @@ def _unanswerable_stems(language: str) -> tuple[tuple[str, list[str]], ...]:
 
 
 def is_unanswerable(reply: str, language: str = ENGLISH) -> bool:
-    """Whether the whole reply is an expression of unanswerability or an ill-formed answer.
+    """Return whether the whole reply is an expression of unanswerability or an ill-formed answer.
 
     Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
     two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1. In another
@@ -158,7 +158,7 @@ def is_unanswerable(reply: str, language: str = ENGLISH) -> bool:
 
 
 def is_unanswerable_sentence(reply: str) -> bool:
-    """Whether the reply says at length that the question has no answer in the passage.
+    """Return whether the reply says at length that the question has no answer in the passage.
 
     For replies to a request to rate, where a sentence such as "The passage does not mention it"
     is no answer; an extracted sentence may well read so.
@@ -174,12 +174,12 @@ def is_refusal(reply: str) -> bool:
 
 
 def is_error(reply: str) -> bool:
-    """Whether the reply is a message of a program or server that failed ("Error 429")."""
+    """Return whether the reply is a message of a program or server that failed ("Error 429")."""
     return _ERROR.match(reply.strip()[:_OPENING]) is not None
 
 
 def is_blank_answer(reply: str) -> bool:
-    """Whether the reply has no word, or one that stands for none (`N/A`, `null`)."""
+    """Return whether the reply has no word, or one that stands for none (`N/A`, `null`)."""
     text = reply.strip()
     return not _WORD.search(text) or (len(text) <= _LONGEST and bool(_NOTHING.fullmatch(text)))
 
@@ -219,7 +219,7 @@ def _rubric_expressions() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def rubric_is_answer(reply: str) -> bool:
-    """Whether the reference takes the reply for a real answer."""
+    """Return whether the reference takes the reply for a real answer."""
     known, stems = _rubric_expressions()
     if reply in known:
         return False
@@ -230,7 +230,7 @@ def rubric_is_answer(reply: str) -> bool:
 
 
 def rubric_self_rating(reply: str, highest: int = MAX_RATING) -> int:
-    """The rating that the reference reads; above `highest` it is 0.
+    """Return the rating that the reference reads; above `highest` it is 0.
 
     The reference reads digits up to 5 whatever the prompt's scale, then drops those above it.
     """
@@ -243,7 +243,7 @@ def rubric_self_rating(reply: str, highest: int = MAX_RATING) -> int:
 
 
 def rubric_is_yes(reply: str) -> bool:
-    """Whether the reference takes the reply to a direct relevance prompt for a yes."""
+    """Return whether the reference takes the reply to a direct relevance prompt for a yes."""
     return rubric_is_answer(reply) and reply.lower() in _YES
 
 
@@ -322,7 +322,7 @@ def verify(
 
 
 def is_no_answer(answer: str, keys: Sequence[str]) -> bool:
-    """Whether an extracted answer says that there is none, and no known answer is that.
+    """Return whether an extracted answer says that there is none, and no known answer is that.
 
     It needs no model to be found not correct.
     """
@@ -364,7 +364,7 @@ def _match(answer: str, keys: tuple[str, ...], language: str) -> tuple[str, str 
 
 
 def is_close(one: str, other: str) -> bool:
-    """Whether the edit distance is less than 20 % of the longer string's length."""
+    """Return whether the edit distance is less than 20 % of the longer string's length."""
     longer = max(len(one), len(other))
     far = abs(len(one) - len(other)) >= LARGEST_SHARE * longer
     return not far and edit_distance(one, other) < LARGEST_SHARE * longer
@@ -379,7 +379,7 @@ def find_span(answer: str, passage: str) -> tuple[int, int] | None:
 
 
 def key_text(key: str, choices: Mapping[str, str]) -> str:
-    """The text of a multiple choice key, with "all (none) of the above" spelled out.
+    """Return the text of a multiple choice key, with "all (none) of the above" spelled out.
 
     `choices` maps letters to texts and is never shown to the model. Raises InputError if the key
     is not among them. Source: EXAM++, section 4.2.1 (TQA questions).

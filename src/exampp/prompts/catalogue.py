@@ -14,8 +14,9 @@ from exampp.errors import InputError
 from exampp.plugins import Plugin, Registry
 from exampp.prompts import generation, prompt
 from exampp.prompts.generation import GenerationPrompt
-from exampp.prompts.prompt import Prompt, content_hash, suggest
+from exampp.prompts.prompt import Prompt, content_hash
 from exampp.records.toml import parse_toml
+from exampp.records.wording import suggest
 from exampp.sanitize import check_path
 
 SUFFIX = ".toml"

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.prompts.answers import is_refusal
-from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, suggest, used_slots
+from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, used_slots
 from exampp.prompts.replies import strip_thoughts
 from exampp.records.ids import content_hash
+from exampp.records.wording import suggest
 from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")
@@ -106,7 +107,7 @@ def fill_request(
     known: Sequence[str] = (),
     passages: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """The system and the user text of one request; all texts are put in literally."""
+    """Return the system and the user text of one request; all texts are put in literally."""
     slots = {
         "query_text": query_text,
         "query_title": query_text,
@@ -164,7 +165,7 @@ def build(data: Mapping[str, Any], file: str | Path | None = None) -> Generation
 
 
 def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with a declaration: the field, the fault, the mend."""
+    """Yield what is wrong with a declaration: the field, the fault, the mend."""
     for key, value in data.items():
         if key not in _KEYS:
             mend = suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}"
@@ -252,7 +253,7 @@ def strip_markup(text: str) -> str:
 
 
 def strip_list_markup(texts: Sequence[str]) -> list[str]:
-    """The items of one list, each bare, and without their numbers where these count up."""
+    """Return the items of one list, each bare, and without their numbers where these count up."""
     peeled = [_peeled(text, _OPENINGS) for text in texts]
     marks = [_NUMBER.match(text) for text in peeled]
     numbers = [_count(mark["number"]) for mark in marks if mark]
@@ -355,7 +356,7 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
 
 
 def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequence[ParsedItem]]]:
-    """Every way in which the reply can be read, the surest first."""
+    """Yield every way in which the reply can be read, the surest first."""
     fenced = [part.strip() for part in _FENCE.findall(text)]
     yield "json", _from_data(_whole(text), kind)
     for part in reversed(fenced):
@@ -384,7 +385,7 @@ def _whole(text: str) -> Any:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The objects and lists of JSON within a text, from left to right."""
+    """Yield the objects and lists of JSON within a text, from left to right."""
     decoder = json.JSONDecoder()
     place = 0
     for _ in range(_MOST_STARTS):
@@ -403,7 +404,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _literal(text: str) -> Any:
-    """What a text holds as Python: up to its last bracket that ends something."""
+    """Return what a text holds as Python: up to its last bracket that ends something."""
     start = _JSON_LIKE.search(text) or _OPENING.search(text)
     if start is None or _ADJACENT.search(text):
         return None
@@ -440,7 +441,7 @@ def _from_data(data: Any, kind: str) -> list[ParsedItem]:
 
 
 def _listing(data: dict[Any, Any], kind: str) -> Any:
-    """What an object calls its items, or the only thing in it."""
+    """Return what an object calls its items, or the only thing in it."""
     named = {_key(name): value for name, value in data.items()}
     for name in _LISTS[kind]:
         if name in named:
@@ -477,7 +478,7 @@ def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
 
 
 def _listed(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
-    """The numbered lines of a text, else its bullets, else its lines that are questions."""
+    """Return the numbered lines of a text, else its bullets, else its lines that are questions."""
     lines = text.splitlines()
     found: list[str] = []
     last = ""
@@ -500,14 +501,14 @@ def _listed(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
 
 
 def _without_list_mark(line: re.Match[str]) -> str:
-    """A line of a list without its mark; what is bold from the mark on stays so."""
+    """Return a line of a list without its mark; what is bold from the mark on stays so."""
     groups = line.groupdict()
     whole = groups.get("bold") and not groups["early"] and not groups["closed"]
     return f"**{line['said']}" if whole else line["said"]
 
 
 def _cleaned(found: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
-    """The items without marks, without what says nothing, and without repetitions."""
+    """Return the items without marks, without what says nothing, and without repetitions."""
     made = list(found)
     texts = strip_list_markup([one.text for one in made])
     made = [

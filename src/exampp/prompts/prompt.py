@@ -8,7 +8,6 @@ the slot that the prompt names is shortened; instructions and question stay whol
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from exampp.prompts.words import ENGLISH, languages
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
+from exampp.records.wording import suggest
 
 # A prompt as declared in a TOML file, and everything that can be wrong with such a file.
 #
@@ -133,15 +133,8 @@ def meanings_of(prompt: Prompt) -> dict[str, str]:
     return found
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'?` for the nearest known word, or an empty string."""
-    names = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return f"did you mean '{names[near[0]]}'?" if near else ""
-
-
 def placeholders(template: str) -> tuple[str, ...]:
-    """Names of the slots that a template uses, in order of appearance."""
+    """Return names of the slots that a template uses, in order of appearance."""
     return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))
 
 
@@ -155,7 +148,7 @@ def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")
 
 
 def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """What is wrong with a slot that there is not, and the mend."""
+    """Return what is wrong with a slot that there is not, and the mend."""
     listed = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (

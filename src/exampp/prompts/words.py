@@ -37,7 +37,7 @@ class Language(NamedTuple):
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """The languages that are known, by their code (ISO 639-1)."""
+    """Return the languages that are known, by their code (ISO 639-1)."""
     text = (resources.files(__package__) / "languages.toml").read_text(encoding="utf-8")
     return {
         code: Language(
@@ -112,14 +112,14 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 @cache
 def stopwords() -> frozenset[str]:
-    """The bundled English stopwords, lower case and without apostrophes."""
+    """Return the bundled English stopwords, lower case and without apostrophes."""
     text = (resources.files(__package__) / "stopwords.txt").read_text(encoding="utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())
 
 
 def drop_punctuation(text: str) -> str:
-    """The text without punctuation marks of any script."""
+    """Return the text without punctuation marks of any script."""
     return "".join(
         c
         for c in text
@@ -129,7 +129,7 @@ def drop_punctuation(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def normalise(text: str, dropped: frozenset[str] | None = None, language: str = ENGLISH) -> str:
-    """The form in which two answers are compared.
+    """Return the form in which two answers are compared.
 
     Lower case, without punctuation and stopwords (`dropped`, by default the bundled English ones,
     or the commonest words of the language), each word stemmed, words joined by single spaces.
@@ -228,7 +228,7 @@ _SENTENCE = 500
 
 
 def best_span(passage: str, wanted: str) -> tuple[int, int]:
-    """The part of a passage that is closest to what is wanted, as character offsets.
+    """Return the part of a passage that is closest to what is wanted, as character offsets.
 
     Where the passage says it literally, as whole words in any case, that is the first occurrence.
     Otherwise it is the sentence that shares the most distinct stems of content words with it, the
@@ -249,7 +249,7 @@ def best_span(passage: str, wanted: str) -> tuple[int, int]:
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """The sentences of a text as offsets, without the space around them."""
+    """Yield the sentences of a text as offsets, without the space around them."""
     start = 0
     for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
         sentence = text[start:end]
@@ -260,7 +260,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """The stems of the words of a text that are no stopwords."""
+    """Return the stems of the words of a text that are no stopwords."""
     return _kept_stems(text) if len(text) <= _SENTENCE else _stems(text)
 
 
@@ -275,7 +275,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def find_words(wanted: str, text: str) -> tuple[int, int] | None:
-    """Where a text first says the wanted words, as character offsets.
+    """Return where a text first says the wanted words, as character offsets.
 
     Words are whole; case and the kind of white space do not count. Linear in both lengths.
     """

@@ -66,6 +66,10 @@ class Judgment:
     subtopic_id: str | None = None
 
 
+PASSAGE_TOKENS = 400
+"""Tokens of a passage at most, so that it fits into the 512 of a FLAN-T5 with its question (paper
+000, section 5.1).
+"""
 DEFAULT_MIN_RELEVANT = 2
 """The lowest judgment of a relevant passage unless people say otherwise (TREC DL's convention)."""
 

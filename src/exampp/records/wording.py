@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 SHOWN = 60
 """Characters of a reply that a sentence shows."""
 
@@ -30,3 +33,10 @@ def counted(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the nearest known word, or an empty string."""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[near[0]]}'?" if near else ""

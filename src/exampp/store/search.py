@@ -16,8 +16,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.records.search import SearchHit, SearchKind, SearchPage
-from exampp.store.grades import IN_FORCE
+from exampp.records.graders import choose_grader
+from exampp.records.search import SEARCH_KINDS, SearchHit, SearchKind, SearchPage, search_words
+from exampp.records.wording import quoted
+from exampp.store.bank import item_kinds
+from exampp.store.grades import IN_FORCE, graders
 
 Key = tuple[int, int, int]
 """The place of a record: the row that leads to it, and what tells its records apart."""
@@ -250,3 +253,45 @@ def _key(place: str) -> Key:
     if not all(-1 <= part < 1 << 63 for part in (one, two, three)):
         raise InputError(f"{place[:60]!r} is no place of a search", field="after")
     return one, two, three
+
+
+def search_all(
+    connection: sqlite3.Connection,
+    text: str,
+    *,
+    kinds: Sequence[SearchKind] = SEARCH_KINDS,
+    grader: str | None = None,
+    bank: str | None = None,
+    most: int = 20,
+    after: str = "",
+    seconds: float = float("inf"),
+) -> list[SearchPage]:
+    """Find what holds all words of a text, kind by kind; see `Collection.search`."""
+    unknown = [kind for kind in kinds if kind not in SEARCH_KINDS]
+    if unknown or (after and len(kinds) != 1):
+        raise InputError(
+            f"no kind of records is called {unknown[0]!r}" if unknown else "one kind goes on",
+            field="kinds",
+            mend=f"Known: {', '.join(SEARCH_KINDS)}",
+        )
+    if most < 1:
+        raise InputError(f"at least 1 record can be wanted, not {most}", field="most")
+    if bank is not None and not item_kinds(connection, bank):
+        raise InputError(f"no bank of the name {quoted(bank)} has items", field="bank")
+    if grader is not None:
+        known = [stored.identity for stored in graders(connection)]
+        grader = choose_grader(known, grader=grader).key
+    words, until = search_words(text), time.monotonic() + seconds
+    return [
+        search(
+            connection,
+            kind,
+            words,
+            grader=grader,
+            bank=bank,
+            most=most,
+            after=after,
+            until=until,
+        )
+        for kind in kinds
+    ]
