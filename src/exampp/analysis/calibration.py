@@ -326,8 +326,7 @@ class _Trained:
     @cached_property
     def of_passage(self) -> NDArray[np.intp]:
         """The fold of every passage."""
-        found: NDArray[np.intp] = self.fold[self.data.group]
-        return found
+        return np.asarray(self.fold[self.data.group], np.intp)
 
     def fit(self, rows: NDArray[np.bool_]) -> FittedModel:
         data = self.data

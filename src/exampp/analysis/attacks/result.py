@@ -228,8 +228,7 @@ def _result(
 
 
 def _best(ratings: Ratings) -> Ratings:
-    best: Ratings = ratings.max(axis=1, initial=MISSING, keepdims=True)
-    return best
+    return np.asarray(ratings.max(axis=1, initial=MISSING, keepdims=True), np.int16)
 
 
 def _rates(
