@@ -1073,7 +1073,16 @@ def test_every_option_has_its_line() -> None:
 
 
 ELSEWHERE = {
-    *("--grace", "--take-over", "--max-failures", "--files", "--wide", "--plan", "--price-hour"),
+    *(
+        "--grace",
+        "--take-over",
+        "--max-failures",
+        "--files",
+        "--wide",
+        "--notes",
+        "--plan",
+        "--price-hour",
+    ),
     *("--on", "--workers", "--worker-cpus", "--worker-gpus"),
     *("--batch", "--batch-file", "--replies", "--cancel-batches", "--poll"),
 }

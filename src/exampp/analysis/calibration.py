@@ -20,7 +20,6 @@ from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import (
     Calibration,
-    CalibrationBin,
     CalibrationModel,
     CalibrationScore,
     FittedModel,
@@ -423,10 +422,7 @@ class _Trained:
             source=self.source,
             seed=self.settings.seed,
             scores=(*self._probabilities(), *self._labels(given, frozen)),
-            bins=tuple(
-                CalibrationBin(one.predicted, one.observed, one.size)
-                for one in reliability(self._relevance, self._relevant)
-            ),
+            bins=reliability(self._relevance, self._relevant),
         )
         size = len(data.known)
         confusion = np.bincount(self.codes * size + given, minlength=size**2).reshape(size, size)

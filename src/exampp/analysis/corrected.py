@@ -626,7 +626,8 @@ def _of_pool(
 
 def _where_sure(limits: ScoreLimits, unsure: Bools) -> ScoreLimits:
     """The limits within 0 and 1; NaN for the systems whose score has no interval."""
-    return ScoreLimits(*(np.where(unsure, np.nan, np.clip(end, 0.0, 1.0)) for end in limits))
+    low, high = (np.where(unsure, np.nan, np.clip(end, 0.0, 1.0)) for end in limits)
+    return low, high
 
 
 def _of_queries(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from exampp.analysis.items import first_of_repeated
 from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
-from exampp.formats import score_tables
+from exampp.formats import leaderboards
 from exampp.measures.board import Leaderboard, caption
 from exampp.measures.cover import Missing, coverings
 from exampp.measures.item_scores import item_scores
@@ -37,6 +37,7 @@ from exampp.results.view import Cell, Column, Value, interval_text, marked
 from exampp.sanitize import or_default
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, check_draws, draw_queries, undefined
+from exampp.stats.item_analysis import kept_systems
 
 Floats = NDArray[np.float64]
 
@@ -610,7 +611,7 @@ def scored_column(
 
 def scored_table(path: str | Path) -> Scored:
     """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_tables`)."""
-    found = score_tables.read_matrix(path)
+    found = leaderboards.read_matrix(path)
     values = np.array(found.values, np.float64)
     return Scored(
         name=found.measure or Path(path).name,
@@ -655,7 +656,9 @@ def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> 
     exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []
     studies: dict[bytes, ReliabilityEstimate] = {}
     for drop in settings.drop:
-        kept = theory.kept_systems(table, drop) if table.size else np.zeros(len(table), np.bool_)
+        kept = np.zeros(len(table), np.bool_)
+        if table.size:
+            kept = kept_systems(table.mean(axis=1), drop)
         # of few systems a larger share of the worst may be the same ones
         if kept.tobytes() not in studies:
             studies[kept.tobytes()] = _study(scored, table, exams, drop, kept, settings)
@@ -927,7 +930,7 @@ def _grader_study(cube: Floats, systems: Sequence[str], drop: float) -> GraderEs
     if min(cube.shape[:2]) < 2:
         few = theory.FEW_SYSTEMS if len(cube) < 2 else "fewer than 2 queries count with all graders"
         return GraderEstimate(drop, "", None, few)
-    kept = theory.kept_systems(cube.mean(axis=2), drop)
+    kept = kept_systems(cube.mean(axis=(1, 2)), drop)
     names = [name for name, stays in zip(systems, kept, strict=True) if not stays]
     without = worst_systems(names, len(systems))
     if kept.sum() < 2:

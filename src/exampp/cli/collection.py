@@ -46,7 +46,7 @@ def plugins(display: Display) -> None:
 
     Example: exampp plugins
     """
-    from exampp.formats.registry import FORMATS
+    from exampp.formats.format import FORMATS
     from exampp.graders.registry import GRADERS
     from exampp.measures.names import MEASURES
     from exampp.prompts import catalogue
@@ -410,8 +410,8 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: OptionValues) -> bool:
+        from exampp.formats.format import built_in_kind
         from exampp.formats.lines import accept, raise_error, reading_from_memory
-        from exampp.formats.registry import built_in_kind
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.files import Renaming, rows_of, unfold
         from exampp.inputs.importing import file_kinds
@@ -652,7 +652,7 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: OptionValues) -> bool:
-    from exampp.formats.registry import built_in_kind
+    from exampp.formats.format import built_in_kind
 
     return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in (
         *_BANKS,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.formats.datasets import is_dataset
+from exampp.formats.data_sets import is_dataset
 from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
 from exampp.formats.output import check_outputs, writing

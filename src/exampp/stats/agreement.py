@@ -66,8 +66,7 @@ def confusion(
     """
     groups = np.zeros(np.size(rows), np.intp)
     (counts,) = confusions(groups, 1, rows, columns, row_labels, column_labels)
-    found: Counts = counts
-    return found
+    return np.asarray(counts, np.int64)
 
 
 def confusions(
@@ -103,11 +102,6 @@ def cohen_kappa(counts: ArrayLike) -> Estimate:
 def weighted_kappa(counts: ArrayLike, weights: Weights = "linear") -> Estimate:
     """Cohen's weighted kappa: disagreement counts by the distance, or its square."""
     return statistic_of({"linear": linear_kappa, "quadratic": quadratic_kappa}[weights], counts)
-
-
-def gwet_ac1(counts: ArrayLike) -> Estimate:
-    """Gwet's AC1 of two raters; the categories are those of the table, used or not."""
-    return statistic_of(ac1, counts)
 
 
 def krippendorff_alpha(
@@ -146,8 +140,7 @@ def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MI
     paired = raters[:, 0] > 1
     held, raters = held[paired], raters[paired]
     shares = held / (raters - 1)
-    found: Floats = shares.T @ held - np.diag(shares.sum(axis=0))
-    return found
+    return np.asarray(shares.T @ held - np.diag(shares.sum(axis=0)), np.float64)
 
 
 # ---- statistics of stacks of tables --------------------------------------------------------------
@@ -266,8 +259,7 @@ def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[n
     known = np.asarray(labels)
     order = np.argsort(known, kind="stable")
     places = np.searchsorted(known[order], values).clip(max=len(known) - 1)
-    codes: NDArray[np.intp] = np.where(known[order][places] == values, order[places], -1)
-    return codes
+    return np.asarray(np.where(known[order][places] == values, order[places], -1), np.intp)
 
 
 # Confidence intervals of agreement, clustered by query.
@@ -350,8 +342,7 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Agree
     else:
         ways, parts = units, cells @ units.T
     slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, found)
-    influence: Floats = slopes @ parts.T
-    return influence
+    return np.asarray(slopes @ parts.T, np.float64)
 
 
 def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: AgreementRows) -> Floats:

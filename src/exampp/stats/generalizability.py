@@ -119,12 +119,6 @@ class Nested:
         relative, level = found
         return math.sqrt(relative), math.sqrt(relative + level)
 
-    def items_needed(self, target: float, queries: float) -> int | None:
-        """Items per query for Erho2 of `target` with so many queries; None where none suffice."""
-        var = self._counted
-        room = queries * var["s"] * (1 - target) / target - var["sq"]
-        return max(1, _up(var["siq"] / room)) if room > 0 else None
-
     def queries_needed(self, target: float, items: float) -> int | None:
         """Queries of so many items for Erho2 of `target`; None where none suffice."""
         var = self._counted
@@ -165,12 +159,6 @@ class WithGraders:
         var = _positive(self.raw)
         error = var["sq"] / queries + var["sg"] / graders + var["sqg"] / (queries * graders)
         return _share(var["s"], error)
-
-    def absolute(self, queries: float, graders: float) -> float | None:
-        """Phi with so many queries and graders."""
-        var = _positive(self.raw)
-        error = (var["q"] + var["sq"]) / queries + (var["g"] + var["sg"]) / graders
-        return _share(var["s"], error + (var["qg"] + var["sqg"]) / (queries * graders))
 
 
 class Ratio(NamedTuple):
@@ -279,16 +267,6 @@ def with_graders(scores: Floats) -> WithGraders:
         "sqg": error,
     }
     return WithGraders(n_s, n_q, n_g, raw)
-
-
-def kept_systems(scores: Floats, drop: float) -> NDArray[np.bool_]:
-    """Which systems are left without the worst: mean at or above the `drop` quantile of the means.
-
-    The quantile is interpolated (type 7); systems at it stay.
-    """
-    means = np.round(scores.mean(axis=1), 9)
-    kept: NDArray[np.bool_] = means >= np.quantile(means, drop) - _ROUNDING
-    return kept
 
 
 # ---- coefficients with their intervals -----------------------------------------------------------

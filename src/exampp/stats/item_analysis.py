@@ -29,16 +29,14 @@ _EQUAL = 1e-12
 
 def ranked(scores: Floats) -> Floats:
     """Scores as they may be ranked: equal where they differ by rounding alone."""
-    rounded: Floats = np.round(scores, DECIMALS)
-    return rounded
+    return np.asarray(np.round(scores, DECIMALS), np.float64)
 
 
 def is_constant(columns: Floats) -> Bools:
     """Which columns have one value for all systems."""
     if not len(columns):
         return np.ones(columns.shape[1], np.bool_)
-    constant: Bools = np.ptp(columns, axis=0) <= _EQUAL
-    return constant
+    return np.asarray(np.ptp(columns, axis=0) <= _EQUAL, np.bool_)
 
 
 def item_total(matrix: Floats) -> CorrelationRows:
@@ -96,8 +94,7 @@ def kept_systems(scores: Floats, drop: float) -> Bools:
     if not len(scores):
         return np.zeros(0, np.bool_)
     rounded = ranked(scores)
-    kept: Bools = rounded >= np.quantile(rounded, drop) - _EQUAL
-    return kept
+    return np.asarray(rounded >= np.quantile(rounded, drop) - _EQUAL, np.bool_)
 
 
 def _alpha(items: int, single: Floats | float, whole: Floats | float) -> Floats | float:
@@ -105,8 +102,7 @@ def _alpha(items: int, single: Floats | float, whole: Floats | float) -> Floats 
 
 
 def _variances(columns: Floats) -> Floats:
-    found: Floats = columns.var(axis=0, ddof=1)
-    return found
+    return np.asarray(columns.var(axis=0, ddof=1), np.float64)
 
 
 def _correlations(columns: Floats, others: Floats) -> CorrelationRows:
@@ -254,8 +250,7 @@ class HeldOut:
 def select_items(columns: Floats, cut: float) -> Bools:
     """The items with an item-rest correlation of at least `cut`; undefined ones are not kept."""
     found = item_rest(columns)
-    kept: Bools = found.defined & (found.values >= cut - _EQUAL_TAU)
-    return kept
+    return np.asarray(found.defined & (found.values >= cut - _EQUAL_TAU), np.bool_)
 
 
 def cross_validate(

@@ -141,8 +141,7 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
         low, high = max(1, diagonal - m), min(n, diagonal - 1) + 1
         p, q = positive[low - 1 : high - 1], negative[m - diagonal + low : m - diagonal + high]
         found[low:high] = (q * found[low - 1 : high - 1] + p * found[low:high]) / (p + q)
-    chance: Floats = found[n]
-    return chance
+    return np.asarray(found[n], np.float64)
 
 
 def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:

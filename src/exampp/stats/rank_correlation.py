@@ -23,21 +23,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.errors import InputError
-from exampp.stats.estimate import draw_queries, resampled_means
+from exampp.stats.estimate import Estimate, draw_queries, resampled_means, undefined
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-10
 """Relative to the largest score: above the rounding of sums, below any difference that matters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """A correlation, or None and the reason why it is undefined."""
-
-    value: float | None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +44,19 @@ class CorrelationRows:
 class RankCorrelation:
     """How far two leaderboards agree on the `systems` that both have, and who is only in one."""
 
-    spearman: Correlation
-    kendall: Correlation
+    spearman: Estimate
+    kendall: Estimate
     systems: int
     only_in_scores: tuple[str, ...]
     only_in_official: tuple[str, ...]
 
 
-def spearman(x: ArrayLike, y: ArrayLike) -> Correlation:
+def spearman(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Spearman's rho of two aligned sequences."""
     return one_row(spearman_rows, x, y)
 
 
-def kendall(x: ArrayLike, y: ArrayLike) -> Correlation:
+def kendall(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Kendall's tau-b of two aligned sequences."""
     return one_row(kendall_rows, x, y)
 
@@ -220,7 +212,7 @@ def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
 
 def one_row(
     rows: Callable[[ArrayLike, ArrayLike], CorrelationRows], x: ArrayLike, y: ArrayLike
-) -> Correlation:
+) -> Estimate:
     """One of the `_rows` functions for two sequences, with the reason where it is undefined.
 
     Raises:
@@ -230,13 +222,13 @@ def one_row(
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"two sequences of one length are needed, not {a.shape} and {b.shape}")
     if len(a) < 2:
-        return Correlation(None, f"fewer than 2 systems to compare ({len(a)})")
+        return undefined(f"fewer than 2 systems to compare ({len(a)})")
     if np.isnan(a).any() or np.isnan(b).any():
-        return Correlation(None, "a value is not a number")
+        return undefined("a value is not a number")
     found = rows(a, b)
     if not found.defined[0]:
-        return Correlation(None, "all values of one side are equal")
-    return Correlation(float(found.values[0]))
+        return undefined("all values of one side are equal")
+    return Estimate(float(found.values[0]))
 
 
 def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
@@ -261,8 +253,7 @@ def _less(a: NDArray[np.signedinteger], b: NDArray[np.signedinteger]) -> NDArray
 
 def _untied_pairs(of: RankPlaces) -> Floats:
     n = of.size.shape[1]
-    pairs: Floats = (n * n - of.size.sum(axis=1)) / 2
-    return pairs
+    return np.asarray((n * n - of.size.sum(axis=1)) / 2, np.float64)
 
 
 def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> CorrelationRows:
@@ -447,21 +438,6 @@ def _widening(level: float, freedom: float) -> float:
 
 PERSISTENCE = 0.9
 """The usual p of RBO: the first 10 ranks hold 86 % of the weight."""
-
-
-def tau_ap(scores: ArrayLike, official: ArrayLike) -> Correlation:
-    """tau_AP of scores with an official leaderboard; it is not symmetric."""
-    return one_row(tau_ap_rows, scores, official)
-
-
-def rbo(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> Correlation:
-    """Extrapolated rank-biased overlap; p is how likely a reader goes on to the next rank."""
-    return one_row(lambda x, y: rbo_rows(x, y, p), scores, official)
-
-
-def kendall_at(scores: ArrayLike, official: ArrayLike, k: int) -> Correlation:
-    """Kendall's tau-b of the k officially best systems."""
-    return one_row(lambda x, y: kendall_at_rows(x, y, k), scores, official)
 
 
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> CorrelationRows:

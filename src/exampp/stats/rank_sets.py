@@ -45,8 +45,7 @@ TIE_DECIMALS = 9
 
 def round_scores(scores: Floats) -> Floats:
     """Scores without the rounding noise of their sums; NaN stays."""
-    rounded: Floats = np.round(scores, TIE_DECIMALS) + 0.0
-    return rounded
+    return np.asarray(np.round(scores, TIE_DECIMALS) + 0.0, np.float64)
 
 
 def competition_ranks(scores: Floats) -> Floats:
@@ -89,8 +88,7 @@ def correlations(scores: Floats, other: Floats | None = None) -> Floats:
         for row in range(n):
             for column in range(row + 1, n):
                 table[row, column] = _tau(scores[row], scores[column])
-    lower: Floats = np.where(np.isnan(table), table.T, table)
-    return lower
+    return np.asarray(np.where(np.isnan(table), table.T, table), np.float64)
 
 
 def _tau(x: Floats, y: Floats) -> float:

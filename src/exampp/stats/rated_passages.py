@@ -100,5 +100,4 @@ def _of_query(queries: Sequence[QueryGrades], sources: Sequence[SourceGrader]) -
 
 def _scaled(query: QueryGrades, rows: Sequence[int], source: SourceGrader) -> Floats:
     vectors = rating_vectors(query.ratings[list(rows)], source.lowest, source.width)
-    found: Floats = (vectors - source.lowest) / (source.highest - source.lowest)
-    return found
+    return np.asarray((vectors - source.lowest) / (source.highest - source.lowest), np.float64)
