@@ -139,7 +139,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": {"run new.toml": ""},
         },
     ),
-    "init": Uses(("init new.exam",), {"--config": "made.toml", "--rescue": "my.exam"}),
+    "init": Uses(("init new.exam",), {"--config": "made.toml"}),
     "import": Uses(
         (
             "import my.exam late.run",
