@@ -362,29 +362,12 @@ def init(
     config: Annotated[
         Path | None, option(help="Write a commented configuration file, for exampp run.")
     ] = None,
-    rescue: Annotated[
-        Path | None,
-        option(help="Fill it with what can be read of this collection, which is damaged."),
-    ] = None,
 ) -> None:
     """Make an empty collection, or with --config a configuration file for exampp run.
 
     Example: exampp init my.exam
     """
-    if rescue is not None and collection is not None and config is None:
-        from exampp.store.rescue import rescue as save
-
-        if collection.exists():
-            raise InputError("exists already", file=collection, mend="Choose another name")
-        with temporary_file(collection) as made:
-            saved_tables = save(rescue, made)
-            link_collection(made, collection)
-        for table, saved, orphans in saved_tables:
-            lost = f", {orphans} whose other rows are lost" if orphans else ""
-            print_line(f"{table:>16}  {saved:>9}{lost}")
-    elif rescue is not None:
-        raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
-    elif config is not None:
+    if config is not None:
         write_template(config, collection)
         print_line(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
     elif collection is not None:

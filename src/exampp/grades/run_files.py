@@ -17,13 +17,13 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
     """
     if not paths:
         return book
-    found = with_runs(book, read_run_files(paths))
-    if not any(query.rankings for query in found.gradebook.queries):
-        raise InputError(
-            f"none of the runs' queries is known, such as {', '.join(found.unknown_queries[:3])}",
-            file=paths[0],
-        )
-    return found.gradebook
+    runs = read_run_files(paths)
+    found = with_runs(book, runs)
+    if not any(query.rankings for query in found.queries):
+        queries = dict.fromkeys(query for run in runs.values() for query in run)
+        shown = ", ".join(list(queries)[:3])
+        raise InputError(f"none of the runs' queries is known, such as {shown}", file=paths[0])
+    return found
 
 
 def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[ScoredPassage]]]:
