@@ -431,14 +431,14 @@ class Bank:
         `bank.trial(lambda bank: bank.edit("retire", "dbb6"))`. `min_rating` is by default 4 or the
         highest of a shorter scale.
         """
-        seen, look = watch(self.connection, self.name, self.settle)
+        effects, look = watch(self.connection, self.name, self.settle)
 
         def settle(connection: sqlite3.Connection) -> None:
             look(connection)
             connection.rollback()
 
         changes = edit(replace(self, settle=settle))
-        return DryRun(changes, seen.effects(measures, min_rating))
+        return DryRun(changes, effects(measures, min_rating))
 
     # ---- generating -----------------------------------------------------------------------------
 

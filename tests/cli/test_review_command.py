@@ -38,9 +38,9 @@ def test_for_people_a_table_per_item_with_the_ends_first(
     assert ran.code == 0
     first, second = ran.out.split("\n\n")
     assert first.splitlines()[0] == f"q1 why is the sky blue: {FIRST}"
-    assert [line.split()[:4] for line in first.splitlines()[3:5]] == [
-        ["5", "5", "judged", "3"],
-        ["0", "0", "judged", "1"],
+    assert [line.split()[:5] for line in first.splitlines()[3:5]] == [
+        ["5", "5", "p1", "judged", "3"],
+        ["0", "0", "p2", "judged", "1"],
     ]
     assert first.splitlines()[-1] == "* 2 of 3 cells are shown"
     assert second.splitlines()[0] == f"q1 why is the sky blue: {SECOND}"

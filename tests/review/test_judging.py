@@ -11,8 +11,13 @@ import pytest
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import GraderIdentity, item_id
 from exampp.records.decisions import Decision
-from exampp.review.assessor_agreement import EVERYBODY, compared_cells, judging
-from exampp.review.decision_tables import agreement_table, confusion_table
+from exampp.review.assessor_agreement import (
+    EVERYBODY,
+    agreement_table,
+    compared_cells,
+    confusion_table,
+    judging,
+)
 from exampp.store.decisions import JudgedCell
 
 GRADER = GraderIdentity("m", "p", "question", 0, 5)

@@ -18,6 +18,7 @@ from exampp.graders.scripted import ScriptedGrader
 from exampp.grades.base import ChosenGrades
 from exampp.records import State, item_id
 from exampp.records.gradebook import Dossier
+from exampp.results.result import Table
 from exampp.review.evidence import Criteria, evidence
 from exampp.review.lists import QueryView, from_both_ends, grid, joined, missing, spurious, verify
 
@@ -51,13 +52,23 @@ def test_passages_with_several_high_answers_alone(collection: exampp.Collection)
         (2, {"p2"}),
         (3, set()),
     ):
-        sight = QueryView(dossier(collection), Criteria(min_rating=3, min_answers=least))
-        assert {cell.passage.passage_id for cell in verify(sight)} == passages
-        assert {row.passage.passage_id for row in grid(sight).rows} == passages
+        view = QueryView(dossier(collection), Criteria(min_rating=3, min_answers=least))
+        assert {cell.passage.passage_id for cell in verify(view)} == passages
+        assert {row.passage.passage_id for row in grid(view).rows} == passages
     table = joined(
         collection.grades(prompt=RATED).review_tables("grid", min_rating=3, min_answers=2)
     )
-    assert {row[[c.name for c in table.columns].index("passage")] for row in table.rows} == {"p2"}
+    assert set(column(table, "passage")) == {"p2"}
+
+
+def rows_of(table: Table) -> list[dict[str, Any]]:
+    """The rows as programs read them, by the names of their columns."""
+    names, rows = table.for_programs()
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def column(table: Table, name: str) -> list[Any]:
+    return [row[name] for row in rows_of(table)]
 
 
 def dossier(collection: exampp.Collection, query_id: str = "q1") -> Dossier:
@@ -123,9 +134,9 @@ def test_a_grid_has_the_most_relevant_passages_first(collection: exampp.Collecti
 
 
 def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> None:
-    sight = QueryView(dossier(collection), Criteria(min_rating=4))
-    assert list(missing(sight)) == []
-    (entry,) = spurious(sight)
+    view = QueryView(dossier(collection), Criteria(min_rating=4))
+    assert list(missing(view)) == []
+    (entry,) = spurious(view)
     assert (entry.item.item_id, entry.count, entry.irrelevant) == (SUNSET, 1, 1)
     assert (entry.relevant_count, entry.relevant) == (0, 2)
     assert [passage.passage_id for passage in entry.examples] == ["p4"]
@@ -133,8 +144,8 @@ def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> Non
     assert (lacking.passage.passage_id, lacking.best) == ("p2", 4)
     assert lacking.item.item_id == SCATTER
     # p2 is not relevant where relevance begins at 2
-    sight = QueryView(dossier(collection), Criteria(min_rating=4, min_relevant=2))
-    assert {entry.item.item_id: entry.count for entry in spurious(sight)} == {SCATTER: 1, SUNSET: 1}
+    view = QueryView(dossier(collection), Criteria(min_rating=4, min_relevant=2))
+    assert {entry.item.item_id: entry.count for entry in spurious(view)} == {SCATTER: 1, SUNSET: 1}
     # people's decisions hold, and an overturned answer is counted
     collection.grades().decisions.decide("q1", SUNSET, "p4", 0, author="ann")
     (entry,) = spurious(QueryView(dossier(collection), Criteria(min_rating=4)))
@@ -150,7 +161,7 @@ def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> 
         judged.write_text("q1 0 p9 3\n")
         opened.import_files(more, judged)
         table = opened.grades().review("missing", min_relevant=1)
-        assert [row[2] for row in table.rows] == ["p1", "p2", "p3"]
+        assert column(table, "passage") == ["p1", "p2", "p3"]
         assert "relevant passages without a grade yet, left out: 1" in table.notes
 
 
@@ -182,7 +193,7 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         first = evidence(dossier(opened), Criteria(depth=1))
         assert dict(zip(ids, first.irrelevant, strict=True)) == {"p1": 0, "p2": 1, "p4": 0}
         table = opened.grades().review("missing", min_rating=5)
-        assert [row[2] for row in table.rows] == ["p2", "p3"]
+        assert column(table, "passage") == ["p2", "p3"]
         assert any(
             note.startswith("by systems (queries: 2): relevant is what") for note in table.notes
         )
@@ -199,15 +210,15 @@ def test_by_other_graders(tmp_path: Path) -> None:
         other = {(FIRST, exams.PASSAGES["p4"]): "4"}
         opened.grade(ScriptedGrader(other, default="1"), model="other")
         table = opened.grades(_first(opened)).review("spurious")
-        counts = {row[2]: row[4] for row in table.rows}
+        counts = {row["item"]: row["count"] for row in rows_of(table)}
         assert counts == {SCATTER: 2}
         # a grader of the query itself has more weight, its grades stand for judgments
         texts = {(exams.QUERIES["q1"], exams.PASSAGES["p1"]): "1"}
         opened.grade(ScriptedGrader(texts, default="0"), prompt="thomas")
         table = opened.grades(_first(opened)).review("spurious", min_relevant=1)
-        assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 1}
+        assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 1}
         table = opened.grades(_first(opened)).review("spurious")
-        assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 2}
+        assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 2}
 
 
 def _first(opened: exampp.Collection) -> str:
@@ -228,17 +239,17 @@ def test_by_peoples_decisions(tmp_path: Path) -> None:
             "p4": "no answer",
         }
         # the grader saw an answer in p4 and people none: perhaps the bank lacks what it says
-        assert [row[2] for row in opened.grades().review("missing").rows] == ["p4"]
-        (row,) = opened.grades().review("spurious").rows
-        assert (row[2], row[4], row[9]) == (SUNSET, 0, 1)
+        assert column(opened.grades().review("missing"), "passage") == ["p4"]
+        (row,) = rows_of(opened.grades().review("spurious"))
+        assert (row["item"], row["count"], row["overturned"]) == (SUNSET, 0, 1)
 
 
 def test_extracted_answers_stand_beside_the_grades(collection: exampp.Collection) -> None:
     answers = {(FIRST, exams.PASSAGES["p1"]): "blue light"}
     collection.grade(ScriptedGrader(answers, default="none"), prompt="question-answering")
     table = collection.grades(prompt=RATED).review("verify", item=SCATTER)
-    named = [dict(zip([c.name for c in table.columns], row, strict=True)) for row in table.rows]
-    assert [(row["passage"], row["rating"], row["answer"]) for row in named] == [
+    found = [(row["passage"], row["rating"], row["answer"]) for row in rows_of(table)]
+    assert found == [
         ("p1", 5, "blue light"),
         ("p4", 0, "none"),
         ("p2", 4, "none"),
@@ -267,8 +278,8 @@ def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
         opened.import_files(path)
         opened.grade(ScriptedGrader("0"))
         (people, *_) = opened.grades().review_tables("missing", width=50)
-        assert people.rows[0][-1] == "Light is " + "x" * 40 + "\N{HORIZONTAL ELLIPSIS}"
-        assert opened.grades().review("missing").rows[0][-3] == text
+        assert people.view().cells[0][-1] == "Light is " + "x" * 40 + "\N{HORIZONTAL ELLIPSIS}"
+        assert column(opened.grades().review("missing"), "passage text")[0] == text
 
 
 # ---- real data -----------------------------------------------------------------------------------
@@ -302,16 +313,16 @@ def test_dl19_has_the_published_counts(dl19_exam: Path, shared_data: Path, sourc
     expected = json.loads((folder / "expected" / "oversight.json").read_text())
     path = dl19_exam if source == "collection" else folder / "graded.jsonl.gz"
     with exampp.open(path) as opened:
-        lacking = opened.grades().review("missing", min_rating=4, min_relevant=2).rows
+        lacking = column(opened.grades().review("missing", min_rating=4, min_relevant=2), "query")
         assert len(lacking) == expected["missing: judged >= 2, best rating < 4"] == 609
         by_query = expected["missing per query (judged >= 2, best rating < 4)"]
-        assert Counter(row[0] for row in lacking) == by_query
+        assert Counter(lacking) == by_query
         lower = opened.grades().review("missing", min_rating=3, min_relevant=2).rows
         assert len(lower) == expected["missing: judged >= 2, best rating < 3"] == 552
         table = opened.grades().review("spurious", min_rating=4, min_relevant=2)
     counts: dict[str, dict[str, object]] = {}
-    for row in table.rows:
-        counts.setdefault(str(row[0]), {})[str(row[2])] = row[4]
+    for row in rows_of(table):
+        counts.setdefault(row["query"], {})[row["item"]] = row["count"]
     wanted = expected["spurious: times covered (rating >= 4) by passages judged < 2"]
     assert counts == {query: items for query, items in wanted.items() if items}
 
@@ -321,9 +332,9 @@ def test_verify_and_grid_hold_every_cell_once(dl19_exam: Path) -> None:
         counted = 0
         for name in ("verify", "grid"):
             cells = {
-                (row[1], row[3]): row[4]
+                (row["item"], row["passage"]): row["rating"]
                 for part in opened.grades().review_tables(name, query_id="168216")
-                for row in part.rows
+                for row in rows_of(part)
             }
             assert len(cells) == 5820
             counted += sum(rating is not None for rating in cells.values())
@@ -335,7 +346,7 @@ def test_verify_and_grid_hold_every_cell_once(dl19_exam: Path) -> None:
 def test_lists_without_judgments_on_real_grades(shared_data: Path) -> None:
     with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
         table = opened.grades(prompt=RATED).review("missing", min_relevant=2)
-        assert {row[3] for row in table.rows} == {"graded relevant"}
+        assert set(column(table, "relevance")) == {"graded relevant"}
         labels = opened.grades(kind="query").gradebook
         ratings = opened.grades(prompt=RATED).gradebook
         count = 0
@@ -352,7 +363,6 @@ def test_draft_grades_are_called_so(tmp_path: Path) -> None:
         for name in ("verify", "grid", "missing", "spurious"):
             (people, *_) = opened.grades().review_tables(name, width=40)
             assert "draft grades" in " ".join([people.caption, *people.notes]).lower()
-            machines = opened.grades().review(name)
-            assert [column.name for column in machines.columns[-2:]] == ["grader", "grader key"]
-            key = opened.graders[0].key
-            assert {row[-2:] for row in machines.rows} <= {("draft", key)}
+            names, rows = opened.grades().review(name).for_programs()
+            assert names[-2:] == ["grader", "grader key"]
+            assert {row[-2:] for row in rows} <= {("draft", opened.graders[0].key)}

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from exampp.records.gradebook import MISSING
 from exampp.stats import agreement
 from exampp.stats.agreement import (
+    ac1,
     clustered,
     cohen_kappa,
     confusion,
     confusions,
-    gwet_ac1,
     krippendorff_alpha,
+    statistic_of,
     weighted_kappa,
 )
 from exampp.stats.estimate import Estimate
@@ -147,8 +148,10 @@ def test_ac1_of_the_kappa_paradox() -> None:
     counts = [[118, 5], [2, 0]]
     agreed, yes = 118 / 125, (123 + 120) / 250
     chance = 2 * yes * (1 - yes)
-    assert value(gwet_ac1(counts)) == pytest.approx((agreed - chance) / (1 - chance), abs=1e-12)
-    assert round(value(gwet_ac1(counts)), 4) == 0.9408
+    assert value(statistic_of(ac1, counts)) == pytest.approx(
+        (agreed - chance) / (1 - chance), abs=1e-12
+    )
+    assert round(value(statistic_of(ac1, counts)), 4) == 0.9408
     assert round(value(cohen_kappa(counts)), 4) == -0.0234
 
 
@@ -159,7 +162,7 @@ def test_ac1_of_several_categories_is_its_definition() -> None:
     middle = (share.sum(axis=0) + share.sum(axis=1)) / 2
     chance = sum(p * (1 - p) for p in middle) / 3
     expected = (np.trace(share) - chance) / (1 - chance)
-    assert value(gwet_ac1(counts)) == pytest.approx(expected, abs=1e-12)
+    assert value(statistic_of(ac1, counts)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("statistic", agreement.STATISTICS.values(), ids=agreement.STATISTICS)
@@ -174,11 +177,11 @@ def test_undefined_with_its_reason() -> None:
     nothing, constant = np.zeros((2, 2)), [[7, 0], [0, 0]]
     for found, reason in (
         (cohen_kappa(nothing), agreement.NOTHING_COMPARED),
-        (gwet_ac1(nothing), agreement.NOTHING_COMPARED),
+        (statistic_of(ac1, nothing), agreement.NOTHING_COMPARED),
         (cohen_kappa(constant), agreement.NO_VARIATION),
         (weighted_kappa(constant), agreement.NO_VARIATION),
         (cohen_kappa([[1, 2, 3], [4, 5, 6]]), agreement.TWO_SCALES),
-        (gwet_ac1([[5]]), agreement.ONE_CATEGORY),
+        (statistic_of(ac1, [[5]]), agreement.ONE_CATEGORY),
         (krippendorff_alpha([[1, 2, 3]]), agreement.NOTHING_COMPARED),
         (krippendorff_alpha([[1, MISSING], [MISSING, 2]]), agreement.NOTHING_COMPARED),
         (krippendorff_alpha(np.full((3, 4), 2)), agreement.NO_VARIATION),

@@ -6,6 +6,7 @@ import json
 import math
 from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import exampp
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population, population
 from exampp.records.gradebook import Gradebook
+from exampp.stats.estimate import Estimate, Floats
 from exampp.stats.sampling import (
     DrawnUnits,
     Sample,
@@ -26,7 +28,6 @@ from exampp.stats.sampling import (
     inclusion,
     influence,
     pool_limits,
-    prediction_powered,
     query_limits,
     random_numbers,
     totals,
@@ -189,6 +190,26 @@ def ppi_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     f = np.round(rng.random(60), 3)
     y = (rng.random(60) < 0.1 + 0.8 * f).astype(float)
     return y, f, np.sort(rng.choice(60, 20, replace=False))
+
+
+def prediction_powered(
+    labels: Floats, predicted: Floats, pool: Floats, level: float = 0.95
+) -> tuple[float, Estimate]:
+    """(lambda, the mean label) by PPI++ as published, for a simple random sample.
+
+    `predicted` are the predictions of the labelled units, `pool` those of all. Lambda is tuned by
+    the published formula and kept within 0 and 1. The published interval takes the pool itself
+    for a sample of something larger: of a finite pool it is too wide.
+    """
+    n, size = len(labels), len(pool)
+    variance = float(np.concatenate([predicted, pool]).var(ddof=1))
+    shared = float(((labels - labels.mean()) * (predicted - predicted.mean())).mean())
+    lam = shared / ((1 + n / size) * variance) if variance else 0.0
+    lam = min(1.0, max(0.0, lam))
+    value = float(lam * pool.mean() + (labels - lam * predicted).mean())
+    spread = (lam * pool).var() / size + (labels - lam * predicted).var() / n
+    half = NormalDist().inv_cdf((1 + level) / 2) * float(np.sqrt(spread))
+    return lam, Estimate(value, value - half, value + half)
 
 
 def test_ppi_is_the_case_of_equal_chances_and_a_given_prediction() -> None:

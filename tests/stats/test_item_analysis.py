@@ -125,6 +125,9 @@ def test_the_worst_systems_are_dropped_and_ties_stay() -> None:
     assert kept_systems(scores, 0.03).tolist() == [False, True, True, True, True]
     assert kept_systems(scores, 0.5).tolist() == [False, True, True, True, True]
     assert kept_systems(scores, 0.75).tolist() == [False, False, False, True, True]
+    # equal but for the order of summation
+    thirds = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.9, 0.9, 0.9]])
+    assert kept_systems(thirds.mean(axis=1), 0.25).all()
 
 
 def test_jackknife_by_hand() -> None:

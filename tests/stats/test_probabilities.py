@@ -100,8 +100,8 @@ def test_reliability_and_ece_by_hand() -> None:
     assert equal_bins(p, 2).tolist() == [0, 0, 0, 1]
     low, high = reliability(p, y, 2)
     assert (low.predicted, low.observed) == pytest.approx((0.1, 1 / 3))
-    assert low.size == 3
-    assert (high.predicted, high.observed, high.size) == (0.9, 1, 1)
+    assert low.passages == 3
+    assert (high.predicted, high.observed, high.passages) == (0.9, 1, 1)
     ece = Scorer(p, y, np.zeros(4, np.intp), 1).ece(np.ones(1))
     assert ece == pytest.approx(3 / 4 * abs(1 / 3 - 0.1) + 1 / 4 * 0.1)
 

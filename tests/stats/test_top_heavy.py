@@ -13,19 +13,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
+from exampp.stats.estimate import Estimate
 from exampp.stats.rank_correlation import (
+    PERSISTENCE,
     at_the_top,
     kendall,
-    kendall_at,
     kendall_at_rows,
+    one_row,
     rank_statistic,
-    rbo,
     rbo_rows,
-    tau_ap,
     tau_ap_rows,
 )
 
 CLOSE = 1e-9
+
+
+def tau_ap(scores: Any, official: Any) -> Estimate:
+    return one_row(tau_ap_rows, scores, official)
+
+
+def rbo(scores: Any, official: Any, p: float = PERSISTENCE) -> Estimate:
+    return one_row(lambda x, y: rbo_rows(x, y, p), scores, official)
+
+
+def kendall_at(scores: Any, official: Any, k: int) -> Estimate:
+    return one_row(lambda x, y: kendall_at_rows(x, y, k), scores, official)
+
+
 few = st.integers(2, 6).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)
 )

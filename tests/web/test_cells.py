@@ -8,7 +8,7 @@ from heat_map import dossier
 from exampp.records.decisions import Decision
 from exampp.records.gradebook import PassageText
 from exampp.records.graders import Grade, State
-from exampp.web.cells import SHOWN, brief, excerpt, heat_cell
+from exampp.web.cells import SHOWN, excerpt, heat_cell
 from exampp.web.pages.queries import heat_rows
 
 TEXT = "Tides rise twice a day. The moon pulls the sea. Boats wait."
@@ -92,11 +92,6 @@ def test_long_passages_are_cut_around_what_is_marked() -> None:
 
 def test_a_passage_without_a_text() -> None:
     assert excerpt(None) is None
-
-
-def test_the_start_of_a_text_is_one_line() -> None:
-    assert brief("a\n b\tc", 20) == "a b c"
-    assert len(brief("word " * 100, 20)) <= 20
 
 
 def test_a_cell_of_the_heat_map_says_why_it_has_no_grade() -> None:

@@ -188,7 +188,7 @@ def review(
     Example: exampp review my.exam verify --limit 5
     """
     from exampp.records.graders import choose_grader
-    from exampp.review import decision_tables as made
+    from exampp.review import assessor_agreement as made
     from exampp.store.connection import is_collection
 
     if name is None:

@@ -100,6 +100,11 @@ class ChosenGrades:
         """Whether `gradebook` has been read, and nothing was written since."""
         return [written for written, _ in self._read] == [self.written]
 
+    def using(self, book: Gradebook) -> Self:
+        """Return these grades with a `gradebook` that was read earlier."""
+        self._read[:] = [(self.written, book)]
+        return self
+
     @property
     def written(self) -> int:
         """How often something was written through their collection."""

@@ -6,8 +6,9 @@ Every grader of the bank is told of, so that nobody has to say which one matters
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,31 +89,21 @@ def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
     }
 
 
-@dataclass(slots=True)
-class Watch:
-    """Where the graders of a bank stood before and after something that was done to it."""
-
-    before: Mapping[str, GraderStanding]
-    after: Mapping[str, GraderStanding]
-
-    def effects(
-        self, measures: Sequence[Measure | str] = MEASURES, min_rating: int | None = None
-    ) -> tuple[Effect, ...]:
-        """What it did to the leaderboard of every grader."""
-        return tuple(effects(self.before, self.after, measures, min_rating))
+Effects = Callable[..., tuple[Effect, ...]]
+"""The effects of an edit on the leaderboard of every grader; takes `measures` and `min_rating`."""
 
 
 def watch(
     connection: sqlite3.Connection, bank: str, settle: BeforeCommit
-) -> tuple[Watch, BeforeCommit]:
-    """What is to be seen of a bank, and a `settle` that looks at it at the end of an edit."""
-    seen = Watch(standings(connection, bank), {})
+) -> tuple[Effects, BeforeCommit]:
+    """Return the effects of an edit, and the `settle` that looks at the bank at its end."""
+    before, after = standings(connection, bank), dict[str, GraderStanding]()
 
     def look(edited: sqlite3.Connection) -> None:
         settle(edited)
-        seen.after = standings(edited, bank)
+        after.update(standings(edited, bank))
 
-    return seen, look
+    return partial(effects, before, after), look
 
 
 def import_or_dry_run(
@@ -145,7 +136,7 @@ def import_or_dry_run(
 
     if importer.dry_run:
         seen, look = watch(importer.connection, importer.bank, reverify_answers)
-        report = replace(take(look), impact=effect_tables(seen.effects()))
+        report = replace(take(look), impact=effect_tables(seen()))
     else:
         report = take(reverify_answers)
     return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
@@ -178,11 +169,12 @@ def effects(
     after: Mapping[str, GraderStanding],
     measures: Sequence[Measure | str] = MEASURES,
     min_rating: int | None = None,
-) -> Iterator[Effect]:
-    """What happened between two looks at a bank, for every grader that graded anything of it.
+) -> tuple[Effect, ...]:
+    """Return what happened between two looks at a bank, for every grader with grades of it.
 
-    Only where queries and systems are the same: others are another evaluation.
+    Graders whose queries or systems changed are left out: that is another evaluation.
     """
+    found = []
     for key, then in before.items():
         now = after.get(key, then)
         if _evaluated(then.book) != _evaluated(now.book):
@@ -193,7 +185,8 @@ def effects(
                 threshold = min(min_rating, then.book.grader.highest)
             baseline = Baseline.of(then.book, measures, min_rating=threshold)
             impact = baseline.impact({one.query_id: one for one in now.book.queries})
-            yield Effect(then.book.grader, impact, then.due, now.due)
+            found.append(Effect(then.book.grader, impact, then.due, now.due))
+    return tuple(found)
 
 
 def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -20,6 +20,7 @@ from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State, choose_grader
 from exampp.records.wording import cut
+from exampp.results.notes import labelled, note
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
 from exampp.review.evidence import (
@@ -101,8 +102,6 @@ class GridRow:
 class Grid:
     """Passages by items, the most relevant passages first."""
 
-    query_id: str
-    query_text: str
     items: tuple[QueryItem, ...]
     rows: tuple[GridRow, ...]
 
@@ -111,8 +110,6 @@ class Grid:
 class MissingEntry:
     """A relevant passage that covers no item; `item` comes closest, with the rating `best`."""
 
-    query_id: str
-    query_text: str
     passage: PassageEvidence
     best: int
     item: QueryItem
@@ -203,7 +200,7 @@ class QueryView:
 
 
 def verify(
-    sight: QueryView,
+    view: QueryView,
     *,
     answers: Answers | None = None,
     item_id: str | None = None,
@@ -215,28 +212,28 @@ def verify(
     worst is the other end. So what is likely wrong comes first. Cells without a rating come last.
     `limit` leaves so many cells of each item.
     """
-    for column in chosen_items(sight.dossier, item_id):
-        yield from item_cells(sight, column, cell_order(sight, column)[:limit], answers or {})
+    for column in chosen_items(view.dossier, item_id):
+        yield from item_cells(view, column, cell_order(view, column)[:limit], answers or {})
 
 
-def cell_order(sight: QueryView, column: int) -> list[int]:
+def cell_order(view: QueryView, column: int) -> list[int]:
     """The passages of an item that were tried or decided, in the order of `verify`."""
-    ratings = sight.grades.ratings[:, column]
-    found = np.lexsort((sight.evidence.strength, -ratings.astype(np.int64)))
-    order = found[sight.looked_at[found]]
+    ratings = view.grades.ratings[:, column]
+    found = np.lexsort((view.evidence.strength, -ratings.astype(np.int64)))
+    order = found[view.looked_at[found]]
     graded = [int(row) for row in order if ratings[row] != MISSING]
     untold = (int(row) for row in order if ratings[row] == MISSING)
-    tried = sight.dossier.automatic
+    tried = view.dossier.automatic
     return [*from_both_ends(graded), *(row for row in untold if (row, column) in tried)]
 
 
 def item_cells(
-    sight: QueryView, column: int, rows: Iterable[int], answers: Answers
+    view: QueryView, column: int, rows: Iterable[int], answers: Answers
 ) -> Iterator[CellRecord]:
     """The cells of an item and these passages."""
-    item = sight.item(column)
+    item = view.item(column)
     for row in rows:
-        yield sight.cell(item, sight.passage(row), row, column, answers.get((row, column), ""))
+        yield view.cell(item, view.passage(row), row, column, answers.get((row, column), ""))
 
 
 def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
@@ -258,96 +255,96 @@ def from_both_ends(things: Sequence[T]) -> list[T]:
 
 
 def grid(
-    sight: QueryView,
+    view: QueryView,
     *,
     answers: Answers | None = None,
     item_id: str | None = None,
     limit: int | None = None,
 ) -> Grid:
     """All passages with a text by all items, or by one; `limit` leaves so many passages."""
-    dossier = sight.dossier
+    dossier = view.dossier
     columns = chosen_items(dossier, item_id)
-    items = [sight.item(column) for column in columns]
+    items = [view.item(column) for column in columns]
     pool = dossier.grades.pool_size
-    order = sight.by_relevance()
-    rows = [int(row) for row in order[sight.looked_at[order]] if row < pool][:limit]
+    order = view.by_relevance()
+    rows = [int(row) for row in order[view.looked_at[order]] if row < pool][:limit]
     found = []
     for row in rows:
-        passage = sight.passage(row)
+        passage = view.passage(row)
         cells = tuple(
-            sight.cell(item, passage, row, column, (answers or {}).get((row, column), ""))
+            view.cell(item, passage, row, column, (answers or {}).get((row, column), ""))
             for item, column in zip(items, columns, strict=True)
         )
         best = max((cell.rating for cell in cells if cell.rating is not None), default=None)
         found.append(GridRow(passage, best, cells))
-    return Grid(dossier.query_id, dossier.query_text, tuple(items), tuple(found))
+    return Grid(tuple(items), tuple(found))
 
 
-def missing(sight: QueryView) -> Iterator[MissingEntry]:
+def missing(view: QueryView) -> Iterator[MissingEntry]:
     """Relevant passages with grades, all of them below the threshold; the most relevant first."""
-    dossier = sight.dossier
+    dossier = view.dossier
     if not dossier.items:
         return
-    uncovered = sight.evidence.relevant & sight.is_graded.any(axis=1) & ~sight.covers.any(axis=1)
-    for row in sight.by_relevance():
+    uncovered = view.evidence.relevant & view.is_graded.any(axis=1) & ~view.covers.any(axis=1)
+    for row in view.by_relevance():
         if uncovered[row]:
             column = int(dossier.grades.ratings[row].argmax())
             best = int(dossier.grades.ratings[row, column])
-            item, passage = sight.item(column), sight.passage(int(row))
-            yield MissingEntry(dossier.query_id, dossier.query_text, passage, best, item)
+            item, passage = view.item(column), view.passage(int(row))
+            yield MissingEntry(passage, best, item)
 
 
-def ungraded_relevant(sight: QueryView) -> int:
+def ungraded_relevant(view: QueryView) -> int:
     """How many relevant passages have no grade at all, so that nobody knows what they cover."""
-    return int((sight.evidence.relevant & ~sight.is_graded.any(axis=1)).sum())
+    return int((view.evidence.relevant & ~view.is_graded.any(axis=1)).sum())
 
 
-def spurious(sight: QueryView) -> list[SpuriousEntry]:
+def spurious(view: QueryView) -> list[SpuriousEntry]:
     """Items that passages cover which are not relevant, the most frequent first."""
-    dossier, known = sight.dossier, sight.evidence
-    wrong = sight.covers & known.irrelevant[:, None]
-    right = sight.covers & known.relevant[:, None]
-    overturned = _overturned(dossier, sight.min_rating)
+    dossier, known = view.dossier, view.evidence
+    wrong = view.covers & known.irrelevant[:, None]
+    right = view.covers & known.relevant[:, None]
+    overturned = _overturned(dossier, view.min_rating)
     found = []
     for column in range(len(dossier.items)):
         rows = np.flatnonzero(wrong[:, column])
         if len(rows) or overturned[column]:
-            graded = sight.is_graded[:, column]
+            graded = view.is_graded[:, column]
             first = rows[np.argsort(known.strength[rows], kind="stable")][:EXAMPLES]
             entry = SpuriousEntry(
-                sight.item(column),
+                view.item(column),
                 len(rows),
                 int((graded & known.irrelevant).sum()),
                 int(right[:, column].sum()),
                 int((graded & known.relevant).sum()),
                 int(overturned[column]),
                 known.by,
-                tuple(sight.passage(int(row)) for row in first),
+                tuple(view.passage(int(row)) for row in first),
             )
             found.append(entry)
     return sorted(found, key=lambda entry: (-entry.count, -entry.overturned))
 
 
 def item_errors(
-    sight: QueryView, item_id: str, most: int = EXAMPLES
+    view: QueryView, item_id: str, most: int = EXAMPLES
 ) -> tuple[list[CellRecord], list[CellRecord]]:
     """What is likely wrong with an item: passages that cover it in vain, and those it misses.
 
     The first are not relevant and cover it, the best rated first; the others are relevant, graded
     and do not cover it, the most relevant first. Nothing of an item that is not known.
     """
-    if item_id not in sight.grades.item_ids:
+    if item_id not in view.grades.item_ids:
         return [], []
-    column = sight.grades.item_ids.index(item_id)
-    known, ratings = sight.evidence, sight.grades.ratings[:, column].astype(np.int64)
-    covers = sight.covers[:, column]
+    column = view.grades.item_ids.index(item_id)
+    known, ratings = view.evidence, view.grades.ratings[:, column].astype(np.int64)
+    covers = view.covers[:, column]
     in_vain = np.flatnonzero(covers & known.irrelevant)
-    missed = np.flatnonzero(~covers & sight.is_graded[:, column] & known.relevant)
+    missed = np.flatnonzero(~covers & view.is_graded[:, column] & known.relevant)
     in_vain = in_vain[np.lexsort((known.strength[in_vain], -ratings[in_vain]))]
     missed = missed[np.lexsort((ratings[missed], -known.strength[missed]))]
     return (
-        list(item_cells(sight, column, in_vain[:most].tolist(), {})),
-        list(item_cells(sight, column, missed[:most].tolist(), {})),
+        list(item_cells(view, column, in_vain[:most].tolist(), {})),
+        list(item_cells(view, column, missed[:most].tolist(), {})),
     )
 
 
@@ -362,252 +359,188 @@ def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
     return found
 
 
-# The four lists as tables: for people, with long texts cut, and for machines, with all there is.
-#
-# For machines a verify list and a grid are the same columns, a row per cell.
+# ---- tables --------------------------------------------------------------------------------------
 
-
-Row = tuple[Value, ...]
 ANSWER_WIDTH = 24
 """Characters of a reply or an extracted answer in a narrow column."""
 
 
-def whole(passage: PassageEvidence) -> str:
-    """Title and text."""
+def _programs(*names: str) -> list[Column]:
+    return [Column(name, readers="programs") for name in names]
+
+
+def _people(*names: str) -> list[Column]:
+    return [Column(name, 2, readers="people") for name in names]
+
+
+_GRADER = _programs("grader", "grader key")
+_CELL = (
+    *_programs("query", "item", "item text"),
+    *_people("rating", "reply", "answer"),
+    Column("passage"),
+    *_programs("rating", "automatic", "state", "reply", "answer", "confidence"),
+    Column("relevance"),
+    *_programs("judgment"),
+    Column("systems"),
+    *_programs("rank", "decided by", "reason"),
+    *_people("text"),
+    *_programs("passage text"),
+    *_GRADER,
+)
+_MISSING = (
+    *_programs("query", "query text"),
+    *_people("query"),
+    *(Column("passage"), Column("relevance")),
+    *_programs("judgment"),
+    Column("systems"),
+    *_programs("rank"),
+    Column("best rating"),
+    *_programs("closest item", "closest item text"),
+    *_people("text"),
+    *_programs("passage text"),
+    *_GRADER,
+)
+_SPURIOUS = (
+    Column("query"),
+    *_programs("query text", "item", "item text"),
+    *_people("item"),
+    *(Column("count"), Column("not relevant"), Column("share", 2)),
+    *_programs("relevant covering", "relevant", "overturned"),
+    *_people("relevant", "overturned"),
+    *_programs("by", "examples"),
+    *_GRADER,
+)
+
+
+def _whole(passage: PassageEvidence) -> str:
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 
-def named(identifier: str, text: str) -> str:
-    """What an item or a query says, or its id where that is all that is known."""
-    return text or identifier
+def _cells_table(
+    cells: Iterable[CellRecord], options: ListOptions, caption: str = "", notes: Sequence[str] = ()
+) -> Table:
+    """Return a row per cell, with everything that is known of it."""
+    rows = [
+        (
+            *(one.item.query_id, one.item.item_id, one.item.text),
+            _described_rating(one),
+            cut(one.reply or "", ANSWER_WIDTH),
+            cut(one.answer, ANSWER_WIDTH),
+            one.passage.passage_id,
+            *(one.rating, one.automatic, _state_name(one.state), one.reply, one.answer),
+            one.confidence,
+            *(one.passage.evidence, one.passage.judgment, one.passage.systems, one.passage.rank),
+            one.decision.author if one.decision else "",
+            one.decision.reason if one.decision else "",
+            options.shortened(_whole(one.passage)),
+            _whole(one.passage),
+            *(options.grader.name, options.grader.key),
+        )
+        for one in cells
+    ]
+    return _without_empty(Table.of(_CELL, rows, caption, notes))
 
 
-# ---- for machines --------------------------------------------------------------------------------
-
-_GRADER = ("grader", "grader key")
-"""Whose grades they are."""
-
-
-def cells_table(cells: Iterable[CellRecord], grader: GraderIdentity) -> Table:
-    """A row per cell, with everything that is known of it; `grader` made the grades."""
-    heads = ["query", "item", "item text", "passage", "rating", "automatic", "state", "reply"]
-    heads += ["answer", "confidence", "relevance", "judgment", "systems", "rank"]
-    heads += ["decided by", "reason", "passage text", *_GRADER]
-    return Table.of(heads, [(*_cell_row(cell), grader.name, grader.key) for cell in cells])
-
-
-def _cell_row(cell: CellRecord) -> Row:
-    passage, decision = cell.passage, cell.decision
-    return (
-        cell.item.query_id,
-        cell.item.item_id,
-        cell.item.text,
-        passage.passage_id,
-        cell.rating,
-        cell.automatic,
-        state_name(cell.state),
-        cell.reply,
-        cell.answer,
-        cell.confidence,
-        passage.evidence,
-        passage.judgment,
-        passage.systems,
-        passage.rank,
-        decision.author if decision else "",
-        decision.reason if decision else "",
-        whole(passage),
-    )
-
-
-def state_name(state: State | None) -> str:
-    """What became of a cell, in a word."""
+def _state_name(state: State | None) -> str:
     return "due" if state is None else state.name.lower()
 
 
-def missing_table(
-    entries: Iterable[MissingEntry], notes: Sequence[str], grader: GraderIdentity
-) -> Table:
-    """A row per relevant passage that covers no item."""
-    heads = ["query", "query text", "passage", "relevance", "judgment", "systems", "rank"]
-    heads += ["best rating", "closest item", "closest item text", "passage text"]
-    heads += _GRADER
-    rows: list[Row] = [
-        (
-            entry.query_id,
-            entry.query_text,
-            entry.passage.passage_id,
-            entry.passage.evidence,
-            entry.passage.judgment,
-            entry.passage.systems,
-            entry.passage.rank,
-            entry.best,
-            entry.item.item_id,
-            entry.item.text,
-            whole(entry.passage),
-            grader.name,
-            grader.key,
-        )
-        for entry in entries
-    ]
-    return Table.of(heads, rows, notes=notes)
-
-
-def spurious_table(
-    entries: Iterable[SpuriousEntry], notes: Sequence[str], grader: GraderIdentity
-) -> Table:
-    """A row per item that passages cover which are not relevant."""
-    heads = ["query", "query text", "item", "item text", "count", "not relevant", "share"]
-    heads += ["relevant covering", "relevant", "overturned", "by", "examples"]
-    heads += _GRADER
-    rows: list[Row] = [
-        (
-            entry.item.query_id,
-            entry.item.query_text,
-            entry.item.item_id,
-            entry.item.text,
-            entry.count,
-            entry.irrelevant,
-            _share(entry),
-            entry.relevant_count,
-            entry.relevant,
-            entry.overturned,
-            entry.by,
-            " ".join(passage.passage_id for passage in entry.examples),
-            grader.name,
-            grader.key,
-        )
-        for entry in entries
-    ]
-    return Table.of(heads, rows, notes=notes)
-
-
-def _share(entry: SpuriousEntry) -> float | None:
-    return entry.count / entry.irrelevant if entry.irrelevant else None
-
-
-# ---- for people ----------------------------------------------------------------------------------
-
-
-def item_table(
-    cells: Sequence[CellRecord], total: int, width: int, grader: GraderIdentity
-) -> Table:
-    """What the grader said of one item, in some of `total` cells; empty columns are left out."""
-    item = cells[0].item
-    rows = [
-        (
-            _rating(cell),
-            cut(cell.reply or "", ANSWER_WIDTH),
-            cut(cell.answer, ANSWER_WIDTH),
-            cell.passage.evidence,
-            cell.passage.systems,
-            cell.passage.passage_id,
-            cut(whole(cell.passage), width),
-        )
-        for cell in cells
-    ]
-    heads = ["rating", "reply", "answer", "relevance", "systems", "passage", "text"]
-    caption = f"{_draft(grader)}{_query(item)}: {named(item.item_id, item.text)}"
-    notes = [f"{len(cells)} of {total} cells are shown"] if len(cells) < total else []
-    return _filled(heads, rows, caption, notes)
-
-
-def _rating(cell: CellRecord) -> str | int:
+def _described_rating(cell: CellRecord) -> str | int:
     if cell.decision is not None:
-        was = state_name(cell.state) if cell.automatic is None else cell.automatic
+        was = _state_name(cell.state) if cell.automatic is None else cell.automatic
         return f"{cell.rating} ({cell.decision.author}; was {was})"
-    return state_name(cell.state) if cell.rating is None else cell.rating
+    return _state_name(cell.state) if cell.rating is None else cell.rating
 
 
-def grid_table(grid: Grid, total: int, width: int, grader: GraderIdentity) -> Table:
-    """Some of `total` passages by items: each cell the rating and what was extracted.
+def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) -> Table:
+    """Return some of `total` passages by items, for people: each cell the rating and the answer.
 
     The notes name the items; `!` marks a rating that people decided.
     """
     rows = [
         (
-            row.passage.passage_id,
-            row.passage.evidence,
-            row.passage.systems,
-            row.best,
+            *(row.passage.passage_id, row.passage.evidence, row.passage.systems, row.best),
             *(_short(cell) for cell in row.cells),
-            cut(whole(row.passage), width // 2),
+            options.shortened(_whole(row.passage), 2),
         )
         for row in grid.rows
     ]
-    heads = ["passage", "relevance", "systems", "best"]
-    heads += [str(number) for number in range(1, len(grid.items) + 1)]
-    notes = [
-        f"{number}: {named(item.item_id, item.text)}" for number, item in enumerate(grid.items, 1)
-    ]
+    notes = [f"{number}: {one.text or one.item_id}" for number, one in enumerate(grid.items, 1)]
     if len(grid.rows) < total:
         notes.append(f"{len(grid.rows)} of {total} passages are shown")
     if any(cell.decision for row in grid.rows for cell in row.cells):
         notes.append("!: decided by people")
-    caption = f"{_draft(grader)}{grid.query_id} {grid.query_text}".rstrip()
-    return _filled([*heads, "text"], rows, caption, notes)
+    heads = ["passage", "relevance", "systems", "best"]
+    heads += [*map(str, range(1, len(grid.items) + 1)), "text"]
+    caption = f"{dossier.query_id} {dossier.query_text}".rstrip()
+    caption = labelled(caption, draft=options.grader.is_draft)
+    return _without_empty(Table.of(heads, rows, caption, notes))
 
 
 def _short(cell: CellRecord) -> Value:
     if cell.rating is None:
-        return state_name(cell.state)
+        return _state_name(cell.state)
     mark = "!" if cell.decision else ""
     answer = f" {cut(cell.answer, ANSWER_WIDTH)}" if cell.answer else ""
     return f"{cell.rating}{mark}{answer}" if mark or answer else cell.rating
 
 
-def short_missing(entries: Sequence[MissingEntry], width: int, notes: Sequence[str]) -> Table:
-    """Relevant passages that cover no item, query by query."""
-    rows = [
-        (
-            f"{entry.query_id} {cut(entry.query_text, width // 3)}".rstrip(),
-            entry.passage.evidence,
-            entry.passage.systems,
-            entry.best,
-            entry.passage.passage_id,
-            cut(whole(entry.passage), width),
-        )
-        for entry in entries
-    ]
-    heads = ["query", "relevance", "systems", "best rating", "passage", "text"]
-    return Table.of(heads, rows, notes=notes, grouped=True)
-
-
-def short_spurious(entries: Sequence[SpuriousEntry], width: int, notes: Sequence[str]) -> Table:
-    """Items that passages cover which are not relevant, the most frequent first."""
-    rows = [
-        (
-            entry.count,
-            entry.irrelevant,
-            _share(entry),
-            f"{entry.relevant_count} of {entry.relevant}",
-            entry.overturned or "",
-            entry.item.query_id,
-            cut(named(entry.item.item_id, entry.item.text), width),
-        )
-        for entry in entries
-    ]
-    share = Column("share", 2)
-    heads = ("count", "not relevant", share, "relevant", "overturned", "query", "item")
-    return _filled(heads, rows, "", notes)
-
-
-def _draft(grader: GraderIdentity) -> str:
-    return "DRAFT GRADES: " if grader.is_draft else ""
-
-
-def _query(item: QueryItem) -> str:
-    return f"{item.query_id} {item.query_text}".rstrip()
-
-
-def _filled(
-    heads: Sequence[str | Column], rows: Sequence[Row], caption: str, notes: Sequence[str] = ()
+def _missing_table(
+    entries: Iterable[MissingEntry], options: ListOptions, notes: Sequence[str]
 ) -> Table:
-    """A table without the columns that hold nothing in any row."""
-    kept = [
-        i for i in range(len(heads)) if not rows or any(row[i] not in ("", None) for row in rows)
+    """Return a row per relevant passage that covers no item."""
+    rows = [
+        (
+            *(one.item.query_id, one.item.query_text),
+            f"{one.item.query_id} {options.shortened(one.item.query_text, 3)}".rstrip(),
+            *(one.passage.passage_id, one.passage.evidence, one.passage.judgment),
+            *(one.passage.systems, one.passage.rank, one.best),
+            *(one.item.item_id, one.item.text),
+            options.shortened(_whole(one.passage)),
+            _whole(one.passage),
+            *(options.grader.name, options.grader.key),
+        )
+        for one in entries
     ]
-    picked = [tuple(row[i] for i in kept) for row in rows]
-    return Table.of([heads[i] for i in kept], picked, caption, notes)
+    return Table.of(_MISSING, rows, notes=notes, grouped=True)
+
+
+def _spurious_table(
+    entries: Iterable[SpuriousEntry], options: ListOptions, notes: Sequence[str]
+) -> Table:
+    """Return a row per item that passages cover which are not relevant."""
+    rows = [
+        (
+            *(one.item.query_id, one.item.query_text, one.item.item_id, one.item.text),
+            options.shortened(one.item.text or one.item.item_id),
+            *(one.count, one.irrelevant),
+            one.count / one.irrelevant if one.irrelevant else None,
+            *(one.relevant_count, one.relevant, one.overturned),
+            f"{one.relevant_count} of {one.relevant}",
+            one.overturned or "",
+            one.by,
+            " ".join(passage.passage_id for passage in one.examples),
+            *(options.grader.name, options.grader.key),
+        )
+        for one in entries
+    ]
+    return _without_empty(Table.of(_SPURIOUS, rows, notes=notes))
+
+
+def _without_empty(table: Table) -> Table:
+    """Hide columns from people that hold nothing in any row."""
+    empty = {
+        at
+        for at in range(len(table.columns))
+        if table.rows and all(row[at] in ("", None) for row in table.rows)
+    }
+    columns = [
+        replace(column, readers="programs") if at in empty and column.readers == "all" else column
+        for at, column in enumerate(table.columns)
+    ]
+    kept = [at for at, one in enumerate(columns) if at not in empty or one.readers == "programs"]
+    rows = ([row[at] for at in kept] for row in table.rows)
+    return Table.of([columns[at] for at in kept], rows, table.caption, table.notes)
 
 
 Seen = tuple[Dossier, Answers]
@@ -641,11 +574,11 @@ G = TypeVar("G", bound=ListedGrades)
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What is asked of a list, and of which grader.
+    """The options of a list.
 
     `item_id` is an item or the start of several, `limit` leaves the first few: cells of each item
     (verify), passages of each query (grid), rows (missing, spurious). `width` is the number of
-    characters that people see of a text; None makes tables for machines.
+    characters that people see of a text; None makes tables for programs alone.
     """
 
     grader: GraderIdentity
@@ -657,6 +590,10 @@ class ListOptions:
     def __post_init__(self) -> None:
         if self.limit is not None:
             check_integer("limit", self.limit, 0)
+
+    def shortened(self, text: str, part: int = 1) -> str:
+        """Return as much of a text as people see, or a part of that; "" for programs alone."""
+        return "" if self.width is None else cut(text, self.width // part)
 
 
 # ---- what is read --------------------------------------------------------------------------------
@@ -749,85 +686,72 @@ def _labels(query: QueryGrades, least: int) -> Labels:
     return {name: bool(value >= least) for name, value in graded if value != MISSING}
 
 
-# ---- what is made of it --------------------------------------------------------------------------
+# ---- lists of a collection -----------------------------------------------------------------------
 
 
-def _verify(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
-    """For people a table per item, for machines one per query."""
+def _verify(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+    """Yield a table per item for people, one per query for programs."""
     for dossier, answers in seen:
-        sight = QueryView(dossier, asking.criteria)
-        if asking.width is None:
-            cells = verify(sight, answers=answers, item_id=asking.item_id, limit=asking.limit)
-            yield cells_table(cells, dossier.grader)
+        view = QueryView(dossier, options.criteria)
+        if options.width is None:
+            cells = verify(view, answers=answers, item_id=options.item_id, limit=options.limit)
+            yield _cells_table(cells, options)
             continue
-        for column in chosen_items(dossier, asking.item_id):
-            rows = cell_order(sight, column)
-            of_item = list(item_cells(sight, column, rows[: asking.limit], answers))
-            if of_item:
-                yield item_table(of_item, len(rows), asking.width, dossier.grader)
+        for column in chosen_items(dossier, options.item_id):
+            rows, item = cell_order(view, column), view.item(column)
+            found = list(item_cells(view, column, rows[: options.limit], answers))
+            if found:
+                name = f"{item.query_id} {item.query_text}".rstrip()
+                caption = f"{name}: {item.text or item.item_id}"
+                cut_off = len(found) < len(rows)
+                notes = [f"{len(found)} of {len(rows)} cells are shown"] if cut_off else []
+                caption = labelled(caption, draft=options.grader.is_draft)
+                yield _cells_table(found, options, caption, notes)
 
 
-def _grid(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
-    """A table per query."""
+def _grid(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+    """Yield a table per query."""
     for dossier, answers in seen:
-        sight = QueryView(dossier, asking.criteria)
-        found = grid(
-            sight,
-            answers=answers,
-            item_id=asking.item_id,
-            limit=asking.limit,
-        )
-        if asking.width is None:
-            cells = (cell for row in found.rows for cell in row.cells)
-            yield cells_table(cells, dossier.grader)
+        view = QueryView(dossier, options.criteria)
+        found = grid(view, answers=answers, item_id=options.item_id, limit=options.limit)
+        if options.width is None:
+            yield _cells_table((cell for row in found.rows for cell in row.cells), options)
         elif found.rows:
-            pooled = int(sight.looked_at[: dossier.grades.pool_size].sum())
-            yield grid_table(found, pooled, asking.width, dossier.grader)
+            pooled = int(view.looked_at[: dossier.grades.pool_size].sum())
+            yield _grid_table(dossier, found, pooled, options)
 
 
-def _missing(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
-    entries: list[MissingEntry] = []
-    bases, ungraded = Counter[str](), 0
-    for dossier, _ in seen:
-        sight = QueryView(dossier, asking.criteria)
-        entries += missing(sight)
-        bases[sight.evidence.by] += 1
-        ungraded += ungraded_relevant(sight)
-    queries = len({entry.query_id for entry in entries})
-    notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
-    if ungraded:
-        notes.append(f"relevant passages without a grade yet, left out: {ungraded}")
-    notes += _notes(asking, bases, len(entries))
+def _missing(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+    found = MissingAndSpurious.of((dossier for dossier, _ in seen), options.criteria)
     # a graded file is read in the order of its lines
-    entries.sort(key=lambda entry: entry.query_id)
-    shown = entries[: asking.limit]
-    if asking.width is None:
-        yield missing_table(shown, notes, asking.grader)
-    else:
-        yield short_missing(shown, asking.width, notes)
+    entries = sorted(found.missing, key=lambda entry: entry.item.query_id)
+    queries = len({entry.item.query_id for entry in entries})
+    notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
+    if found.ungraded:
+        notes.append(f"relevant passages without a grade yet, left out: {found.ungraded}")
+    notes += _notes(options, found.bases, len(entries))
+    yield _missing_table(entries[: options.limit], options, notes)
 
 
-def _spurious(seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
-    entries: list[SpuriousEntry] = []
-    bases = Counter[str]()
-    for dossier, _ in seen:
-        sight = QueryView(dossier, asking.criteria)
-        columns = chosen_items(dossier, asking.item_id)
-        wanted = {dossier.grades.item_ids[column] for column in columns}
-        entries += [e for e in spurious(sight) if e.item.item_id in wanted]
-        bases[sight.evidence.by] += 1
+def _spurious(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+    wanted: set[tuple[str, str]] = set()
+
+    def dossiers() -> Iterator[Dossier]:
+        for dossier, _ in seen:
+            columns = chosen_items(dossier, options.item_id)
+            wanted.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
+            yield dossier
+
+    found = MissingAndSpurious.of(dossiers(), options.criteria)
+    entries = [one for one in found.spurious if (one.item.query_id, one.item.item_id) in wanted]
     entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
+    queries = len(set(covered))
     notes = [
-        f"items covered by passages that are not relevant: {len(covered)} "
-        f"(queries: {len(set(covered))})"
+        f"items covered by passages that are not relevant: {len(covered)} (queries: {queries})"
     ]
-    notes += _notes(asking, bases, len(entries))
-    shown = entries[: asking.limit]
-    if asking.width is None:
-        yield spurious_table(shown, notes, asking.grader)
-    else:
-        yield short_spurious(shown, asking.width, notes)
+    notes += _notes(options, found.bases, len(entries))
+    yield _spurious_table(entries[: options.limit], options, notes)
 
 
 _MEANINGS = {
@@ -843,17 +767,17 @@ _MEANINGS = {
 }
 
 
-def _notes(asking: ListOptions, bases: Mapping[str, int], rows: int) -> list[str]:
-    criteria = asking.criteria
+def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[str]:
+    criteria = options.criteria
     notes = [f"an item is covered by a rating of {criteria.min_rating} or higher"]
     notes += [
         f"by {by} (queries: {count}): {_MEANINGS[by].format(criteria)}"
         for by, count in sorted(bases.items())
     ]
-    if asking.grader.is_draft:
-        notes.append("These are draft grades: good for trying things out, not for conclusions.")
-    if asking.limit is not None and rows > asking.limit:
-        notes.append(f"the first {asking.limit} of {rows} rows are shown")
+    if options.grader.is_draft:
+        notes.append(note("draft"))
+    if options.limit is not None and rows > options.limit:
+        notes.append(f"the first {options.limit} of {rows} rows are shown")
     return notes
 
 
@@ -865,14 +789,14 @@ LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = 
 }
 
 
-def list_tables(name: str, seen: Iterable[Seen], asking: ListOptions) -> Iterator[Table]:
+def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
     """A list as tables, each made when it is asked for.
 
     Raises InputError where there is no such list or no such item.
     """
     if name not in LISTS:
         raise InputError(f"there is no list {name!r}", mend=f"There are {', '.join(LISTS)}")
-    return LISTS[name](_with_item(seen, asking.item_id), asking)
+    return LISTS[name](_with_item(seen, options.item_id), options)
 
 
 def _with_item(seen: Iterable[Seen], item_id: str | None) -> Iterator[Seen]:

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.records.gradebook import MISSING
-from exampp.stats.estimate import LEVEL, Estimate, draw_queries, undefined
+from exampp.stats.estimate import LEVEL, Estimate, EstimateRows, Floats, draw_queries, undefined
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Weights = Literal["linear", "quadratic"]
 Metric = Literal["nominal", "ordinal", "interval"]
@@ -44,13 +43,6 @@ Statistic = Callable[[Floats], Disagreement]
 """Takes a stack of tables, rows one rater's categories, columns the other's."""
 
 
-class AgreementRows(NamedTuple):
-    """One value per table; it is 0 where `defined` is False."""
-
-    values: Floats
-    defined: NDArray[np.bool_]
-
-
 def confusion(
     rows: ArrayLike,
     columns: ArrayLike,
@@ -66,8 +58,7 @@ def confusion(
     """
     groups = np.zeros(np.size(rows), np.intp)
     (counts,) = confusions(groups, 1, rows, columns, row_labels, column_labels)
-    found: Counts = counts
-    return found
+    return np.asarray(counts, np.int64)
 
 
 def confusions(
@@ -103,11 +94,6 @@ def cohen_kappa(counts: ArrayLike) -> Estimate:
 def weighted_kappa(counts: ArrayLike, weights: Weights = "linear") -> Estimate:
     """Cohen's weighted kappa: disagreement counts by the distance, or its square."""
     return statistic_of({"linear": linear_kappa, "quadratic": quadratic_kappa}[weights], counts)
-
-
-def gwet_ac1(counts: ArrayLike) -> Estimate:
-    """Gwet's AC1 of two raters; the categories are those of the table, used or not."""
-    return statistic_of(ac1, counts)
 
 
 def krippendorff_alpha(
@@ -146,8 +132,7 @@ def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MI
     paired = raters[:, 0] > 1
     held, raters = held[paired], raters[paired]
     shares = held / (raters - 1)
-    found: Floats = shares.T @ held - np.diag(shares.sum(axis=0))
-    return found
+    return np.asarray(shares.T @ held - np.diag(shares.sum(axis=0)), np.float64)
 
 
 # ---- statistics of stacks of tables --------------------------------------------------------------
@@ -218,12 +203,12 @@ STATISTICS: Mapping[str, Statistic] = {
 """The statistics of two raters, by name."""
 
 
-def agreements(statistic: Statistic, tables: Floats) -> AgreementRows:
+def agreements(statistic: Statistic, tables: Floats) -> EstimateRows:
     """A statistic of every table of a stack."""
     observed, expected = statistic(tables)
     defined = expected > 0
     share = np.divide(observed, expected, out=np.ones_like(expected), where=defined)
-    return AgreementRows(1 - share, defined)
+    return EstimateRows(1 - share, defined)
 
 
 def statistic_of(statistic: Statistic, counts: ArrayLike) -> Estimate:
@@ -242,7 +227,7 @@ def why_undefined(table: Floats) -> str:
     return ONE_CATEGORY if len(table) == 1 else ""
 
 
-def _estimate(found: AgreementRows) -> Estimate:
+def _estimate(found: EstimateRows) -> Estimate:
     return Estimate(float(found.values[0])) if found.defined[0] else undefined(NO_VARIATION)
 
 
@@ -266,8 +251,7 @@ def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[n
     known = np.asarray(labels)
     order = np.argsort(known, kind="stable")
     places = np.searchsorted(known[order], values).clip(max=len(known) - 1)
-    codes: NDArray[np.intp] = np.where(known[order][places] == values, order[places], -1)
-    return codes
+    return np.asarray(np.where(known[order][places] == values, order[places], -1), np.intp)
 
 
 # Confidence intervals of agreement, clustered by query.
@@ -339,7 +323,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     return ratios[back]
 
 
-def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
+def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
     """How a statistic of each table changes with the weight of each query, [tables, queries]."""
     cells = stack.reshape(len(stack), -1)
     counts = cells.sum(axis=1)
@@ -350,11 +334,10 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Agree
     else:
         ways, parts = units, cells @ units.T
     slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, found)
-    influence: Floats = slopes @ parts.T
-    return influence
+    return np.asarray(slopes @ parts.T, np.float64)
 
 
-def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
+def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
     """The derivative of a statistic, one count more in each of some ways, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways

@@ -12,19 +12,17 @@ Sources: Frank and Hall, *A Simple Approach to Ordinal Classification* (ECML 200
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.records.calibration import CalibrationModel, LevelModel
+from exampp.records.calibration import CalibrationBin, CalibrationModel, LevelModel
+from exampp.stats.estimate import Floats
 
 # Logistic regression with a ridge penalty, by Newton's method.
 #
 # Source: Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), 4.4.1.
 
-
-Floats = NDArray[np.float64]
 
 _STEPS = 50
 _CLOSE = 1e-10
@@ -62,14 +60,12 @@ def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
 
 def sigmoid(z: Floats) -> Floats:
     """1 / (1 + exp(-z)), without overflow."""
-    found: Floats = 0.5 * (1 + np.tanh(z / 2))
-    return found
+    return np.asarray(0.5 * (1 + np.tanh(z / 2)), np.float64)
 
 
 def _scores(design: Floats, beta: Floats) -> Floats:
     # einsum, for the threads of a product of small matrices wait for each other on a busy machine
-    found: Floats = np.einsum("ni,i->n", design, beta)
-    return found
+    return np.asarray(np.einsum("ni,i->n", design, beta), np.float64)
 
 
 def _loss(design: Floats, y: Floats, beta: Floats, ridge: Floats) -> float:
@@ -143,14 +139,12 @@ def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floa
         tried = _kappa(below, known, below_all, best)
     # between two scores, so that a score which differs by rounding stays on its side
     edges = np.concatenate([[-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]])
-    found: Floats = edges[best]
-    return found
+    return np.asarray(edges[best], np.float64)
 
 
 def labels_by(scores: Floats, cut_points: Floats) -> NDArray[np.intp]:
     """The label of every score: how many cut points it reaches."""
-    found: NDArray[np.intp] = np.searchsorted(np.asarray(cut_points), scores, side="right")
-    return found
+    return np.asarray(np.searchsorted(np.asarray(cut_points), scores, side="right"), np.intp)
 
 
 def _bands(gains: Floats) -> NDArray[np.intp]:
@@ -197,15 +191,6 @@ Indices = NDArray[np.intp]
 BINS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Observations of similar probability: their mean prediction, and how often the event was."""
-
-    predicted: float
-    observed: float
-    size: int
-
-
 def equal_bins(p: Floats, bins: int = BINS) -> Indices:
     """The bin of every observation, from 0: as equal in size as may be, equal p together."""
     _, group = np.unique(p, return_inverse=True)
@@ -216,13 +201,13 @@ def equal_bins(p: Floats, bins: int = BINS) -> Indices:
     return np.unique(own, return_inverse=True)[1].astype(np.intp)[group]
 
 
-def reliability(p: Floats, y: Floats, bins: int = BINS) -> tuple[Bin, ...]:
+def reliability(p: Floats, y: Floats, bins: int = BINS) -> tuple[CalibrationBin, ...]:
     """The reliability curve, bins in ascending order."""
     own = equal_bins(p, bins)
     size = np.bincount(own)
     predicted, observed = np.bincount(own, p) / size, np.bincount(own, y) / size
     return tuple(
-        Bin(a, b, n)
+        CalibrationBin(a, b, n)
         for a, b, n in zip(predicted.tolist(), observed.tolist(), size.tolist(), strict=True)
     )
 
@@ -250,8 +235,9 @@ class Scorer:
         self._ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
 
     def _sum(self, values: Floats) -> Floats:
-        found: Floats = np.bincount(self._groups, values, self._queries).astype(np.float64)
-        return found
+        return np.asarray(
+            np.bincount(self._groups, values, self._queries).astype(np.float64), np.float64
+        )
 
     def brier(self, weights: Floats) -> float:
         """Mean squared difference of probability and event."""
@@ -318,12 +304,10 @@ def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Fl
         else sigmoid(level.values[0] + vectors @ np.array(level.values[1:]))
         for level in levels
     ]
-    found: Floats = np.minimum.accumulate(np.column_stack(columns), axis=1)
-    return found
+    return np.asarray(np.minimum.accumulate(np.column_stack(columns), axis=1), np.float64)
 
 
 def expected_labels(reached: Floats, known: Sequence[int]) -> Floats:
     """The expected label of every passage, from P(label >= c)."""
     steps = np.diff(np.array(known, np.float64))
-    found: Floats = known[0] + reached @ steps
-    return found
+    return np.asarray(known[0] + reached @ steps, np.float64)

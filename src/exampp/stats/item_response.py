@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from exampp.stats.rank_correlation import Floats
+from exampp.stats.calibration import sigmoid
+from exampp.stats.estimate import Floats
 
 FEWEST_SYSTEMS = 10
 """With fewer systems no model of items is fitted."""
@@ -104,10 +105,10 @@ def abilities(responses: ArrayLike, model: ItemResponseModel) -> Abilities:
     deviation = np.sqrt(np.maximum(posterior @ GRID**2 - mean**2, 0))
     mode = mean.copy()
     for _ in range(50):
-        p = _logistic(a * (mode[:, None] - b))
+        p = sigmoid(a * (mode[:, None] - b))
         slope = (table - p) @ a - mode
         mode += np.clip(slope / (1 + (p * (1 - p)) @ a**2), -1, 1)
-    p = _logistic(a * (mode[:, None] - b))
+    p = sigmoid(a * (mode[:, None] - b))
     return Abilities(mode, 1 / np.sqrt(1 + (p * (1 - p)) @ a**2), mean, deviation)
 
 
@@ -197,7 +198,7 @@ class _Expectation:
         """One step of Fisher scoring of every item."""
         a = np.exp(log_a)
         eta = a[:, None] * (GRID - b[:, None])
-        p = _logistic(eta)
+        p = sigmoid(eta)
         apart = passed - there * p
         weight = there * p * (1 - p)
         by_a, by_b = (apart * eta).sum(axis=1), -a * apart.sum(axis=1)
@@ -256,8 +257,3 @@ def _posterior(
     found = np.exp(joint - most)
     whole = found.sum(axis=1, keepdims=True)
     return found / whole, (most + np.log(whole))[:, 0]
-
-
-def _logistic(x: NDArray[np.float64]) -> Floats:
-    found: Floats = 0.5 * (1 + np.tanh(x / 2))
-    return found

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.estimate import Estimate, undefined
+from exampp.stats.estimate import Bools, Estimate, Floats, undefined
 
 # Confidence limits of means of values in a known range, for any number of values and any shape.
 #
@@ -42,8 +42,6 @@ from exampp.stats.estimate import Estimate, undefined
 # (2007), Saddlepoint Approximations with Applications.
 
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Range = tuple[float, float]
 
 EXACT = 200
@@ -141,8 +139,7 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
         low, high = max(1, diagonal - m), min(n, diagonal - 1) + 1
         p, q = positive[low - 1 : high - 1], negative[m - diagonal + low : m - diagonal + high]
         found[low:high] = (q * found[low - 1 : high - 1] + p * found[low:high]) / (p + q)
-    chance: Floats = found[n]
-    return chance
+    return np.asarray(found[n], np.float64)
 
 
 def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:

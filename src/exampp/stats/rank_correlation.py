@@ -23,9 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.errors import InputError
-from exampp.stats.estimate import draw_queries, resampled_means
+from exampp.stats.estimate import (
+    Estimate,
+    EstimateRows,
+    Floats,
+    draw_queries,
+    resampled_means,
+    undefined,
+)
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-10
@@ -33,43 +39,27 @@ TIE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
-    """A correlation, or None and the reason why it is undefined."""
-
-    value: float | None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelationRows:
-    """One correlation per row; `values` is 0 where `defined` is False."""
-
-    values: Floats
-    defined: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
 class RankCorrelation:
     """How far two leaderboards agree on the `systems` that both have, and who is only in one."""
 
-    spearman: Correlation
-    kendall: Correlation
+    spearman: Estimate
+    kendall: Estimate
     systems: int
     only_in_scores: tuple[str, ...]
     only_in_official: tuple[str, ...]
 
 
-def spearman(x: ArrayLike, y: ArrayLike) -> Correlation:
+def spearman(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Spearman's rho of two aligned sequences."""
     return one_row(spearman_rows, x, y)
 
 
-def kendall(x: ArrayLike, y: ArrayLike) -> Correlation:
+def kendall(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Kendall's tau-b of two aligned sequences."""
     return one_row(kendall_rows, x, y)
 
 
-def spearman_rows(x: ArrayLike, y: ArrayLike) -> CorrelationRows:
+def spearman_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
     """Spearman's rho row by row; x and y are [samples, n], or [n] to go with every row.
 
     Raises:
@@ -81,7 +71,7 @@ def spearman_rows(x: ArrayLike, y: ArrayLike) -> CorrelationRows:
     return _quotient((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
 
 
-def kendall_rows(x: ArrayLike, y: ArrayLike) -> CorrelationRows:
+def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
     """Kendall's tau-b row by row; x and y are [samples, n], or [n] to go with every row.
 
     All pairs are compared: meant for up to some thousand values a row.
@@ -219,8 +209,8 @@ def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
 
 
 def one_row(
-    rows: Callable[[ArrayLike, ArrayLike], CorrelationRows], x: ArrayLike, y: ArrayLike
-) -> Correlation:
+    rows: Callable[[ArrayLike, ArrayLike], EstimateRows], x: ArrayLike, y: ArrayLike
+) -> Estimate:
     """One of the `_rows` functions for two sequences, with the reason where it is undefined.
 
     Raises:
@@ -230,13 +220,13 @@ def one_row(
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"two sequences of one length are needed, not {a.shape} and {b.shape}")
     if len(a) < 2:
-        return Correlation(None, f"fewer than 2 systems to compare ({len(a)})")
+        return undefined(f"fewer than 2 systems to compare ({len(a)})")
     if np.isnan(a).any() or np.isnan(b).any():
-        return Correlation(None, "a value is not a number")
+        return undefined("a value is not a number")
     found = rows(a, b)
     if not found.defined[0]:
-        return Correlation(None, "all values of one side are equal")
-    return Correlation(float(found.values[0]))
+        return undefined("all values of one side are equal")
+    return Estimate(float(found.values[0]))
 
 
 def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
@@ -261,17 +251,16 @@ def _less(a: NDArray[np.signedinteger], b: NDArray[np.signedinteger]) -> NDArray
 
 def _untied_pairs(of: RankPlaces) -> Floats:
     n = of.size.shape[1]
-    pairs: Floats = (n * n - of.size.sum(axis=1)) / 2
-    return pairs
+    return np.asarray((n * n - of.size.sum(axis=1)) / 2, np.float64)
 
 
-def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> CorrelationRows:
+def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> EstimateRows:
     size = np.sqrt(own_a * own_b)
     together, size = np.broadcast_arrays(together, size)
     defined = size > 0
     values = np.divide(together, size, out=np.zeros(size.shape), where=defined)
     # Rounding may carry a perfect correlation past 1 by its last digit.
-    return CorrelationRows(np.clip(values, -1, 1), defined)
+    return EstimateRows(np.clip(values, -1, 1), defined)
 
 
 # How far a rank correlation depends on the choice of queries.
@@ -383,7 +372,7 @@ def resample(values: Floats, counts: NDArray[np.bool_], draws: Draws) -> Floats:
 
 
 def interval(
-    statistic: Callable[[Floats], CorrelationRows],
+    statistic: Callable[[Floats], EstimateRows],
     value: float,
     scores: Floats,
     draws: Draws,
@@ -449,22 +438,7 @@ PERSISTENCE = 0.9
 """The usual p of RBO: the first 10 ranks hold 86 % of the weight."""
 
 
-def tau_ap(scores: ArrayLike, official: ArrayLike) -> Correlation:
-    """tau_AP of scores with an official leaderboard; it is not symmetric."""
-    return one_row(tau_ap_rows, scores, official)
-
-
-def rbo(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> Correlation:
-    """Extrapolated rank-biased overlap; p is how likely a reader goes on to the next rank."""
-    return one_row(lambda x, y: rbo_rows(x, y, p), scores, official)
-
-
-def kendall_at(scores: ArrayLike, official: ArrayLike, k: int) -> Correlation:
-    """Kendall's tau-b of the k officially best systems."""
-    return one_row(lambda x, y: kendall_at_rows(x, y, k), scores, official)
-
-
-def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> CorrelationRows:
+def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
     """tau_AP row by row."""
     x, y = (places(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
@@ -478,7 +452,7 @@ def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> CorrelationRows:
     return _defined(total / max(1, n - 1), x.size, y.size, -1.0)
 
 
-def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> CorrelationRows:
+def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> EstimateRows:
     """Extrapolated rank-biased overlap row by row.
 
     Raises:
@@ -509,7 +483,7 @@ def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> 
     return _defined((entering + beyond).sum(axis=1) + p**n, x.size, y.size, 0.0)
 
 
-def kendall_at_rows(scores: ArrayLike, official: ArrayLike, k: int) -> CorrelationRows:
+def kendall_at_rows(scores: ArrayLike, official: ArrayLike, k: int) -> EstimateRows:
     """Kendall's tau-b of the k officially best systems, row by row.
 
     Raises:
@@ -528,13 +502,13 @@ def at_the_top(official: Floats, k: int) -> NDArray[np.bool_]:
     return np.asarray(official >= last)
 
 
-def _defined(values: Floats, x_ties: Ints, y_ties: Ints, lowest: float) -> CorrelationRows:
+def _defined(values: Floats, x_ties: Ints, y_ties: Ints, lowest: float) -> EstimateRows:
     n = x_ties.shape[1]
     defined = np.asarray((x_ties < n).any(axis=1) & (y_ties < n).any(axis=1))
-    return CorrelationRows(np.where(defined, np.clip(values, lowest, 1), 0.0), defined)
+    return EstimateRows(np.where(defined, np.clip(values, lowest, 1), 0.0), defined)
 
 
-Rows = Callable[[Floats, Floats], CorrelationRows]
+Rows = Callable[[Floats, Floats], EstimateRows]
 
 
 @dataclass(frozen=True, slots=True)

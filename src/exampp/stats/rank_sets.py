@@ -23,6 +23,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import Bools, Floats
 from exampp.stats.means import student_quantile
 from exampp.stats.rank_correlation import kendall_rows
 
@@ -37,16 +38,13 @@ from exampp.stats.rank_correlation import kendall_rows
 # *Specification curve analysis*, Nature Human Behaviour 4 (2020).
 
 
-Floats = NDArray[np.float64]
-
 TIE_DECIMALS = 9
 """Scores that are equal in these are equal: the order of a sum decides no rank."""
 
 
 def round_scores(scores: Floats) -> Floats:
     """Scores without the rounding noise of their sums; NaN stays."""
-    rounded: Floats = np.round(scores, TIE_DECIMALS) + 0.0
-    return rounded
+    return np.asarray(np.round(scores, TIE_DECIMALS) + 0.0, np.float64)
 
 
 def competition_ranks(scores: Floats) -> Floats:
@@ -89,8 +87,7 @@ def correlations(scores: Floats, other: Floats | None = None) -> Floats:
         for row in range(n):
             for column in range(row + 1, n):
                 table[row, column] = _tau(scores[row], scores[column])
-    lower: Floats = np.where(np.isnan(table), table.T, table)
-    return lower
+    return np.asarray(np.where(np.isnan(table), table.T, table), np.float64)
 
 
 def _tau(x: Floats, y: Floats) -> float:
@@ -100,8 +97,6 @@ def _tau(x: Floats, y: Floats) -> float:
     found = kendall_rows(x[both][None], y[both][None])
     return float(found.values[0]) if found.defined[0] else float("nan")
 
-
-Bools = NDArray[np.bool_]
 
 DRAWS = 2000
 DECIMALS = 9

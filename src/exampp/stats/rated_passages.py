@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from exampp.records.calibration import SourceGrader
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
-
-Floats = NDArray[np.float64]
+from exampp.stats.estimate import Floats
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
@@ -100,5 +99,4 @@ def _of_query(queries: Sequence[QueryGrades], sources: Sequence[SourceGrader]) -
 
 def _scaled(query: QueryGrades, rows: Sequence[int], source: SourceGrader) -> Floats:
     vectors = rating_vectors(query.ratings[list(rows)], source.lowest, source.width)
-    found: Floats = (vectors - source.lowest) / (source.highest - source.lowest)
-    return found
+    return np.asarray((vectors - source.lowest) / (source.highest - source.lowest), np.float64)

@@ -14,17 +14,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.stats.estimate import Estimate
+from exampp.stats.estimate import Floats
 from exampp.stats.rank_sets import student_reach
-
-Floats = NDArray[np.float64]
 
 FOLDS = 5
 """Of cross-fitting: what is predicted for a unit is learnt from the units of the other folds."""
@@ -89,8 +86,7 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
     weights[weights < _NOTHING] = 0.0
 
     def at(scale: float) -> Floats:
-        found: Floats = np.minimum(1.0, (1 - FLOOR) * scale * weights + FLOOR * even)
-        return found
+        return np.asarray(np.minimum(1.0, (1 - FLOOR) * scale * weights + FLOOR * even), np.float64)
 
     low, high = 0.0, 1.0
     moving = weights > 0
@@ -114,14 +110,12 @@ def influence(coefficients: Floats) -> Floats:
     if len(coefficients) < 2:
         alone: Floats = np.abs(coefficients).sum(axis=0)
         return alone
-    found: Floats = np.sqrt(2) * coefficients.std(axis=0)
-    return found
+    return np.asarray(np.sqrt(2) * coefficients.std(axis=0), np.float64)
 
 
 def uncertainty(chances: Floats) -> Floats:
     """The standard deviation of a verdict that is yes with these chances, never below a floor."""
-    found: Floats = np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE))
-    return found
+    return np.asarray(np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE)), np.float64)
 
 
 # The difference estimator: totals over a population, corrected by what people say of a sample.
@@ -199,11 +193,8 @@ def _by_group(values: Floats, groups: NDArray[np.intp], count: int) -> Floats:
     return np.asarray(sums, np.float64).reshape(-1, count)
 
 
-class ScoreLimits(NamedTuple):
-    """Lower and upper confidence limits of scores, [systems]; NaN where there are none."""
-
-    low: Floats
-    high: Floats
+ScoreLimits = tuple[Floats, Floats]
+"""Lower and upper confidence limits of scores, [systems]; NaN where there are none."""
 
 
 class DrawnUnits(NamedTuple):
@@ -247,7 +238,7 @@ def pool_limits(one: Totals, pi: Floats, drawn: DrawnUnits, level: float) -> Sco
         squares = (each**2).sum(axis=1) + extra**2
         most = drawn.units.astype(np.float64) - 1
         reaches.append(_reach(variance, squares, most, level) * np.sqrt(variance))
-    return ScoreLimits(one.scores - reaches[0], one.scores + reaches[1])
+    return one.scores - reaches[0], one.scores + reaches[1]
 
 
 def query_limits(one: Totals, drawn: DrawnUnits, level: float) -> ScoreLimits:
@@ -270,7 +261,7 @@ def query_limits(one: Totals, drawn: DrawnUnits, level: float) -> ScoreLimits:
         reach = t * np.sqrt(variance + extra) / (m * (1 - m))
         end = (1 + np.tanh((np.log(m / (1 - m)) + sign * reach) / 2)) / 2
         ends.append(np.where(inside, end, np.nan))
-    return ScoreLimits(*ends)
+    return ends[0], ends[1]
 
 
 def _reach(sums: Floats, squares: Floats, most: Floats, level: float) -> Floats:
@@ -325,23 +316,3 @@ def best_tuning(predicted: Floats, sample: Sample, labels: Floats) -> float:
     mean_f, mean_y = (weights * f).sum() / total, (weights * labels).sum() / total
     variance = float((weights * (f - mean_f) ** 2).sum())
     return float((weights * (f - mean_f) * (labels - mean_y)).sum()) / variance if variance else 0.0
-
-
-def prediction_powered(
-    labels: Floats, predicted: Floats, pool: Floats, level: float = 0.95
-) -> tuple[float, Estimate]:
-    """(lambda, the mean label) by PPI++ as published, for a simple random sample.
-
-    `predicted` are the predictions of the labelled units, `pool` those of all. Lambda is tuned by
-    the published formula and kept within 0 and 1. The published interval takes the pool itself
-    for a sample of something larger: of a finite pool it is too wide.
-    """
-    n, size = len(labels), len(pool)
-    variance = float(np.concatenate([predicted, pool]).var(ddof=1))
-    shared = float(((labels - labels.mean()) * (predicted - predicted.mean())).mean())
-    lam = shared / ((1 + n / size) * variance) if variance else 0.0
-    lam = min(1.0, max(0.0, lam))
-    value = float(lam * pool.mean() + (labels - lam * predicted).mean())
-    spread = (lam * pool).var() / size + (labels - lam * predicted).var() / n
-    half = NormalDist().inv_cdf((1 + level) / 2) * float(np.sqrt(spread))
-    return lam, Estimate(value, value - half, value + half)

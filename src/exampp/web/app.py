@@ -25,7 +25,7 @@ from exampp.web.page_request import StillComputing, limit_pages, page_request
 from exampp.web.rendering import render, sentence, static_files
 
 PAGES = (
-    *("overview", "queries", "search", "compare", "items", "basket", "judge", "sample"),
+    *("overview", "queries", "search", "compare", "items", "judge", "sample"),
     *("agreement", "trust", "bank", "lists", "history", "exports"),
 )
 """The modules of `web.pages` with a `router`."""

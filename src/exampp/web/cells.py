@@ -19,9 +19,8 @@ from exampp.records.items import Item
 from exampp.review.evidence import returned_by
 from exampp.store.read_model import CellTexts, read_texts
 from exampp.web.page_request import PageRequest
-from exampp.web.rendering import shade
+from exampp.web.rendering import ELLIPSIS, shade
 
-ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 SHOWN = 6_000
 """Characters of a passage that a page shows at first."""
 SEARCHED = 60_000
@@ -36,12 +35,6 @@ _MEANINGS = (
 
 
 # ---- passages ------------------------------------------------------------------------------------
-
-
-def brief(text: str, length: int = 120) -> str:
-    """Return the start of a text in one line, at most `length` characters."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + ELLIPSIS
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from exampp.errors import InputError
+from exampp.records.graders import grader_label
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
 from exampp.results.result import Table
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 HERE = Path(__file__).parent
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 SHADES = 6
 """Colours of ratings, `r0` to `r5` in the style."""
 _TYPES = {
@@ -149,6 +151,12 @@ def sentence(text: object) -> str:
     return f"{str(text)[:1].upper()}{str(text)[1:]}"
 
 
+def brief(text: str, length: int = 120) -> str:
+    """Return the start of a text in one line, at most `length` characters."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + ELLIPSIS
+
+
 def table(of: Table) -> Markup:
     """Return a table of a result as HTML."""
     return Markup(view_html(of.view()))
@@ -199,7 +207,14 @@ def templates() -> Environment:
     )
     environment.globals.update(link=link, static=static, plural=plural, shade=shade)
     environment.filters.update(
-        fixed=fixed, count=count, percent=percent, visible=visible, sentence=sentence, table=table
+        brief=brief,
+        label=grader_label,
+        fixed=fixed,
+        count=count,
+        percent=percent,
+        visible=visible,
+        sentence=sentence,
+        table=table,
     )
     return environment
 

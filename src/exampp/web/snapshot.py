@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from exampp.analysis.compare import SystemComparison
+from exampp.analysis.grader_bias import GraderBias
+from exampp.analysis.items import ItemList, item_list
+from exampp.analysis.significance import Significance, SignificanceSettings, significance
+from exampp.bank import Bank
 from exampp.collection import Collection
 from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
@@ -21,19 +27,18 @@ from exampp.records.gradebook import DecisionChoice, Gradebook, without_decision
 from exampp.records.graders import grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import Criteria
+from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
-from exampp.store.bank import known_queries
-from exampp.store.inputs import highest_judgment
+from exampp.review.queue import (
+    Candidate,
+    CellName,
+    CoverMeans,
+    WeighedDispute,
+    cover_means,
+    effects,
+    weighed,
+)
 from exampp.web.page_cache import PageCache
-
-if TYPE_CHECKING:
-    from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.grader_bias import GraderBias
-    from exampp.analysis.items import ItemAnalysis, ItemList
-    from exampp.analysis.significance import Significance
-    from exampp.records.items import BankTexts
-    from exampp.review.impact import Baseline
-    from exampp.review.queue import Candidate, CellName, CoverMeans, WeighedDispute
 
 K = 20
 """Passages of each ranking that the pages look at."""
@@ -92,7 +97,7 @@ class Snapshot:
         read_at = time.time()
         with Collection(path) as collection:
             grades = choice.of(collection)
-            book, texts = grades.gradebook, known_queries(collection.connection)
+            book, texts = grades.gradebook, grades.query_texts()
             decided = frozenset(
                 (one.query_id, one.item_id, one.passage_id)
                 for one in grades.judged()
@@ -145,20 +150,21 @@ class Snapshot:
             lambda: evaluate_gradebook(self.book(decisions), DEFAULT_MEASURES, least),
         )
 
+    @contextmanager
+    def grades(self, decisions: DecisionChoice = "with") -> Iterator[Grades]:
+        """Open the grades as they were read for this snapshot."""
+        with Collection(self.path) as collection:
+            yield self.choice.of(collection).using(self.book(decisions))
+
     def ties(
         self, column: int, min_rating: int | None, decisions: DecisionChoice, patience: float
     ) -> Significance | None:
         """Return which systems differ in a column of a leaderboard; None while it is tested."""
-        from exampp.analysis.significance import SignificanceSettings, significance
-
-        board = self.leaderboard(min_rating, decisions)
+        board, book = self.leaderboard(min_rating, decisions), self.book(decisions)
         return self.cache.soon(
             ("ties", column, self.threshold(min_rating), decisions),
             lambda: significance(
-                self.book(decisions),
-                board.columns[column],
-                board.column_systems,
-                SignificanceSettings(),
+                book, board.columns[column], board.column_systems, SignificanceSettings()
             ),
             patience,
         )
@@ -172,44 +178,25 @@ class Snapshot:
         decisions: DecisionChoice,
     ) -> SystemComparison:
         """Compare two systems, without texts. InputError for an unknown system."""
-        from exampp.analysis.compare import compare
-
         least = self.threshold(min_rating)
-        return self.cache.get(
-            ("comparison", first, second, measure, least, decisions),
-            lambda: compare(self.book(decisions), first, second, measure, min_rating=least),
-        )
+
+        def compare() -> SystemComparison:
+            with self.grades(decisions) as grades:
+                return grades.compare(first, second, measure, min_rating=least)
+
+        return self.cache.get(("comparison", first, second, measure, least, decisions), compare)
 
     def items(self, bank: str, patience: float | None) -> ItemList | None:
         """Return all items of a bank with their statistics; None while they are computed."""
         return self.cache.soon(("items", bank), lambda: self._items(bank), patience)
 
     def _items(self, bank: str) -> ItemList:
-        from exampp.analysis.items import item_list
-
         with Collection(self.path) as collection:
             texts = collection.bank(bank).texts()
         if bank != self.choice.bank or not self.gradebook.is_graded:
             return item_list(texts)
-        return item_list(texts, self.gradebook, self.item_analysis())
-
-    def item_analysis(self) -> ItemAnalysis:
-        """Return the statistics of the graded items."""
-        return self.cache.get("item analysis", self._item_analysis)
-
-    def _item_analysis(self) -> ItemAnalysis:
-        from exampp.analysis.items import ItemSettings, analyze
-        from exampp.measures.item_scores import item_scores
-
-        with Collection(self.path) as collection:
-            least = relevance_threshold(None, highest_judgment(collection.connection))
-        scores = item_scores(self.gradebook, self.min_rating, K)
-        return analyze(self.gradebook, scores, "", ItemSettings(least), texts=self.bank_texts())
-
-    def bank_texts(self) -> BankTexts | None:
-        """Return the texts of the bank; None where passages are graded for their query."""
-        with Collection(self.path) as collection:
-            return collection.bank(self.choice.bank).texts() if self.choice.bank else None
+        with self.grades() as grades:
+            return item_list(texts, self.gradebook, grades.items(min_rating=self.min_rating))
 
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
         """Return missing and spurious items of all queries; None while they are looked for."""
@@ -220,8 +207,7 @@ class Snapshot:
         return self.cache.get(("oversight", criteria), lambda: self._oversight(criteria))
 
     def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        with Collection(self.path) as collection:
-            grades = self.choice.of(collection)
+        with self.grades() as grades:
             asked = grades.criteria(
                 min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
             )
@@ -230,24 +216,19 @@ class Snapshot:
     @cached_property
     def bias(self) -> GraderBias:
         """Whether the grader favours a system."""
-        from exampp.analysis.grader_bias import grader_bias
-
-        return grader_bias(self.gradebook, K)
+        with self.grades() as grades:
+            return grades.bias(K)
 
     @cached_property
     def baseline(self) -> Baseline:
         """The leaderboard that edits are compared with."""
-        from exampp.review.impact import Baseline
-
         return Baseline.of(self.gradebook, min_rating=self.min_rating)
 
     @cached_property
     def queue(self) -> Sequence[Candidate]:
         """The cells that are most worth a decision, best first."""
-        with Collection(self.path) as collection:
-            # of the grades that everything else of this snapshot is made from
-            grades = self.choice.of(collection)
-            return grades.decisions.queue(self.gradebook, min_rating=self.min_rating, k=K)
+        with self.grades() as grades:
+            return grades.decisions.queue(min_rating=self.min_rating, k=K)
 
     @cached_property
     def candidates(self) -> Mapping[CellName, Candidate]:
@@ -256,21 +237,15 @@ class Snapshot:
 
     def disputes(self, found: Sequence[Dispute]) -> list[WeighedDispute]:
         """Return disputes by their effect on the leaderboard, the largest first."""
-        from exampp.review.queue import weighed
-
         self._weigh(one.cell for one in found)
         known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
         return weighed(found, known, self.min_rating)
 
     @cached_property
     def _means(self) -> CoverMeans:
-        from exampp.review.queue import cover_means
-
         return cover_means(self.gradebook, min_rating=self.min_rating, k=K)
 
     def _weigh(self, cells: Iterable[CellName]) -> None:
-        from exampp.review.queue import effects
-
         unknown = frozenset(cells) - self._effects.keys()
         if unknown:
             made = effects(
@@ -299,14 +274,13 @@ class CollectionCounts:
     def of(cls, snapshot: Snapshot) -> CollectionCounts:
         """Count."""
         read_at, choice = time.time(), snapshot.choice
-        with Collection(snapshot.path) as collection:
-            grades = choice.of(collection)
+        with snapshot.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
-            lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
+            lint = Bank(grades.connection, choice.bank).lint().rows if choice.grades_items else ()
             return cls(
-                grading_status(collection.connection, keep=False),
+                grading_status(grades.connection, keep=False),
                 Counter(str(row[1]) for row in lint),
-                len(collection.decisions.disputes(**choice._asdict())),
+                len(grades.decisions.disputes(**choice._asdict())),
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
                 snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
                 read_at,

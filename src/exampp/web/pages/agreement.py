@@ -18,8 +18,7 @@ from exampp.review.assessor_agreement import (
 from exampp.store.read_model import CellTexts
 from exampp.web.cells import read_cells
 from exampp.web.page_request import CurrentRequest, PageOfEntries, page_of
-from exampp.web.pages.judge import comparison_of
-from exampp.web.pages.judging_sessions import session_decisions
+from exampp.web.pages.judge import comparison_of, session_decisions
 
 router = APIRouter()
 PAGE = 100

@@ -14,6 +14,7 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
 from exampp.analysis import figures
+from exampp.collection import Collection
 from exampp.measures.board import Leaderboard, per_query, tidy, wide
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
@@ -25,7 +26,7 @@ from exampp.web.rendering import FIGURE_TYPES, Theme, draw, figure_file
 from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
-Write = Callable[[PageRequest, Path], object]
+Write = Callable[[PageRequest, Collection, Path], object]
 
 
 class ExportFile(NamedTuple):
@@ -38,31 +39,23 @@ class ExportFile(NamedTuple):
 
 
 def _kind(kind: str) -> Write:
-    def write(request: PageRequest, to: Path) -> None:
-        with request.open() as collection:
-            collection.export(to, kind, bank=request.bank)
-
-    return write
+    return lambda request, collection, to: collection.export(to, kind, bank=request.bank)
 
 
-def _bank(request: PageRequest, to: Path) -> None:
-    with request.open() as collection:
-        collection.bank(request.bank).export(to)
+def _bank(request: PageRequest, collection: Collection, to: Path) -> object:
+    return collection.bank(request.bank).export(to)
 
 
 def _qrels(labelling: Labelling) -> Write:
-    def write(request: PageRequest, to: Path) -> None:
-        with request.open() as collection:
-            request.choice.of(collection).write_qrels(to, labelling, request.min_rating)
-
-    return write
+    return lambda request, collection, to: request.choice.of(collection).write_qrels(
+        to, labelling, request.min_rating
+    )
 
 
 def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
-    def write(request: PageRequest, to: Path) -> None:
-        to.write_text(render(table(request.snapshot.board), style), encoding="utf-8")
-
-    return write
+    return lambda request, _, to: to.write_text(
+        render(table(request.snapshot.board), style), encoding="utf-8"
+    )
 
 
 GROUPS: Mapping[str, Sequence[ExportFile]] = {
@@ -121,7 +114,8 @@ def export(request: CurrentRequest, name: str) -> Response:
     folder = Path(tempfile.mkdtemp(prefix="exampp-"))
     to = folder / FILES[name].name
     try:
-        FILES[name].write(request, to)
+        with request.open() as collection:
+            FILES[name].write(request, collection, to)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

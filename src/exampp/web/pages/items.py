@@ -19,8 +19,7 @@ from exampp.web.page_request import (
     StillComputing,
     page_of,
 )
-from exampp.web.pages.bank import FormLine, typed_lines
-from exampp.web.pages.basket import basket_of, count_edits
+from exampp.web.pages.bank import FormLine, basket_of, count_edits, typed_lines
 
 router = APIRouter()
 PAGE = 100
@@ -186,5 +185,5 @@ def _open(request: PageRequest, one: ListedItem) -> OpenItem:
     with request.open() as collection:
         dossier = read_query(request, collection, one.query_id)
         criteria = request.choice.of(collection).criteria(min_rating=request.min_rating)
-        sight = QueryView(dossier, criteria)
-    return OpenItem(*item_errors(sight, one.item_id), basis=sight.evidence.by)
+        view = QueryView(dossier, criteria)
+    return OpenItem(*item_errors(view, one.item_id), basis=view.evidence.by)

@@ -199,7 +199,7 @@ def _missing(request: PageRequest, context: ListPage, page: int) -> ListPage:
     groups = [
         (query_id, text, list(entries))
         for (query_id, text), entries in groupby(
-            sheet.entries, key=lambda entry: (entry.query_id, entry.query_text)
+            sheet.entries, key=lambda one: (one.item.query_id, one.item.query_text)
         )
     ]
     return context._replace(found=found, sheet=sheet, groups=groups)
@@ -222,19 +222,19 @@ def _read(
     query_id = queries[0].query_id if asked.query is None else asked.query
     with request.open() as collection:
         dossier, answers = next(seen_queries(request.choice.of(collection), [query_id], None))
-        sight = QueryView(dossier, asked.criteria(request, collection))
+        view = QueryView(dossier, asked.criteria(request, collection))
     at = snapshot.query_index.get(query_id)
     texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]
     before = queries[at - 1].query_id if at else None
     after = queries[at + 1].query_id if at is not None and at + 1 < len(queries) else None
-    return sight, answers, QueryOfList(dossier, at, texts, before, after)
+    return view, answers, QueryOfList(dossier, at, texts, before, after)
 
 
 def _verify(request: PageRequest, context: ListPage, page: int) -> ListPage:
-    sight, answers, query = _read(request, context.asked)
+    view, answers, query = _read(request, context.asked)
     chosen = context.asked.item
     cells = groupby(
-        verify(sight, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
+        verify(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
     )
     by_item, sheet, items = {item_id: list(found) for item_id, found in cells}, None, []
     for column in chosen_items(query.dossier, chosen):
@@ -248,6 +248,6 @@ def _verify(request: PageRequest, context: ListPage, page: int) -> ListPage:
 
 
 def _grid(request: PageRequest, context: ListPage, page: int) -> ListPage:
-    sight, answers, query = _read(request, context.asked)
-    found = grid(sight, answers=answers)
+    view, answers, query = _read(request, context.asked)
+    found = grid(view, answers=answers)
     return context._replace(query=query, items=found.items, sheet=page_of(found.rows, page, PAGE))

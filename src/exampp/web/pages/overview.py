@@ -16,7 +16,6 @@ from exampp.measures.leaderboard import MissingPrerequisite, missing_prerequisit
 from exampp.measures.names import heading
 from exampp.measures.values import Mean
 from exampp.records.gradebook import DecisionChoice
-from exampp.records.graders import grader_label
 from exampp.results.page import Line
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.live_collection import LiveCollection
@@ -31,6 +30,9 @@ LONGEST_QUEUE = 500
 """Cells in the queue at most."""
 PATIENCE = 0.3
 """Seconds that a page waits for significance tests, which it shows later."""
+
+
+Task = tuple[str, str, str, str]
 
 
 class ErrorBar(NamedTuple):
@@ -54,30 +56,12 @@ class RankedSystem(NamedTuple):
     bar: ErrorBar | None
 
 
-class GraderProgress(NamedTuple):
-    """The progress of a grader on a bank, in cells; `failed` were tried without a grade."""
-
-    grader: str
-    bank: str
-    graded: int
-    pending: int
-    failed: int
-
-
-class WaitingTask(NamedTuple):
-    """A task for people: how much of it, its address, and why it matters."""
-
-    name: str
-    figure: str
-    address: str
-    why: str
-
-
 class OverviewPage(NamedTuple):
     """The leaderboard by the column `chosen`, at a threshold; `state` changes when the page does.
 
     `ticks` are the labels of the axis with their places in percent, `letters` the ties by system;
-    `ties` are None while they are tested, `progress` while it is counted.
+    `ties` are None while they are tested, `grading` while it is counted. `tasks` wait for people:
+    name, amount, address, why it matters.
     """
 
     state: str
@@ -92,8 +76,8 @@ class OverviewPage(NamedTuple):
     decisions: DecisionChoice
     lacking: MissingPrerequisite | None
     bias: Line | None
-    progress: Sequence[GraderProgress] | None
-    tasks: Sequence[WaitingTask]
+    grading: Sequence[GraderStatus] | None
+    tasks: Sequence[Task]
     notes: Sequence[str]
 
 
@@ -153,8 +137,8 @@ def _context(
     # the state is taken before the page is rendered: a later change is shown by the next call
     counted = counts.read_at if counts else 0
     state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}{request.is_older:d}"
-    ticks, systems = ranked_systems(board, chosen)
     bias = about_bias(snapshot.bias)
+    ticks, systems = ranked_systems(board, chosen)
     return OverviewPage(
         state,
         board,
@@ -168,7 +152,7 @@ def _context(
         decisions,
         missing_prerequisite(snapshot.gradebook),
         bias.line if bias.known else None,
-        None if counts is None else progress(counts.grading),
+        None if counts is None else sorted(counts.grading, key=lambda one: -one.due),
         tasks(request),
         () if counts is None else status_table(counts.grading).notes,
     )
@@ -211,19 +195,7 @@ def _percent(value: float, start: float, end: float) -> float:
     return round(100 * (value - start) / (end - start), 2)
 
 
-def progress(entries: Sequence[GraderStatus]) -> list[GraderProgress]:
-    """Return the progress of each grader, graders with pending work first."""
-    found = []
-    for one in sorted(entries, key=lambda one: -one.due):
-        states = dict(one.states)
-        graded = states.pop("graded", 0)
-        failed = sum(states.values())
-        bank = one.bank or "queries"
-        found.append(GraderProgress(grader_label(one.grader), bank, graded, one.due, failed))
-    return found
-
-
-def tasks(request: PageRequest) -> list[WaitingTask]:
+def tasks(request: PageRequest) -> list[Task]:
     """Return what waits for people, by its effect on the leaderboard."""
     queue, counts = request.snapshot.queue, request.counts
     swaps = sum(1 for one in queue if one.swaps)
@@ -233,7 +205,7 @@ def tasks(request: PageRequest) -> list[WaitingTask]:
     if not swaps:
         why = "no single decision would swap systems"
     cells = plural(len(queue), "cell") if len(queue) < LONGEST_QUEUE else f"{LONGEST_QUEUE}+ cells"
-    found = [WaitingTask("Decide on grades", cells, "/queue", why)]
+    found = [("Decide on grades", cells, "/queue", why)]
     if counts is None:
         return found
     findings, oversight = sum(counts.findings.values()), counts.oversight
@@ -269,5 +241,5 @@ def tasks(request: PageRequest) -> list[WaitingTask]:
         ),
     ):
         if number:
-            found.append(WaitingTask(name, plural(number, noun), address, why))
+            found.append((name, plural(number, noun), address, why))
     return found

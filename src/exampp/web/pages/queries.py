@@ -15,7 +15,6 @@ from exampp.web.cells import (
     CellPanel,
     HeatCell,
     RatingMark,
-    brief,
     cell_of,
     heat_cell,
     marks_of,
@@ -24,7 +23,7 @@ from exampp.web.cells import (
     visible_cells,
 )
 from exampp.web.page_request import CurrentRequest, PageOfEntries, is_own, page_of
-from exampp.web.rendering import link
+from exampp.web.rendering import brief, link
 
 router = APIRouter()
 QUERIES = 200

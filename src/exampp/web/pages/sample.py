@@ -34,7 +34,7 @@ from exampp.web.cells import (
     versions_of,
 )
 from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, limited_by
-from exampp.web.pages.judging_sessions import (
+from exampp.web.pages.judge import (
     LENGTH,
     RECENT,
     JudgingSession,
@@ -91,8 +91,8 @@ def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
 
 def _progress(request: PageRequest, collection: Collection) -> SampleProgress | None:
     """Return how far the newest sample is decided; None if none was drawn."""
-    grades = request.choice.of(collection).decisions
-    return grades.sample(gradebook=request.snapshot.gradebook) if grades.plans() else None
+    grades = request.choice.of(collection).using(request.snapshot.gradebook)
+    return grades.decisions.sample() if grades.decisions.plans() else None
 
 
 # ---- judging -------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def judge_sample(request: CurrentRequest) -> HTMLResponse:
         if found is not None:
             recent = _recent(request, collection, found.plan)
             case = _case(request, collection, found.plan, places[0]) if places else None
-    walk = [(case_address(one.place, path=CASE), one.left) for one in steps(places)]
+    walk = [(case_address(place, path=CASE), left) for place, left in steps(places)]
     return request.render("sample_judge.html", SampleJudgePage(case, walk, found, recent))
 
 

@@ -12,13 +12,10 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis import verdict
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.result import AttackSettings, attack_report
-from exampp.analysis.calibration import calibrate
-from exampp.analysis.reliability import reliability, scored_column
-from exampp.analysis.sensitivity import Evaluated, sensitivity
+from exampp.analysis.attacks.result import AttackSettings
 from exampp.analysis.verdict import TrustAnswer
-from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.grades.grades import Grades
 from exampp.results.plots.figure import Figure
 from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing
 from exampp.web.rendering import FIGURE_TYPES, Theme, draw, figure_file, sentence
@@ -36,52 +33,8 @@ MEASURE_OF_PEOPLE = "P@20"
 # ---- questions -----------------------------------------------------------------------------------
 
 
-def _items(snapshot: Snapshot) -> TrustAnswer:
-    return verdict.about_items(snapshot.item_analysis())
-
-
-def _reliability(snapshot: Snapshot) -> TrustAnswer:
-    column = scored_column(snapshot.gradebook, snapshot.board, texts=snapshot.bank_texts())
-    return verdict.about_reliability(reliability(column))
-
-
-def _sensitivity(snapshot: Snapshot) -> TrustAnswer:
-    evaluated = Evaluated(snapshot.choice.grader.name, snapshot.gradebook)
-    return verdict.about_sensitivity(sensitivity([evaluated]))
-
-
-def _attacks(snapshot: Snapshot) -> TrustAnswer:
-    with Collection(snapshot.path) as collection:
-        grades = snapshot.choice.of(collection)
-        makers, highest = grades.item_models(snapshot.gradebook), grades.highest_judgment
-    found = attack_report(
-        snapshot.gradebook,
-        AttackSettings(snapshot.min_rating),
-        exam=snapshot.path,
-        makers=makers,
-        highest_judgment=highest,
-    )
-    return verdict.about_attacks(found)
-
-
-def _bias(snapshot: Snapshot) -> TrustAnswer:
-    return verdict.about_bias(snapshot.bias)
-
-
-def _corrected(snapshot: Snapshot) -> TrustAnswer:
-    with Collection(snapshot.path) as collection:
-        grades = snapshot.choice.of(collection)
-        plan = next(reversed(grades.decisions.plans()), None)
-        measure, number = (plan.measure, plan.number) if plan else (MEASURE_OF_PEOPLE, None)
-        return verdict.about_corrected(grades.corrected(measure, plan=number))
-
-
-def _calibration(snapshot: Snapshot) -> TrustAnswer:
-    return verdict.about_calibration(calibrate([snapshot.gradebook], snapshot.path.name))
-
-
 class Question(NamedTuple):
-    """A question, what its answer is made of, and the function that finds it.
+    """A question, what its answer is made of, and how it is found, given the lowest rating.
 
     `command` is that of `exampp analyze`; `elsewhere` is the page of its records.
     """
@@ -89,8 +42,14 @@ class Question(NamedTuple):
     asked: str
     about: str
     command: str
-    find: Callable[[Snapshot], TrustAnswer]
+    find: Callable[[Grades, int], TrustAnswer]
     elsewhere: tuple[str, str] = ("", "")
+
+
+def _corrected(grades: Grades, _min_rating: int) -> TrustAnswer:
+    plan = next(reversed(grades.decisions.plans()), None)
+    measure, number = (plan.measure, plan.number) if plan else (MEASURE_OF_PEOPLE, None)
+    return verdict.about_corrected(grades.corrected(measure, plan=number))
 
 
 QUESTIONS: Mapping[str, Question] = {
@@ -98,33 +57,33 @@ QUESTIONS: Mapping[str, Question] = {
         "Does the grader favour a system?",
         "ratings of each system's passages beside people's judgments of them",
         "agreement",
-        _bias,
+        lambda grades, _: verdict.about_bias(grades.bias()),
         ("/agreement", "Agreement with people"),
     ),
     "reliability": Question(
         "Would other queries show the same order?",
         "how many queries and items it takes, and what to add next",
         "reliability",
-        _reliability,
+        lambda grades, least: verdict.about_reliability(grades.reliability(min_rating=least)),
     ),
     "sensitivity": Question(
         "What survives other choices?",
         "the ranks of systems over thresholds, cutoffs, measures and missing cells",
         "sensitivity",
-        _sensitivity,
+        lambda grades, _: verdict.about_sensitivity(grades.sensitivity()),
     ),
     "items": Question(
         "Is the exam a good one?",
         "items that tell systems apart, and items that contradict the rest",
         "items",
-        _items,
+        lambda grades, least: verdict.about_items(grades.items(min_rating=least)),
         ("/items?order=worst", "The worst items"),
     ),
     "attacks": Question(
         "Can the grader be gamed?",
         "attacks beside benign controls, guessing, circularity, shared makers",
         "attacks",
-        _attacks,
+        lambda grades, least: verdict.about_attacks(grades.attacks(settings=AttackSettings(least))),
     ),
     "corrected": Question(
         "What would people say of all of it?",
@@ -137,7 +96,7 @@ QUESTIONS: Mapping[str, Question] = {
         "Do ratings predict people's judgments?",
         "probabilities of people's labels, tried on queries that were held out",
         "calibration",
-        _calibration,
+        lambda grades, _: verdict.about_calibration(grades.calibration()),
         ("/agreement", "Agreement with people"),
     ),
 }
@@ -156,7 +115,8 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
     def find() -> TrustAnswer:
         question = QUESTIONS[key]
         try:
-            found = question.find(snapshot)
+            with snapshot.grades() as grades:
+                found = question.find(grades, snapshot.min_rating)
             return found._replace(line=verdict.not_green(found.line, snapshot.bias))
         except InputError as error:
             return verdict.not_yet(question.asked, key, f"{sentence(error)}.")

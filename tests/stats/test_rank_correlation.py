@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exampp.stats.estimate import Estimate, undefined
 from exampp.stats.rank_correlation import (
-    Correlation,
     average_ranks,
     correlate,
     kendall,
@@ -38,7 +38,7 @@ def test_kendall_by_hand() -> None:
 
 
 @pytest.mark.parametrize("measure", [spearman, kendall])
-def test_extremes_are_exact(measure: Callable[[Any, Any], Correlation]) -> None:
+def test_extremes_are_exact(measure: Callable[[Any, Any], Estimate]) -> None:
     for n in (2, 3, 10, 37, 200):
         assert measure(range(n), range(n)).value == 1.0
         assert measure(range(n), range(n, 0, -1)).value == -1.0
@@ -56,13 +56,13 @@ def test_extremes_are_exact(measure: Callable[[Any, Any], Correlation]) -> None:
     ],
 )
 def test_undefined(
-    measure: Callable[[Any, Any], Correlation], x: list[float], y: list[float], reason: str
+    measure: Callable[[Any, Any], Estimate], x: list[float], y: list[float], reason: str
 ) -> None:
-    assert measure(x, y) == Correlation(None, reason)
+    assert measure(x, y) == undefined(reason)
 
 
 @pytest.mark.parametrize("measure", [spearman, kendall])
-def test_lengths_must_agree(measure: Callable[[Any, Any], Correlation]) -> None:
+def test_lengths_must_agree(measure: Callable[[Any, Any], Estimate]) -> None:
     with pytest.raises(ValueError, match="one length"):
         measure([1, 2], [1, 2, 3])
 
@@ -146,8 +146,8 @@ def test_correlate_by_hand() -> None:
         {"best": 0.9, "extra": 0.5, "good": 0.7, "poor": 0.1},
         {"best": 1, "good": 2, "poor": 3, "absent": 4},
     )
-    assert found.spearman == Correlation(1.0)
-    assert found.kendall == Correlation(1.0)
+    assert found.spearman == Estimate(1.0)
+    assert found.kendall == Estimate(1.0)
     assert found.systems == 3
     assert found.only_in_scores == ("extra",)
     assert found.only_in_official == ("absent",)
@@ -160,5 +160,5 @@ def test_correlate_takes_tied_and_fractional_ranks() -> None:
 
 def test_correlate_without_common_systems() -> None:
     found = correlate({"a": 1.0}, {"b": 1.0})
-    assert found.spearman == Correlation(None, "fewer than 2 systems to compare (0)")
+    assert found.spearman == undefined("fewer than 2 systems to compare (0)")
     assert found.systems == 0
