@@ -438,7 +438,9 @@ def _cells_table(
         )
         for one in cells
     ]
-    return _without_empty(Table.of(_CELL, rows, caption, notes))
+    table = Table.of(_CELL, rows, caption, notes)
+    # programs get the tables of all queries as one, with all columns
+    return table if options.width is None else _without_empty(table)
 
 
 def _state_name(state: State | None) -> str:
