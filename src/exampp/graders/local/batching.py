@@ -35,7 +35,7 @@ class Model(Protocol[Row, Result]):
     """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
 
     def encode(self, requests: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
-        """The rows of each request (at least one), or the fault that keeps it from being asked."""
+        """The rows of each request (at least one), or the reason why it has none."""
         ...
 
     def size(self, row: Row) -> int:
