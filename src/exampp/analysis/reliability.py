@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from exampp.analysis.items import first_of_repeated
 from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
-from exampp.formats import score_tables
+from exampp.formats import leaderboards
 from exampp.measures.board import Leaderboard, caption
 from exampp.measures.cover import Missing, coverings
 from exampp.measures.item_scores import item_scores
@@ -611,7 +611,7 @@ def scored_column(
 
 def scored_table(path: str | Path) -> Scored:
     """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_tables`)."""
-    found = score_tables.read_matrix(path)
+    found = leaderboards.read_matrix(path)
     values = np.array(found.values, np.float64)
     return Scored(
         name=found.measure or Path(path).name,

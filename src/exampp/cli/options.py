@@ -311,7 +311,9 @@ def for_people(*options: str, only: str = "for the formats that people read") ->
     return OptionRule(options, only, lambda values: values["style"] not in MACHINES)
 
 
-OF_TEXT = OptionRule(("--wide",), "for tables as text", lambda values: values["style"] == "text")
+OF_TEXT = OptionRule(
+    ("--wide", "--notes"), "for tables as text", lambda values: values["style"] == "text"
+)
 OF_READING = for_people(
     "--digits", only="for the formats that people read; tsv, csv and json hold all digits"
 )

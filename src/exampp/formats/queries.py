@@ -195,8 +195,11 @@ def write(path: str | Path, queries: Iterable[Query]) -> None:
 
 def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
     if query.subtopics:
-        what = f"query {brief(query.query_id)} has subtopics, and a JSON dictionary has none"
-        raise InputError(what, file=path, mend="End the name of the file in .jsonl")
+        raise InputError(
+            f"query {brief(query.query_id)} has subtopics, and a JSON dictionary has none",
+            file=path,
+            mend="End the name of the file in .jsonl",
+        )
     return query.query_id, query.text
 
 

@@ -58,8 +58,10 @@ def read_qrels(
     def judged(query_id: str, values: dict[str, float]) -> list[Judgment]:
         for passage, value in values.items():
             if value != int(value) or abs(value) > HIGHEST_RELEVANCE:
-                what = f"{brief(value)} is no integer up to {HIGHEST_RELEVANCE}"
-                raise InputError(what, field=f"{brief(query_id)}.{brief(passage)}")
+                raise InputError(
+                    f"{brief(value)} is no integer up to {HIGHEST_RELEVANCE}",
+                    field=f"{brief(query_id)}.{brief(passage)}",
+                )
         return [Judgment(query_id, passage, int(value)) for passage, value in values.items()]
 
     yield from _read(path, on_error, check, judged)
@@ -78,8 +80,10 @@ def _read(
                 raise InputError("must be an object of passages and numbers", field=brief(query_id))
             if not query_id.strip() or query_id in seen:
                 twice = f"query {brief(query_id)} occurs twice"
-                what = twice if query_id.strip() else "the id of a query is blank"
-                raise InputError(what, field=brief(query_id))
+                raise InputError(
+                    twice if query_id.strip() else "the id of a query is blank",
+                    field=brief(query_id),
+                )
             seen.add(query_id)
             values = {
                 passage: number(value, f"{brief(query_id)}.{brief(passage)}")

@@ -136,8 +136,11 @@ def _from_objects(
         if key_of(fields, SCORE_KEYS) is not None:
             return RankedPassage(query, passage, rank, any_number(fields, SCORE_KEYS), system)
         if not with_ranks:
-            mend = "Give a rank (1 comes first) or a score (the highest comes first)"
-            raise InputError("neither a rank nor a score", field=SCORE_KEYS[0], mend=mend)
+            raise InputError(
+                "neither a rank nor a score",
+                field=SCORE_KEYS[0],
+                mend="Give a rank (1 comes first) or a score (the highest comes first)",
+            )
         if rank < 1:
             raise InputError(f"the rank {rank} is below 1, and there is no score", field="rank")
         return RankedPassage(query, passage, rank, 1 / rank, system)

@@ -383,8 +383,12 @@ def _write(
     )
     edit = edit_by(None, "battery")
     try:
-        with closing(connect(path, create=True)) as connection, connection, transaction(connection):
-            put_battery(connection, known, bank, entries, passages, about, edit)
+        connection = connect(path, create=True)
+        try:
+            with connection, transaction(connection):
+                put_battery(connection, known, bank, entries, passages, about, edit)
+        finally:
+            connection.close()
     except BaseException:
         # half a battery would be taken for a whole one, and nothing else is in the file
         for ending in ("", "-wal", "-shm"):
