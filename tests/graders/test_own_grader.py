@@ -72,7 +72,7 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
             collection.grade(Bare())  # type: ignore[arg-type]
         assert "settings" not in str(no.value).split(".")[0]
         assert "Derive it from exampp.Grader" in no.value.mend
-        with pytest.raises(exampp.InputError, match="lacks settings, answer"):
+        with pytest.raises(exampp.InputError, match="has no settings, answer"):
             collection.grade(object())  # type: ignore[arg-type]
 
 
@@ -136,8 +136,8 @@ def last_is(given: Any) -> Given:
 @pytest.mark.parametrize(
     ("answers", "error", "message"),
     [
-        (last_is(("?", "4")), exampp.InputError, "the grader gave tuple in place of a Request with"),
-        (last_is(exampp.Reply("4")), exampp.InputError, "the grader gave Reply in place of a Request"),
+        (last_is(("?", "4")), exampp.InputError, "gave tuple in place of a Request with"),
+        (last_is(exampp.Reply("4")), exampp.InputError, "gave Reply in place of a Request"),
         (lambda asks: [*last_is((asks[-1], "4"))(asks)], exampp.InputError, "gave str in place of"),
         (lambda asks: [*last_is((asks[-1], None))(asks)], exampp.InputError, "gave NoneType in"),
         (
