@@ -13,7 +13,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.formats.registry import FORMATS
+from exampp.formats.format import FORMATS
 from exampp.graders.base import Request
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import msgspec
 
-from exampp.formats.workbench_json import JudgmentJson, RankingJson
+from exampp.formats.workbench_graders import JudgmentJson, RankingJson
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -29,7 +29,7 @@ from exampp.analysis.gate import (
     scores_of,
 )
 from exampp.demo import demo_files
-from exampp.formats.score_tables import QueryScore
+from exampp.formats.leaderboards import QueryScore
 from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import Gradebook

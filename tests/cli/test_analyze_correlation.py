@@ -69,7 +69,7 @@ def test_several_collections_and_leaderboards(
     arguments = ["analyze", "correlation", graded, other]
     arguments += ["--official", first, "--official", second, "--qrels", tmp_path / "files"]
     arguments[-1] = tmp_path / "files" / "judgments.qrels"
-    ran = exampp_command(*arguments)
+    ran = exampp_command(*arguments, "--notes")
     assert ran.code == 0, ran.err
     assert "Rank correlation with first.tsv" in ran.out
     assert "Rank correlation with second.tsv" in ran.out

@@ -203,7 +203,7 @@ def test_a_graded_file_without_a_bank_says_why_it_quotes_nothing(
 
 
 def test_equal_systems(exam: tuple[Path, Path], exampp_command: Commands) -> None:
-    ran = exampp_command("compare", exam[0], "copy", "new")
+    ran = exampp_command("compare", exam[0], "copy", "new", "--notes")
     assert ran.code == 0, ran.err
     assert "because the two systems differ by the same amount on every query" in ran.out
     assert "new covers 0 items that copy does not" in ran.out

@@ -139,7 +139,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": {"run new.toml": ""},
         },
     ),
-    "init": Uses(("init new.exam",), {"--config": "made.toml", "--rescue": "my.exam"}),
+    "init": Uses(("init new.exam",), {"--config": "made.toml"}),
     "import": Uses(
         (
             "import my.exam late.run",
@@ -1073,7 +1073,16 @@ def test_every_option_has_its_line() -> None:
 
 
 ELSEWHERE = {
-    *("--grace", "--take-over", "--max-failures", "--files", "--wide", "--plan", "--price-hour"),
+    *(
+        "--grace",
+        "--take-over",
+        "--max-failures",
+        "--files",
+        "--wide",
+        "--notes",
+        "--plan",
+        "--price-hour",
+    ),
     *("--on", "--workers", "--worker-cpus", "--worker-gpus"),
     *("--batch", "--batch-file", "--replies", "--cancel-batches", "--poll"),
 }

@@ -39,7 +39,7 @@ def run(folder: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch)
     return exampp_command
 
 
-@pytest.mark.parametrize("style", ["tsv", "csv", "json", "text", "markdown"])
+@pytest.mark.parametrize("style", ["tsv", "csv", "json"])
 @pytest.mark.parametrize(
     ("options", "measure"),
     [
@@ -53,9 +53,7 @@ def run(folder: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch)
 )
 def test_what_evaluate_writes(run: Commands, style: str, options: str, measure: str) -> None:
     run.line(f"exampp evaluate two.exam --grader up {options} --format {style} > board")
-    exact = style in ("tsv", "csv", "json")
-    tolerance = 1e-12 if exact else 5e-4
-    assert read_scores(f"board{measure}") == pytest.approx(UP, abs=tolerance)
+    assert read_scores(f"board{measure}") == pytest.approx(UP)
     ran = run("evaluate", "two.exam", "--grader", "up", "--official", f"board{measure}")
     assert ran.code == 0, ran.err
     assert "1.000    1.000        3" in ran.out
@@ -72,7 +70,7 @@ def test_graders_side_by_side(run: Commands, style: str, more: str) -> None:
         read_scores("boards")
 
 
-@pytest.mark.parametrize("style", ["latex", "html"])
+@pytest.mark.parametrize("style", ["latex", "html", "text", "markdown"])
 def test_a_table_for_people_alone_is_told(run: Commands, style: str) -> None:
     run.line(f"exampp evaluate two.exam --grader up --format {style} > board")
     with pytest.raises(exampp.InputError, match="Write it with --format tsv, csv or json"):
@@ -103,17 +101,16 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("style", ["tsv", "csv", "json", "text", "markdown"])
+@pytest.mark.parametrize("style", ["tsv", "csv", "json"])
 def test_systems_with_any_name(tmp_path: Path, exampp_command: Commands, style: str) -> None:
     """What a format escapes or quotes is read as the name that the system has."""
-    shown = [name for name in NAMES if style not in ("text", "markdown") or name.isprintable()]
-    means = {name: at / len(shown) for at, name in enumerate(shown)}
+    means = {name: at / len(NAMES) for at, name in enumerate(NAMES)}
     with exampp.create(tmp_path / "names.exam") as exam:
         exam.add(
             queries={"q": "what is it"},
-            passages={f"p{at}": str(at) for at in range(len(shown))},
-            bank={"q": [str(at) for at in range(len(shown))]},
-            runs={name: {"q": [f"p{at}"]} for at, name in enumerate(shown)},
+            passages={f"p{at}": str(at) for at in range(len(NAMES))},
+            bank={"q": [str(at) for at in range(len(NAMES))]},
+            runs={name: {"q": [f"p{at}"]} for at, name in enumerate(NAMES)},
         )
         exam.grade(lambda item, passage: 4 * (int(item.text) < int(passage.text)), name="up")
     board = tmp_path / "board"

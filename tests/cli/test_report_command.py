@@ -293,7 +293,7 @@ def test_a_report_of_dl19(exampp_command: Commands, shared_data: Path, tmp_path:
     assert ran.code == 0, ran.err
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert len(text.encode()) < 1_000_000
-    assert "No bank is at hand" in text
+    assert "No bank given" in text
     for figure in ("leaderboard", "scatter", "methods", "labels", "grades", "curve", "heatmap"):
         assert f'id="figure-{figure}"' in text
     assert exampp.__version__ in text

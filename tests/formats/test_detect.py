@@ -7,8 +7,8 @@ from samples import COMPRESSIONS, file
 
 from exampp.errors import InputError
 from exampp.formats.detect import detect, of_role
+from exampp.formats.format import ROLES, built_in_formats
 from exampp.formats.rag import presets
-from exampp.formats.registry import ROLES, built_in_formats
 
 RUN = "q1 Q0 d1 1 2.5 a\n"
 TWO = "1\twhat is x\n2\twhat is y\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from exampp.errors import InputError
-from exampp.formats.score_tables import is_table
-from exampp.formats.score_tables import read_matrix as read
+from exampp.formats.leaderboards import is_table
+from exampp.formats.leaderboards import read_matrix as read
 
 
 def write(folder: Path, text: str, name: str = "scores.csv") -> Path:

@@ -16,7 +16,7 @@ import exampp
 from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.lines import Skipped
-from exampp.formats.workbench_cells import sheet_json
+from exampp.formats.workbench import sheet_json
 from exampp.prompts import content_hash, load
 from exampp.records import GraderIdentity, PassageGrades, State
 from exampp.records.gradebook import MISSING

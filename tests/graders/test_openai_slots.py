@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from contract import answers, item_text, make_asks, passage_text
 from openai_graders import openai_grader
-from servers import DIGITS, FaultServer, Seen, error, llama_server, rating
+from servers import DIGITS, FaultServer, Seen, error, llama_server
 
 from exampp.graders.base import Request
 from exampp.graders.openai import OpenAICompatibleGrader
@@ -133,12 +133,3 @@ def test_llama_cpp_computes_a_third_where_the_passage_is_first(llama: str) -> No
     usual = evaluated(llama, instructions + "Question: {item}\nPassage: {passage}")
     turned = evaluated(llama, instructions + "Passage: {passage}\nQuestion: {item}")
     assert turned * 3 < usual
-
-
-def test_scripted_replies_are_those_of_any_server() -> None:
-    asks = list(make_asks(3, 3))
-    with FaultServer(tells=SLOTS) as server:
-        replies = answers(grader_at(server.url), asks)
-    for ask in asks:
-        seen = Seen("", {}, {}, ask.user, 0)
-        assert replies[ask.key].text == rating(seen).content["choices"][0]["message"]["content"]

@@ -14,7 +14,7 @@ import exampp
 from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.lines import Skipped
-from exampp.formats.workbench_cells import sheet_json
+from exampp.formats.workbench import sheet_json
 from exampp.records import (
     Grade,
     GraderIdentity,

@@ -16,8 +16,8 @@ import test_rag_files
 import exampp
 from exampp.cli.collection import ExportFormat
 from exampp.formats import leaderboards
+from exampp.formats.format import built_in_formats
 from exampp.formats.rag import presets
-from exampp.formats.registry import built_in_formats
 from exampp.inputs.exporting import exported
 from exampp.inputs.loading import LOADERS
 

@@ -21,10 +21,10 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.installed import install_command
+from exampp.results.notes import DRAFT
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.dots import groups, leaderboard
 from exampp.results.plots.figure import (
-    DRAFT,
     FORMATS,
     GRADES,
     GREY,

@@ -39,7 +39,7 @@ def test_mlflow_has_metrics_settings_and_tables(
     found = mlflow.get_run(board.log_to("mlflow", "this week"))
     assert found.data.metrics == {mlflow_name(name): one for name, one in means(board).items()}
     assert found.data.params["draft"] == "true"
-    assert found.info.run_name == "DRAFT GRADES this week"
+    assert found.info.run_name == "DRAFT GRADES: this week"
     assert found.info.status == "FINISHED"
     text = mlflow.artifacts.load_text(f"{found.info.artifact_uri}/exampp/leaderboard.json")
     assert json.loads(text)["rows"][0]["grader"]

@@ -25,7 +25,6 @@ from exampp.store.connection import connect, data_version, transaction
 from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import failure_reasons, graders, prompt_deviations, rule_counts
 from exampp.store.inputs import counts
-from exampp.store.rescue import rescue
 from exampp.store.tallies import count_tallies, tallied_contents
 
 KEYED = (
@@ -216,8 +215,6 @@ def test_the_status_is_what_counting_anew_gives(drawn: Sequence[tuple[str, str, 
                 # what cannot be done just now is left
                 OPERATIONS[operation](exam, folder, item, passage, n)
             check(path, depth=1 if n == 7 else 20)
-        rescue(path, folder / "saved.exam")
-        check(folder / "saved.exam")
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

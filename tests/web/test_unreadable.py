@@ -77,4 +77,4 @@ def test_the_overview_says_that_the_file_is_damaged(tmp_path: Path) -> None:
     with live.visiting(exams.damaged(tmp_path, "grade")) as client:
         answer = client.get("/")
         assert "the file is damaged" in answer.text
-        assert "exampp init NEW --rescue" in answer.text
+        assert "Take a copy that is whole" in answer.text

@@ -22,7 +22,7 @@ from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import about, joined
+from exampp.results.notes import about, joined, labelled
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
 from exampp.sanitize import check_integer
@@ -299,9 +299,7 @@ def graded_method(
     if len(fitting) < len(asked):
         off = ", ".join(str(one) for one in asked if one not in fitting)
         notes.insert(0, f"the minimum rating {off} is off its scale ({lowest} to {highest})")
-    title = name or book.grader.name
-    if book.grader.is_draft:
-        title = f"DRAFT GRADES: {title}"
+    title = labelled(name or book.grader.name, draft=book.grader.is_draft)
     return replace(board_method(board, title), notes=tuple(notes))
 
 

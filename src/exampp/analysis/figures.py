@@ -27,11 +27,6 @@ DEPTH = 20
 _DECIMALS = 10
 
 
-def name_of(column: MeasureColumn) -> str:
-    """What a column is called: `Cover@20` and its threshold."""
-    return column.name
-
-
 def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
     """Mean and one standard error of every system; `systems` name the rows of the column."""
     share = column.measure.share
@@ -45,20 +40,16 @@ def leaderboard_figure(
     board: Leaderboard, column: MeasureColumn, tested: Significance | None = None
 ) -> Figure:
     """The leaderboard of a column with standard errors, and letters where pairs were tested."""
-    made = dots.leaderboard(
-        spreads(column, board.column_systems),
-        name_of(column),
-        letters={row.system: row.letters for row in tested.systems if row.letters}
-        if tested
-        else None,
-    )
-    return _of(board, made)
+    rows = tested.systems if tested else ()
+    letters = {row.system: row.letters for row in rows if row.letters}
+    bars = spreads(column, board.column_systems)
+    return _of(board, dots.leaderboard(bars, column.name, letters=letters if tested else None))
 
 
 def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
     """Every column of some boards, by the name of its board ("" for none) and its own."""
     return {
-        f"{of} {name_of(column)}".lstrip(): spreads(column, board.column_systems)
+        f"{of} {column.name}".lstrip(): spreads(column, board.column_systems)
         for of, board in boards.items()
         for column in board.columns
     }
@@ -107,7 +98,7 @@ def scatter_figure(
     ours = ranks_of({system: round(scores[system], places) for system in both})
     theirs = ranks_of({system: -official[system] for system in both})
     points = [lines.RankPair(system, theirs[system], ours[system]) for system in both]
-    drawn = lines.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
+    drawn = lines.rank_scatter(points, column.name, official=named, subtitle=subtitle)
     return _of(board, drawn)
 
 
@@ -187,7 +178,7 @@ def heatmap_figure(
         values.counts,
         board.column_systems,
         column.query_ids,
-        name_of(column),
+        column.name,
         texts=texts,
     )
     return _of(board, drawn)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from exampp.analysis.grader_bias import grader_bias
 from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
-from exampp.formats.score_tables import QueryScore
+from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
 from exampp.measures.cover import OVERALL
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite

@@ -35,14 +35,14 @@ from exampp.analysis.verdict import (
 from exampp.formats.output import writing
 from exampp.measures.board import describe_oversight, wide
 from exampp.measures.values import MeasureColumn
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import MISSING, Gradebook, answering
 from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.notes import labelled
 from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
-from exampp.results.view import Value, interval_text
+from exampp.results.view import interval_text
 from exampp.stats.estimate import Estimate
 
 TITLE = "Certificate"
@@ -196,12 +196,14 @@ def report(
 def _evaluated(found: ReportData) -> Section:
     book, source, settings = found.book, found.source, found.settings
     grader = book.grader
+    bank = book.bank_label or "the items that were graded"
+    version = f", version {source.bank_version}" if source.bank_version else ""
     items = [len(query.item_ids) for query in book.queries]
     judged = sum(int((q.judgments[0] != MISSING).sum()) for q in book.queries)
     ranked = sum(len(r.passages) for query in book.queries for r in query.rankings)
     facts = [
         ("Data", source.name),
-        ("Bank", _bank(found)),
+        ("Bank", f"{bank}{version}"),
         (
             "Items per query",
             " to ".join(map(str, sorted({min(items, default=0), max(items, default=0)}))),
@@ -229,42 +231,28 @@ def _evaluated(found: ReportData) -> Section:
 def _provenance(found: ReportData) -> Section:
     """Who graded, to the letter: what makes its grades those of this grader alone."""
     grader = found.book.grader
-    facts = [(name, _plain(value)) for name, value in sorted(grader.settings.items()) if value]
+    facts = [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in sorted(grader.settings.items())
+        if value
+    ]
     facts.append(("Key", grader.key))
     return Section("provenance", "The grader, to the letter", (Facts(tuple(facts)),))
 
 
-def _plain(value: object) -> str:
-    """A setting of a grader as people read it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _bank(found: ReportData) -> str:
-    book, version = found.book, found.source.bank_version
-    name = book.bank_label or "the items that were graded"
-    return f"{name}, version {version}" if version else name
-
-
 def _missing_table(found: ReportData) -> Table | Text:
     """Systems with something missing; a sentence where there are none."""
-    rows: list[list[Value]] = []
-    main = found.main
-    answered = {
-        (ranking.system, query.query_id)
-        for query in found.book.queries
-        for ranking in query.rankings
-        if len(ranking.passages)
-    }
-    some = {query_id for _, query_id in answered}
-    asked = [query.query_id for query in found.book.queries if query.query_id in main.query_ids]
-    for index, system in enumerate(found.board.column_systems):
+    main, board = found.main, found.board
+    asked = {query: of for query, of in answering(found.book).items() if query in main.query_ids}
+    nobody = [query for query, of in asked.items() if not of]
+    rows = []
+    for index, system in enumerate(board.column_systems):
         shares = (main.missing_cells[index], main.ungraded[index])
-        silent = sum((system, query) not in answered for query in asked if query in some)
+        silent = sum(system not in of for of in asked.values() if of)
         if any(shares) or silent:
             rows.append([system, *map(share_shown, shares), silent])
     pending = without_grade(found.book.pending, found.book.readings)
     notes = [f"Cells without a grade in the whole collection: {pending}."] if pending else []
-    nobody = [query for query in asked if query not in some]
     if nobody and found.book.systems:
         notes.append(f"No system answers {', '.join(nobody)}.")
     if not rows:
@@ -297,46 +285,44 @@ def _people(found: ReportData) -> Table | None:
     other = found.board.without_decisions
     if other is None:
         return None
+    measure, min_rating = found.main.measure, found.main.min_rating
     now, then = (
-        {
-            system: round(mean, 10)
-            for system, mean in board.scores(found.main.measure, found.main.min_rating).items()
-        }
+        {system: round(mean, 10) for system, mean in board.scores(measure, min_rating).items()}
         for board in (found.board, other)
     )
-    rows: list[list[Value]] = []
-    for system in found.board.systems:
-        change = now[system] - then[system] if system in now and system in then else None
-        places = (_place(system, scores) for scores in (now, then))
-        rows.append([system, now.get(system), then.get(system), change, *places])
+    places, places_then = (
+        {one: 1 + sum(other > score for other in of.values()) for one, score in of.items()}
+        for of in (now, then)
+    )
+    rows = [
+        [
+            *(system, now.get(system), then.get(system)),
+            now[system] - then[system] if system in now and system in then else None,
+            *(places.get(system), places_then.get(system)),
+        ]
+        for system in found.board.systems
+    ]
     columns = ["system", "with", "without", "change", "place", "place without"]
     caption = f"{found.name} with and without what people decided"
     return Table.of(columns, rows, caption, [f"{describe_oversight(found.board.oversight)}."])
 
 
-def _place(system: str, scores: Mapping[str, float]) -> int | None:
-    """1 for the best; equal ones share their place."""
-    if system not in scores:
-        return None
-    return 1 + sum(score > scores[system] for score in scores.values())
-
-
 def _thresholds(found: ReportData) -> Folded | None:
     """The measure of the figures at every threshold, where that makes a difference."""
-    board = found.everywhere
-    first = found.main.measure
-    means = {
-        column.min_rating: dict(
-            zip(board.column_systems, (m.mean for m in column.values.means()), strict=True)
-        )
-        for column in board.columns
-        if column.measure == first
-    }
-    rows = [[system, *(of[system] for of in means.values())] for system in found.board.systems]
-    name = str(first)
-    columns = ["system", *(f"\N{GREATER-THAN OR EQUAL TO}{threshold}" for threshold in means)]
-    table = Table.of(columns, rows, f"{name} by the lowest rating that counts")
-    return Folded(f"{name} at every threshold", table) if len(means) > 1 else None
+    board, name = found.everywhere, str(found.main.measure)
+    columns = [column for column in board.columns if column.measure == found.main.measure]
+    if len(columns) < 2:
+        return None
+    means = [
+        dict(zip(board.column_systems, (mean.mean for mean in one.values.means()), strict=True))
+        for one in columns
+    ]
+    table = Table.of(
+        ["system", *(f"\N{GREATER-THAN OR EQUAL TO}{one.min_rating}" for one in columns)],
+        [[system, *(of[system] for of in means)] for system in found.board.systems],
+        f"{name} by the lowest rating that counts",
+    )
+    return Folded(f"{name} at every threshold", table)
 
 
 def _differences(found: ReportData) -> Section:
@@ -369,43 +355,40 @@ def _official(found: ReportData) -> Section:
         return Section("official", title, ())
     blocks: list[Block | None] = []
     for number, (name, ranks) in enumerate(found.settings.official.items()):
-        if number == 0:
-            said = _correlated(exact, name, found.main)
-            decimals = found.settings.decimals
-            drawn = figures.scatter_figure(
-                found.board, found.main, ranks, subtitle=said, decimals=decimals
-            )
-            blocks.append(drawn)
-        blocks.append(correlation.intervals(exact, name) if exact.has_intervals(name) else None)
-        blocks.append(correlation.wide(everywhere, name))
-        if number == 0:
-            compared = figures.methods_figure(
-                figures.series({"": replace(found.board, columns=tuple(_methods(found)))}),
-                found.board.systems,
-                {system: -rank for system, rank in ranks.items()},
-                draft=found.book.grader.is_draft,
-            )
-            blocks.append(compared if compared.data.rows else None)
+        tables = [correlation.intervals(exact, name)] if exact.has_intervals(name) else []
+        tables.append(correlation.wide(everywhere, name))
+        if number:
+            blocks += tables
+            continue
+        said, decimals = _correlated(exact, name, found.main), found.settings.decimals
+        drawn = figures.scatter_figure(
+            found.board, found.main, ranks, subtitle=said, decimals=decimals
+        )
+        # nCover follows Cover too closely to be seen beside it
+        columns = [one for one in found.board.columns if one.measure.name != "nCover"]
+        compared = figures.methods_figure(
+            figures.series({"": replace(found.board, columns=tuple(columns))}),
+            found.board.systems,
+            {system: -rank for system, rank in ranks.items()},
+            draft=found.book.grader.is_draft,
+        )
+        blocks += [drawn, *tables, compared if compared.data.rows else None]
     return Section.of("official", title, blocks)
 
 
 def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
     """The correlations of the column of the figures, in words."""
-    parts = [
-        f"{statistic.meaning} {interval_text(one.estimate, 2)}"
+    of_main = (str(main.measure), main.min_rating)
+    values = {
+        one.statistic: one.estimate
+        for one in exact.against(official)
+        if (one.measure, one.min_rating) == of_main and one.estimate.value is not None
+    }
+    return "; ".join(
+        f"{statistic.meaning} {interval_text(values[statistic.name], 2)}"
         for statistic in exact.statistics
-        for one in exact.found
-        if one.statistic == statistic.name
-        and one.official == official
-        and (one.measure, one.min_rating) == (str(main.measure), main.min_rating)
-        and one.estimate.value is not None
-    ]
-    return "; ".join(parts)
-
-
-def _methods(found: ReportData) -> list[MeasureColumn]:
-    """The columns that are drawn side by side: nCover follows Cover too closely to be seen."""
-    return [column for column in found.board.columns if column.measure.name != "nCover"]
+        if statistic.name in values
+    )
 
 
 def _judgments(found: ReportData) -> Section:

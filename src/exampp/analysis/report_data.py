@@ -10,7 +10,7 @@ from exampp.analysis import agreement as agreements
 from exampp.analysis.agreement import AgreementBlock
 from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.corrected import Corrected
-from exampp.analysis.correlation import Correlations, Method, board_method, compare_methods
+from exampp.analysis.correlation import Correlations, board_method, compare_methods
 from exampp.analysis.grader_bias import DEPTH, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.raters import Layout
@@ -139,7 +139,7 @@ def compute_report_data(
     )
     agreement = agreements.find_agreements(
         [book],
-        at_least=_ways(settings),
+        at_least=tuple(dict.fromkeys((settings.labelling.at_least, 1, 2))),
         min_rating=settings.min_rating,
         min_relevant=() if settings.min_relevant is None else (settings.min_relevant,),
         layouts=LAYOUTS,
@@ -201,11 +201,10 @@ def _beside(
         usual = grader.default_min_rating
         same = (grader.lowest, grader.highest) == scale
         boards.append(_board(book, settings, None if same else usual))
-    return side_by_side(list(map(_method, boards)), settings.official, decimals=settings.decimals)
-
-
-def _method(board: Leaderboard) -> Method:
-    return board_method(board, labelled(board.grader.name, draft=board.grader.is_draft))
+    methods = [
+        board_method(one, labelled(one.grader.name, draft=one.grader.is_draft)) for one in boards
+    ]
+    return side_by_side(methods, settings.official, decimals=settings.decimals)
 
 
 def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:
@@ -220,11 +219,6 @@ def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> 
         level=1 - settings.testing.alpha,
         decimals=settings.decimals,
     )
-
-
-def _ways(settings: ReportSettings) -> tuple[int, ...]:
-    """The best rating and the second-best, or whichever the labels are made of."""
-    return tuple(dict.fromkeys((settings.labelling.at_least, 1, 2)))
 
 
 _ALL = ("Cover", "AP", "nDCG")
@@ -260,36 +254,19 @@ def commands(
     first = replace(settings, measures=settings.measures[:1])
     rounded = [] if settings.decimals is None else ["--round", str(settings.decimals)]
     common = [given.path, *who, *ran]
+    how = _how(settings, *_ALL)
+    subtopics = ["--subtopics", settings.subtopics]
     lines = [
-        [
-            "report",
-            *common,
-            *_how(settings, *_ALL),
-            *cut,
-            *measures,
-            *official,
-            *rounded,
-            "-o",
-            "report.html",
-        ],
+        ["report", *common, *how, *cut, *measures, *official, *rounded, "-o", "report.html"],
         ["evaluate", *common, *_how(settings, "nDCG"), *measures, "--qrels", "exam.qrels"],
         ["analyze", "significance", *common, *_how(first), *_options({"-m": first.measures})],
-        [
-            "analyze",
-            "items",
-            *common,
-            "--subtopics",
-            settings.subtopics,
-            *threshold,
-            *cut,
-            *official,
-        ],
+        ["analyze", "items", *common, *subtopics, *threshold, *cut, *official],
     ]
     if beside:
-        of_bank = _options({"--bank": [bank] if (bank := given.grades.get("bank")) else []})
-        named = _options({"--grader": beside})
-        shown = [*of_bank, *ran, *threshold, *measures, *official, *rounded]
-        lines.append(["analyze", "leaderboards", given.path, *named, *shown])
+        bank = given.grades.get("bank")
+        of_grades = _options({"--grader": beside, "--bank": [bank] if bank else []})
+        shown = [*ran, *threshold, *measures, *official, *rounded]
+        lines.append(["analyze", "leaderboards", given.path, *of_grades, *shown])
     if official:
         lines.append(["analyze", "correlation", *common, *measures, *official, *rounded])
     if judged:

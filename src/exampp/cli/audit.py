@@ -279,7 +279,7 @@ def items(
 
 
 def _has_grades(values: OptionValues) -> bool:
-    from exampp.formats.score_tables import is_table
+    from exampp.formats.leaderboards import is_table
 
     return not is_table(values["collection"])
 

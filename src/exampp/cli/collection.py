@@ -46,7 +46,7 @@ def plugins(display: Display) -> None:
 
     Example: exampp plugins
     """
-    from exampp.formats.registry import FORMATS
+    from exampp.formats.format import FORMATS
     from exampp.graders.registry import GRADERS
     from exampp.measures.names import MEASURES
     from exampp.prompts import catalogue
@@ -362,29 +362,12 @@ def init(
     config: Annotated[
         Path | None, option(help="Write a commented configuration file, for exampp run.")
     ] = None,
-    rescue: Annotated[
-        Path | None,
-        option(help="Fill it with what can be read of this collection, which is damaged."),
-    ] = None,
 ) -> None:
     """Make an empty collection, or with --config a configuration file for exampp run.
 
     Example: exampp init my.exam
     """
-    if rescue is not None and collection is not None and config is None:
-        from exampp.store.rescue import rescue as save
-
-        if collection.exists():
-            raise InputError("exists already", file=collection, mend="Choose another name")
-        with temporary_file(collection) as made:
-            saved_tables = save(rescue, made)
-            link_collection(made, collection)
-        for table, saved, orphans in saved_tables:
-            lost = f", {orphans} whose other rows are lost" if orphans else ""
-            print_line(f"{table:>16}  {saved:>9}{lost}")
-    elif rescue is not None:
-        raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
-    elif config is not None:
+    if config is not None:
         write_template(config, collection)
         print_line(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
     elif collection is not None:
@@ -427,8 +410,8 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: OptionValues) -> bool:
+        from exampp.formats.format import built_in_kind
         from exampp.formats.lines import accept, raise_error, reading_from_memory
-        from exampp.formats.registry import built_in_kind
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.files import Renaming, rows_of, unfold
         from exampp.inputs.importing import file_kinds
@@ -669,7 +652,7 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: OptionValues) -> bool:
-    from exampp.formats.registry import built_in_kind
+    from exampp.formats.format import built_in_kind
 
     return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in (
         *_BANKS,

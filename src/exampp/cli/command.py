@@ -207,7 +207,8 @@ PANELS: Mapping[str, str] = {
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
     "max-queries pool shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
-    "labels design number plan over predictor folds save require baseline baseline-system margin "
+    "labels design number secret public sealed again plan over predictor folds save require "
+    "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
@@ -220,7 +221,7 @@ PANELS: Mapping[str, str] = {
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "Output": "format wide digits title theme width no-title json",
+    "Output": "format wide notes digits title theme width no-title json",
 }
 """The options of each panel by their long names; one may name another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}

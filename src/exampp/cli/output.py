@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from io import FileIO, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from types import FrameType
@@ -65,6 +66,7 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
 
 def _rendered(table: Table, how: Display) -> str:
     from exampp.records.selection import NumberDisplay
+    from exampp.results.notes import most_severe
     from exampp.results.result import render
     from exampp.results.text import view_text
 
@@ -75,6 +77,8 @@ def _rendered(table: Table, how: Display) -> str:
     room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal and not how.wide else None
     # NO_COLOR is that of https://no-color.org
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if not how.notes:
+        table = replace(table, notes=most_severe(table.notes))
     return view_text(table.view(digits), room, styled=on_terminal and not plain)
 
 

@@ -85,8 +85,9 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             of_item.see(row, number)
         if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
             subtopic = f" and subtopic {brief(entry.subtopic_id)}" if entry.subtopic_id else ""
-            what = f"query {brief(entry.query_id)}{subtopic}"
-            raise duplicate_error(what, earlier, path, number, "query_id")
+            raise duplicate_error(
+                f"query {brief(entry.query_id)}{subtopic}", earlier, path, number, "query_id"
+            )
         for item in entry.items:
             name = item.query_id, item.kind, item.item_id
             if earlier := first_item.add(name, number):

@@ -85,8 +85,11 @@ def _unique(
             continue
         identifier = getattr(found, field)
         if earlier := first.add(identifier, number):
-            what = f"{field.removesuffix('_id')} {brief(identifier)}"
-            on_error(duplicate_error(what, earlier, path, number, field))
+            on_error(
+                duplicate_error(
+                    f"{field.removesuffix('_id')} {brief(identifier)}", earlier, path, number, field
+                )
+            )
         else:
             yield found
 

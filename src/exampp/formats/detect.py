@@ -16,11 +16,17 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.formats import car, fields, passages, queries, responses
 from exampp.formats.fields import nearly, own_names, plain
-from exampp.formats.format import FirstRecords, Format, ReadOptions, first_records
+from exampp.formats.format import (
+    ROLES,
+    FirstRecords,
+    Format,
+    ReadOptions,
+    built_in_formats,
+    first_records,
+)
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
-from exampp.formats.registry import ROLES, built_in_formats
 from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")
@@ -75,8 +81,9 @@ def read_bank_file(path: str | Path, on_error: OnError = raise_error) -> Iterato
     form = built_in_formats().get(kind)
     if form is None or form.holds is not BankEntry or form.read is None:
         names = (one.name for one in built_in_formats().values() if one.holds is BankEntry)
-        mend = f"Kinds of banks: {', '.join(names)}"
-        raise InputError(f"is no bank but {kind}", file=path, mend=mend)
+        raise InputError(
+            f"is no bank but {kind}", file=path, mend=f"Kinds of banks: {', '.join(names)}"
+        )
     yield from form.read(Path(path), ReadOptions(on_error))
 
 

@@ -78,8 +78,9 @@ def check_weight(weight: float) -> float:
     InputError if it is negative, or so large that sums lose digits.
     """
     if not 0 <= weight <= LARGEST_WEIGHT:
-        what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
-        raise InputError(what, field="weight")
+        raise InputError(
+            f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}", field="weight"
+        )
     return weight
 
 

@@ -69,8 +69,11 @@ def _missing(what: str, fields: Fields, keys: Sequence[str]) -> InputError:
     With those that it may have meant.
     """
     slips = nearly(fields, keys)
-    mend = f"{slips}: correct it" if slips else ""
-    return InputError(f"no {what} (any of {', '.join(keys)})", field=keys[0], mend=mend)
+    return InputError(
+        f"no {what} (any of {', '.join(keys)})",
+        field=keys[0],
+        mend=f"{slips}: correct it" if slips else "",
+    )
 
 
 def optional_text(fields: Fields, keys: Sequence[str]) -> str:

@@ -80,11 +80,12 @@ def existing_file(path: str | Path) -> Path:
         return Path(path)
     path = check_path(path)
     if path.is_dir():
-        mend = (
-            "Name its files, or say what they are, as in --runs; a folder of responses holds "
-            "SYSTEM/QUERY.txt, .md or .html"
+        raise InputError(
+            "is a folder, not a file",
+            file=path,
+            mend="Name its files, or say what they are, as in --runs; a folder of responses holds "
+            "SYSTEM/QUERY.txt, .md or .html",
         )
-        raise InputError("is a folder, not a file", file=path, mend=mend)
     if path.exists() and not path.is_file():
         raise InputError("is no regular file", file=path, mend="Save it to a file first")
     if is_collection(path):
@@ -221,8 +222,12 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _too_long(path: Path, number: int) -> InputError:
-    what = f"a line of more than {LONGEST_LINE >> 20} MiB"
-    return InputError(what, file=path, line=number, mend="Break it into several")
+    return InputError(
+        f"a line of more than {LONGEST_LINE >> 20} MiB",
+        file=path,
+        line=number,
+        mend="Break it into several",
+    )
 
 
 def read_text(path: str | Path) -> str:
@@ -396,8 +401,9 @@ def _json_faults(path: str | Path, line: Callable[[], int] = lambda: 1) -> Itera
     except json.JSONDecodeError as error:
         raise InputError(f"broken JSON ({error.msg})", file=path, line=error.lineno) from None
     except (RecursionError, ValueError):
-        what = "broken JSON (nested too deeply, or a number too long)"
-        raise InputError(what, file=path, line=line()) from None
+        raise InputError(
+            "broken JSON (nested too deeply, or a number too long)", file=path, line=line()
+        ) from None
 
 
 class _LineCounter:

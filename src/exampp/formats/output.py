@@ -90,8 +90,11 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise InputError("is a folder, not a file", file=path)
     if text and _NO_TEXT.fullmatch(ending := path.suffix.lower()):
-        what = f"what is written is text, and no {ending} file"
-        raise InputError(what, file=path, mend="Give the file another ending")
+        raise InputError(
+            f"what is written is text, and no {ending} file",
+            file=path,
+            mend="Give the file another ending",
+        )
     if descriptor(path) is not None or (path.exists() and not path.is_file()):
         with _through(path) as stream:
             yield stream
@@ -157,8 +160,9 @@ def temporary_file(place: Path) -> Iterator[Path]:
         try:
             yield made
         except StorageFault as error:
-            mend = "Nothing was written. Make room, then run the same command again"
-            raise StorageFault(place, error.why, mend) from None
+            raise StorageFault(
+                place, error.why, "Nothing was written. Make room, then run the same command again"
+            ) from None
         except (InputError, OSError) as error:
             _name(error, made, place)
             raise

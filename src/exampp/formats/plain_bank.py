@@ -136,8 +136,10 @@ def write(
     bare = []
     for entry in entries:
         if not entry.items:
-            what = f"query {brief(entry.query_id)} has no items, which a plain bank cannot say"
-            raise InputError(what, file=path)
+            raise InputError(
+                f"query {brief(entry.query_id)} has no items, which a plain bank cannot say",
+                file=path,
+            )
         encode_text("".join((entry.query_id, *(item.text for item in entry.items))), path)
         items = (replace(item, extra=kept_extra(entry, item)) for item in entry.items)
         bare.append(replace(entry, items=tuple(items), extra={}))
@@ -318,8 +320,9 @@ def _compose(text: str, path: str | Path, on_error: OnError) -> yaml.Node:
         depth = 0
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.AliasEvent):
-                mend = "Write the text out"
-                raise InputError("aliases are not read", line=_line(event), mend=mend)
+                raise InputError(
+                    "aliases are not read", line=_line(event), mend="Write the text out"
+                )
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
@@ -388,12 +391,16 @@ def _rows_of_query(query_id: str, node: yaml.Node, on_error: OnError) -> Iterato
     subtopics = _subtopics(parts.pop("subtopics", None), on_error)
     lists = {name: parts.pop(name) for name in [*parts] if name in _ITEM_LISTS}
     if parts or not lists:
-        fault = f"unknown key {brief(next(iter(parts)))}" if parts else "no `items`"
-        raise InputError(fault, line=_line(node), field=query_id)
+        raise InputError(
+            f"unknown key {brief(next(iter(parts)))}" if parts else "no `items`",
+            line=_line(node),
+            field=query_id,
+        )
     for name, listed in lists.items():
         if not isinstance(listed, yaml.SequenceNode) or not listed.value:
-            what = "must be a list of items"
-            raise InputError(what, line=_line(listed), field=f"{query_id}.{name}")
+            raise InputError(
+                "must be a list of items", line=_line(listed), field=f"{query_id}.{name}"
+            )
         for item in listed.value:
             try:
                 row = _yaml_row(item, _ITEM_LISTS[name], on_error)
@@ -519,8 +526,7 @@ def _quoted_key(text: str, path: str | Path) -> str:
     """Return the text as the key of a mapping; InputError if it is too long for one."""
     key = _quoted(text)
     if len(key.encode(errors="surrogatepass")) > _LONGEST_KEY:
-        what = f"{brief(text)} is too long for a key of YAML"
-        raise InputError(what, file=path, mend="Use CSV")
+        raise InputError(f"{brief(text)} is too long for a key of YAML", file=path, mend="Use CSV")
     return key
 
 

@@ -94,8 +94,11 @@ def _same(known: str, row: Json, keys: tuple[str, ...]) -> str:
     key = _first(row, keys)
     text = (optional(row, key, str) or "") if key else ""
     if known and text and known != text:
-        what = "differs from the one that an earlier line gives"
-        raise InputError(what, field=key or "", mend="Give it once, or the same every time")
+        raise InputError(
+            "differs from the one that an earlier line gives",
+            field=key or "",
+            mend="Give it once, or the same every time",
+        )
     return known or text
 
 

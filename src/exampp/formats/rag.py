@@ -311,8 +311,11 @@ def _records(
         blanks += [number] * blank
         yield number, record, parts
     if blanks:
-        what = f"{len(blanks)} contexts have no text and are left out, the first of them here"
-        add_warning(path, blanks[0], what)
+        add_warning(
+            path,
+            blanks[0],
+            f"{len(blanks)} contexts have no text and are left out, the first of them here",
+        )
 
 
 def _part(value: Any) -> str:
@@ -389,8 +392,9 @@ def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
     if not query:
         known = ", ".join(map(str, row))
         names = preset.paths("query")
-        what = f"no question (any of {', '.join(names)}); fields found: {known}"
-        raise InputError(what, field=names[0])
+        raise InputError(
+            f"no question (any of {', '.join(names)}); fields found: {known}", field=names[0]
+        )
     return query
 
 

@@ -134,8 +134,9 @@ def check_single_turn(
         if plain(name) in _CONVERSATIONS and isinstance(value, str | int):
             first = first_lines.setdefault(str(value), number)
             if first != number:
-                what = f"continues the conversation {brief(value)} of line {first}"
-                raise _conversation(what, name)
+                raise _conversation(
+                    f"continues the conversation {brief(value)} of line {first}", name
+                )
         elif plain(name) in _TURNS:
             if str(value).isdecimal() and int(value) > 1:
                 raise _conversation(f"is turn {value} of a conversation", name)

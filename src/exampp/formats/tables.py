@@ -72,8 +72,9 @@ def _read(
         names = lazy.collect_schema().names()
         key = next((one for one in keys if one in names), None)
         if key is None:
-            what = f"no id (any of {', '.join(keys)}); columns found: {', '.join(names)}"
-            raise InputError(what, file=path)
+            raise InputError(
+                f"no id (any of {', '.join(keys)}); columns found: {', '.join(names)}", file=path
+            )
         lazy = lazy.filter(polars.col(key).cast(polars.String).is_in(list(wanted)))
     return lazy.collect()
 
@@ -83,8 +84,11 @@ def _polars_faults(path: str | Path) -> Iterator[None]:
     try:
         import polars
     except ImportError:
-        what = f"is a file of {name_of(path)}, which polars reads"
-        raise InputError(what, file=path, mend=f"Install it: {install_command('polars')}") from None
+        raise InputError(
+            f"is a file of {name_of(path)}, which polars reads",
+            file=path,
+            mend=f"Install it: {install_command('polars')}",
+        ) from None
     try:
         yield
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:

@@ -1,20 +1,24 @@
-"""Graded passages in the Autograding Workbench's JSON-lines (paper 003, figure 4).
+"""The cells of a workbench entry: `exam_grades` and `grades` to grades and back.
 
-One line per query: `[query_id, [passage, ...]]`, each passage with its text, judgments, rankings,
-exam grades (one entry per grader) and direct relevance grades. Whatever a file holds beyond that
-is kept as residue and written back.
+A rating that cannot be read (no whole number, or off its grader's scale) is a bad cell and no bad
+file: it is kept as unparsed with the raw value, which is written back. What reading an entry would
+not give back, a state, a rule, a detail or the grader itself, is written beside it under
+`llm_options.exampp`.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from exampp import prompts
 from exampp.errors import InputError
 from exampp.formats.format import Format
 from exampp.formats.json_values import difference, differences, restored
@@ -29,24 +33,451 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
-from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within
-from exampp.formats.workbench_json import (
+from exampp.formats.workbench_graders import (
+    OURS,
+    CellJson,
     DataJson,
     DirectJson,
     PassageJson,
     SheetJson,
     WorkbenchLine,
+    grader_json,
+    has_open_scale,
+    head_of,
+    identity_json,
+    parted,
+    repeated,
 )
+from exampp.prompts.catalogue import load_named
 from exampp.records import (
+    Grade,
+    GraderIdentity,
     Judgment,
     PassageGrades,
     PooledPassage,
     QueryPool,
     RankedPassage,
     Residue,
+    State,
     subtopic_of,
 )
 from exampp.records.graders import RatingScale
+from exampp.records.readings import IMPORTED, OTHERWISE
+from exampp.sanitize import sanitize_value
+
+_LONGEST = 40
+"""Characters of a raw value that an error shows."""
+
+
+class Bad(NamedTuple):
+    """What stands in the place of a rating, and why it is none."""
+
+    reason: str
+    raw: Any
+
+
+class Marks(NamedTuple):
+    """Rating by item, and by item what is no rating."""
+
+    ratings: dict[str, int]
+    bad: dict[str, Bad]
+
+
+class Entry(NamedTuple):
+    """An entry of a passage: who made it, its cells as stated, its JSON, and where it stands."""
+
+    identity: GraderIdentity
+    open_scale: bool
+    stated: Mapping[str, Any]
+    typed: SheetJson | DirectJson
+    place: str
+
+
+def entries(
+    exam: Sequence[SheetJson] | None,
+    direct: Sequence[DirectJson] | None,
+    scale: RatingScale | None = None,
+    taken: dict[str, int] | None = None,
+) -> Iterator[Entry]:
+    """Yield a ll entries of one passage, the takes of each grader told apart.
+
+    `taken` counts them. Raises InputError with the field for a head that cannot be read.
+    """
+    taken = {} if taken is None else taken
+    heads: list[tuple[str, SheetJson | DirectJson]] = [
+        *((f"exam_grades[{index}]", entry) for index, entry in enumerate(exam or ())),
+        *((f"grades[{index}]", single) for index, single in enumerate(direct or ())),
+    ]
+    for place, typed in heads:
+        try:
+            head = head_of(typed, scale)
+        except InputError as error:
+            error.field = f"{place}.{error.field}"
+            raise
+        identity = repeated(head.identity, taken)
+        yield Entry(identity, head.open_scale, head.cells, typed, place)
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
+    """Return the cells of an entry, in the order of its answers; those of a direct grade are one.
+
+    The item of a direct grade is the query.
+    """
+    marks = _marks(query_id, entry, on_cell)
+    replies, faults = _replies(query_id, entry.typed), _faults(query_id, entry.typed)
+    head = entry.identity.prompt, entry.identity.highest
+    if not (entry.stated or faults or marks.bad) and replies.keys() == marks.ratings.keys():
+        ratings = marks.ratings
+        return tuple(_graded(*head, item, reply, ratings[item]) for item, reply in replies.items())
+    items = dict.fromkeys([*replies, *marks.ratings, *marks.bad, *faults, *entry.stated])
+    return tuple(
+        _as_stated(
+            _grade(entry.identity, item, replies.get(item), marks, faults), entry.stated.get(item)
+        )
+        for item in items
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _graded(prompt: str, highest: int, item: str, reply: str | None, rating: int) -> Grade:
+    """Return the grade of a cell: one object for all passages that have it."""
+    return Grade(item, State.GRADED, rating, reply, _rule_of(prompt, highest, reply, rating))
+
+
+@lru_cache(maxsize=1 << 13)
+def _rule_of(prompt_name: str, highest: int, reply: str | None, rating: int) -> str:
+    """Return the rule by which exampp reads the same rating from a reply.
+
+    `IMPORTED` where there is no reply, or no rules that read one without the answer keys;
+    `OTHERWISE` where exampp reads another rating, or none.
+    """
+    if not reply:
+        return IMPORTED
+    try:
+        prompt = load_named(prompt_name)
+    except InputError:
+        return IMPORTED
+    if prompt.reading not in _READ_FROM_FILES:
+        return IMPORTED
+    found = prompts.read(
+        prompt.reading, reply, lowest=prompt.lowest, highest=highest, field=prompt.field
+    )
+    return found.rule if found.rating == rating else OTHERWISE
+
+
+_READ_FROM_FILES = frozenset({"self-rating", "rating", "yes-no"})
+"""Readings for which a reply is enough."""
+
+
+def _replies(query_id: str, typed: SheetJson | DirectJson) -> dict[str, str | None]:
+    if isinstance(typed, DirectJson):
+        return {query_id: typed.answer if isinstance(typed.answer, str) else None}
+    return {
+        answer[0]: answer[1] if isinstance(answer[1], str) else None
+        for answer in typed.answers
+        if isinstance(answer, list) and len(answer) == 2 and isinstance(answer[0], str)
+    }
+
+
+def _faults(query_id: str, typed: SheetJson | DirectJson) -> Mapping[str, Any]:
+    if isinstance(typed, SheetJson):
+        return typed.llm_response_errors or {}
+    return {} if typed.llm_response_error is None else {query_id: typed.llm_response_error}
+
+
+def _grade(
+    grader: GraderIdentity, item: str, reply: str | None, marks: Marks, faults: Mapping[str, Any]
+) -> Grade:
+    if item in faults:
+        return Grade(item, State.FAILED, None, reply, detail={"reason": _said(faults[item])})
+    if item in marks.ratings:
+        rating = marks.ratings[item]
+        return _graded(grader.prompt, grader.highest, item, reply, rating)
+    detail = marks.bad[item]._asdict() if item in marks.bad else None
+    return Grade(item, State.UNPARSED, None, reply, rule=IMPORTED, detail=detail)
+
+
+def _said(fault: Any) -> str:
+    """Return the reason of a failure: plain text, or the reference's object."""
+    reason = fault.get("failure_reason") if isinstance(fault, dict) else fault
+    return reason if isinstance(reason, str) else json.dumps(fault, ensure_ascii=False)
+
+
+def _as_stated(grade: Grade, stated: Any) -> Grade:
+    """Return the grade with what is stated of its cell; as it was where that makes no sense."""
+    if stated is None:
+        return grade
+    try:
+        cell = msgspec.convert(stated, CellJson)
+    except msgspec.ValidationError:
+        return grade
+    state = grade.state if cell.state is None else State[cell.state.upper()]
+    if state is State.GRADED and grade.rating is None:
+        return grade
+    rating = grade.rating if state is State.GRADED else None
+    reply = grade.reply if cell.reply is msgspec.UNSET else cell.reply
+    return Grade(grade.item_id, state, rating, reply, cell.rule, cell.confidence, cell.detail)
+
+
+def _marks(query_id: str, entry: Entry, on_cell: OnError) -> Marks:
+    tell = within(entry.place, on_cell)
+    if isinstance(entry.typed, SheetJson):
+        return _exam_marks(entry.typed, entry.identity, tell)
+    return _direct_marks(query_id, entry.typed, entry.identity, tell)
+
+
+def within(place: str, on_cell: OnError) -> OnError:
+    """Tells `on_cell` of errors as errors at a place."""
+
+    def tell(error: InputError) -> None:
+        error.field = f"{place}.{error.field}"
+        on_cell(error)
+
+    return tell
+
+
+def _exam_marks(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
+    """Return the self-ratings of an exam grade, or 1 and 0 for its verdicts."""
+    found: dict[Any, Any]
+    if entry.self_ratings is None:
+        found = dict.fromkeys(entry.correctAnswered, 1) | dict.fromkeys(entry.wrongAnswered, 0)
+        stated = len(entry.correctAnswered) + len(entry.wrongAnswered)
+    else:
+        found = {one.question_id or one.nugget_id: one.self_rating for one in entry.self_ratings}
+        stated = len(entry.self_ratings)
+    sound = len(found) == stated and None not in found
+    if sound and _are_ratings(found.values(), grader):
+        return Marks(found, {})
+    return _sorted_out(entry, grader, on_cell)
+
+
+def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
+    """Return the same where some marks are bad; an item with values that differ has no rating."""
+    stated: dict[str, list[Any]] = {}
+    places: dict[str, str] = {}
+    for place, item_id, value in _stated(entry):
+        if item_id is None:
+            on_cell(InputError("a rating of neither question_id nor nugget_id", field=place))
+            continue
+        values = stated.setdefault(item_id, [])
+        places[item_id] = place
+        if not any(type(one) is type(value) and one == value for one in values):
+            values.append(value)
+    marks = Marks({}, {})
+    for item_id, values in stated.items():
+        reason = "the item is graded twice, differently"
+        reason = reason if len(values) > 1 else _why_no_rating(values[0], grader)
+        if reason:
+            marks.bad[item_id] = Bad(reason, _kept(values[0] if len(values) == 1 else values))
+            on_cell(InputError(reason, field=places[item_id]))
+        else:
+            marks.ratings[item_id] = values[0]
+    return marks
+
+
+def _stated(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
+    """Yield (place, item, value) of every mark."""
+    for index, rating in enumerate(entry.self_ratings or ()):
+        item_id = rating.question_id or rating.nugget_id
+        place = f"self_ratings[{index}]" + (".self_rating" if item_id else "")
+        yield place, item_id, rating.self_rating
+    if entry.self_ratings is None:
+        for index, item_id in enumerate(entry.correctAnswered):
+            yield f"correctAnswered[{index}]", item_id, 1
+        for index, item_id in enumerate(entry.wrongAnswered):
+            yield f"wrongAnswered[{index}]", item_id, 0
+
+
+def _direct_marks(
+    query_id: str, entry: DirectJson, grader: GraderIdentity, on_cell: OnError
+) -> Marks:
+    """Return the mark of a direct relevance grade: its rating, else its label, else its verdict."""
+    if entry.llm_response_error is not None:
+        return Marks({}, {})
+    name, value = "correctAnswered", entry.correctAnswered
+    reason = "" if isinstance(value, bool) else f"{_shown(value)} is no verdict (true or false)"
+    for label in ("relevance_label", "self_ratings"):
+        if getattr(entry, label) is not None:
+            name, value = label, getattr(entry, label)
+            reason = _why_no_rating(value, grader)
+    if not reason:
+        return Marks({query_id: int(value)}, {})
+    on_cell(InputError(reason, field=name))
+    return Marks({}, {query_id: Bad(reason, _kept(value))})
+
+
+def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
+    """Return whether there is nothing wrong with any of them (see `_why_no_rating`)."""
+    if not values:
+        return True
+    if set(map(type, values)) != {int}:
+        return False
+    return bool(grader.lowest <= min(values) and max(values) <= grader.highest)
+
+
+def _why_no_rating(value: Any, grader: GraderIdentity) -> str:
+    if type(value) is not int:
+        return f"{_shown(value)} is no rating (a whole number)"
+    if grader.lowest <= value <= grader.highest:
+        return ""
+    return f"rating {_shown(value)} is off the scale {grader.lowest}..{grader.highest}"
+
+
+def _kept(raw: Any) -> Any:
+    """Return a raw value as the store can hold it; what that changes is kept as residue."""
+    return sanitize_value(raw)[0]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale: bool) -> Residue:
+    """What an entry says beyond the record of it."""
+    written = _json(sheet)
+    plain = dict(original)
+    if "llm_options" in plain:
+        plain["llm_options"] = parted(plain["llm_options"])[0]
+    if open_scale and "self_ratings" not in plain:
+        # other entries may show that there are ratings; this one has none, whatever they show
+        written.setdefault("self_ratings", None)
+    return difference(written, plain)
+
+
+def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dict[str, Any]:
+    """Return an entry of `exam_grades` or `grades`.
+
+    `taken` counts the takes of each grader among the entries of its passage so far.
+    """
+    written: dict[str, Any] = restored(_json(sheet), sheet.residue)
+    ours = _beyond(sheet, written, {} if taken is None else taken)
+    if not ours:
+        return written
+    options = written.get("llm_options")
+    rest = options if isinstance(options, dict) else {}
+    return {**written, "llm_options": {**rest, OURS: ours}}
+
+
+def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]) -> dict[str, Any]:
+    """What reading the entry as written would not give back."""
+    before = dict(taken)
+    text = msgspec.json.encode(written)
+    if sheet.grader.kind == "query":
+        direct = msgspec.json.decode(text, type=DirectJson)
+        (entry,) = entries((), [direct], taken=taken)
+    else:
+        (entry,) = entries([msgspec.json.decode(text, type=SheetJson)], (), taken=taken)
+    query_id = next((grade.item_id for grade in sheet.grades), "")
+    read = {grade.item_id: grade for grade in grades(query_id, entry)}
+    cells = {
+        grade.item_id: _cell_json(grade, read.get(grade.item_id))
+        for grade in sorted(sheet.grades, key=lambda grade: grade.item_id)
+        if read.get(grade.item_id) != grade
+    }
+    ours: dict[str, Any] = {"cells": cells} if cells else {}
+    if _tells(entry, sheet) and not (cells and _no_room(written.get("llm_options"))):
+        return ours
+    taken.clear()
+    taken.update(before)
+    repeated(sheet.grader, taken)
+    return identity_json(sheet.grader) | ours
+
+
+def _tells(entry: Entry, sheet: PassageGrades) -> bool:
+    """Return whether the entry as written tells who made it, and on which scale."""
+    found, grader = entry.identity, sheet.grader
+    if found.key != grader.key:
+        return False
+    if has_open_scale(grader) and sheet.scale_unshown:
+        return False
+    within = grader.lowest <= found.lowest and found.highest <= grader.highest
+    partly = has_open_scale(grader) or grader.kind == "query"
+    return within if partly else (found.lowest, found.highest) == (grader.lowest, grader.highest)
+
+
+def _no_room(options: Any) -> bool:
+    """Return whether a note among the options would change what they are."""
+    return not isinstance(options, dict) or OURS in options
+
+
+def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if read is None or read.state is not grade.state:
+        said["state"] = grade.state.name.lower()
+    if grade.rule:
+        said["rule"] = grade.rule
+    if grade.confidence is not None:
+        said["confidence"] = grade.confidence
+    if grade.detail:
+        said["detail"] = dict(grade.detail)
+    if read is not None and read.reply != grade.reply:
+        said["reply"] = grade.reply
+    return said
+
+
+def _json(sheet: PassageGrades) -> dict[str, Any]:
+    """Return an entry as the format has it, its residue not yet applied."""
+    verified = sheet.verified or any("match" in (grade.detail or {}) for grade in sheet.grades)
+    head = grader_json(sheet.grader, verified=verified)
+    return head | (_direct_json(sheet) if sheet.grader.kind == "query" else _exam_json(sheet))
+
+
+def _direct_json(sheet: PassageGrades) -> dict[str, Any]:
+    grade = sheet.grades[0]
+    written: dict[str, Any] = {"answer": grade.reply or "", "correctAnswered": bool(grade.rating)}
+    raw = _raw(grade)
+    if raw is not None:
+        written["self_ratings"] = raw[0]
+    elif grade.state is not State.GRADED:
+        written["llm_response_error"] = _fault(grade)
+    elif sheet.grader.highest > 1:
+        written["self_ratings"] = grade.rating
+    return written
+
+
+def _exam_json(sheet: PassageGrades) -> dict[str, Any]:
+    graded = [grade for grade in sheet.grades if grade.rating is not None]
+    correct = [grade.item_id for grade in graded if grade.rating]
+    answers = [[grade.item_id, grade.reply] for grade in sheet.grades if grade.reply is not None]
+    written: dict[str, Any] = {
+        "correctAnswered": correct,
+        "wrongAnswered": [grade.item_id for grade in graded if not grade.rating],
+        "answers": answers,
+        "exam_ratio": len(correct) / len(graded) if graded else 0.0,
+    }
+    if sheet.grader.highest > 1:
+        id_key = f"{sheet.grader.kind}_id"
+        written["self_ratings"] = [
+            {id_key: grade.item_id, "self_rating": value}
+            for grade in sheet.grades
+            for value in ([grade.rating] if grade.rating is not None else _raw(grade) or ())
+        ]
+    if faults := {g.item_id: _fault(g) for g in sheet.grades if g.state is State.FAILED}:
+        written["llm_response_errors"] = faults
+    return written
+
+
+def _raw(grade: Grade) -> list[Any] | None:
+    """Return the raw value of a bad cell, as the only one of a list; None where there is none."""
+    detail = grade.detail or {}
+    return [detail["raw"]] if grade.state is State.UNPARSED and "raw" in detail else None
+
+
+def _fault(grade: Grade) -> dict[str, str]:
+    """Return a failure as the reference writes it."""
+    reason = str((grade.detail or {}).get("reason", grade.state.name.lower()))
+    return {"response": grade.reply or "", "prompt": "", "failure_reason": reason}
+
+
+# ---- workbench -----------------------------------------------------------------------------------
+
 
 _ENTRIES = ("exam_grades", "grades")
 _PARTS: tuple[tuple[Callable[[list[Any]], Iterable[Any]], frozenset[str]], ...] = (

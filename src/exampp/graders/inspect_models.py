@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -198,7 +199,7 @@ def _read_usage(usage: Any) -> Usage | None:
 
 def _message(error: Exception) -> str:
     """Return what an error says, without keys: providers quote those that they reject."""
-    text = f"{type(error).__name__}: {error}"
+    text = re.sub(r"\[/?bold\]", "", f"{type(error).__name__}: {error}")
     for name, value in os.environ.items():
         if name.endswith("_KEY") and len(value) > 3:
             text = text.replace(value, "***")

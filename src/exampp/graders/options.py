@@ -255,6 +255,10 @@ class InspectOptions(BilledOptions):
     model: str | None = option("PROVIDER/NAME as inspect_ai has it: anthropic/..., google/...")
     max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
     base_url: str | None = option("Another address of the provider.")
+    temperature: float | None = option(
+        "Temperature of the model. [default: the provider's]", least=0
+    )
+    seed: int | None = option("Seed of the model. [default: none]")
 
 
 def check_least_mass(options: TextOptions, *, scores: bool) -> None:

@@ -21,7 +21,7 @@ from exampp.analysis.gate import (
     with_bounds,
 )
 from exampp.errors import InputError
-from exampp.formats.score_tables import QueryScore, read_query_scores
+from exampp.formats.leaderboards import QueryScore, read_query_scores
 from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
 from exampp.records.gradebook import Gradebook, answering

@@ -19,6 +19,7 @@ from exampp.measures.population import Population, check_linear, population
 from exampp.records.decisions import SamplePlan, UnitKind, pool_hash
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
 from exampp.records.inputs import relevance_threshold
+from exampp.results.notes import labelled
 from exampp.review.sampling import SampleDesign, SampledUnit, SampleProgress, draw, progress
 from exampp.sanitize import or_default
 from exampp.stats.sampling import Sample
@@ -176,9 +177,8 @@ def correct_grades(
 
 
 def _source(grades: ChosenGrades) -> str:
-    draft = "DRAFT GRADES: " if grades.grader.is_draft else ""
     bank = f", bank {grades.bank_name}" if grades.bank_name else ""
-    return f"{draft}graded by {grades.grader.name}{bank}"
+    return labelled(f"graded by {grades.grader.name}{bank}", draft=grades.grader.is_draft)
 
 
 def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least: int) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import car, datasets, passages, tables
+from exampp.formats import car, data_sets, passages, tables
 from exampp.formats.json_values import OBJECT, identifier, key_of
 from exampp.formats.lines import (
     OnError,
@@ -59,8 +59,8 @@ def look_up(
 
 def find(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
     """Yield the wanted passages of a corpus, each once, in the order of the corpus."""
-    if datasets.is_dataset(corpus):
-        yield from datasets.documents(corpus, wanted)
+    if data_sets.is_dataset(corpus):
+        yield from data_sets.documents(corpus, wanted)
         return
     left = set(wanted)
     for path in _files(Path(corpus)):

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats import beir, ir_metadata, plain_bank
-from exampp.formats.assignments import GRADER, Assigned
+from exampp.formats import data_sets, ir_metadata, plain_bank
 from exampp.formats.candidates import Retrieved
+from exampp.formats.format import FORMATS, of_packages, write_records
+from exampp.formats.nuggets import GRADER, Assigned
 from exampp.formats.output import temporary_file
-from exampp.formats.registry import FORMATS, of_packages, write_records
 from exampp.records import (
     BankEntry,
     Judgment,
@@ -129,7 +129,7 @@ def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> i
     entries = list(read_bank(connection, bank or MAIN_BANK))
     if bank and not entries:
         raise InputError(f"the collection has no bank {bank!r}")
-    return beir.write_folder(
+    return data_sets.write_folder(
         path,
         read_queries(connection),
         read_passages(connection),

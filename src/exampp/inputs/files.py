@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import beir, datasets, passages, queries, rag, responses, tables, trec
+from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
 from exampp.formats.detect import DetectedKind, detect_kind
 from exampp.formats.fields import brief, digest, duplicate_error, nearly, plain
+from exampp.formats.format import ROLES
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     MemoryLines,
@@ -32,7 +33,6 @@ from exampp.formats.plain_rows import KINDS as ITEMS
 from exampp.formats.plain_rows import MEANINGS, NAMES, table_separator
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning
-from exampp.formats.registry import ROLES
 from exampp.formats.tables import named_rows
 from exampp.inputs.memory import memory_lines, parts_of
 from exampp.sanitize import check_lists, check_path
@@ -243,8 +243,8 @@ def given_data(by_role: Sequence[object]) -> list[GivenFile]:
 
 def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
     """Where files that are data sets or folders of BEIR hold the texts of their passages."""
-    of_datasets = filter(datasets.has_documents, filter(datasets.is_dataset, files))
-    of_folders = filter(None, (beir.corpus_of(Path(file)) for file in files))
+    of_datasets = filter(data_sets.has_documents, filter(data_sets.is_dataset, files))
+    of_folders = filter(None, (data_sets.corpus_of(Path(file)) for file in files))
     return next(of_datasets, None) or next(of_folders, None)
 
 
@@ -308,7 +308,7 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
         path = check_path(given.path)
         is_folder = path.is_dir()
         whole = _whole(path, given.role) if is_folder and not given.kind else None
-        if datasets.is_dataset(path) and not (given.kind or given.role):
+        if data_sets.is_dataset(path) and not (given.kind or given.role):
             yield Known(path, "dataset")
         elif whole:
             yield Known(path, whole)
@@ -336,7 +336,7 @@ _WORKBENCH = frozenset({"qid", "query_id"})
 
 def _whole(path: Path, role: str | None) -> str | None:
     """Return the format of a folder that is read as a whole."""
-    if role is None and beir.is_folder(path):
+    if role is None and data_sets.is_folder(path):
         return "beir"
     is_texts = role == "responses" or (role is None and not _holds_runs(path))
     return "texts" if is_texts and responses.is_folder(path) else None

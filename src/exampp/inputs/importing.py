@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import datasets
+from exampp.formats import data_sets
+from exampp.formats.format import FORMATS, format_of, of_packages, read_records
 from exampp.formats.lines import lines_in_memory, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
-from exampp.formats.registry import FORMATS, format_of, of_packages, read_records
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, Renaming, rows_of, tell_all, unfold
 from exampp.inputs.loading import LOADERS, Importer, Loader
@@ -273,7 +273,7 @@ def _digest(path: Path) -> str:
     """SHA-256 of a file, of rows, or of all files of a folder; of a dataset its id."""
     if rows := lines_in_memory(path):
         return hashlib.sha256(b"\n".join(line for _, line in rows)).hexdigest()
-    if datasets.is_dataset(path):
+    if data_sets.is_dataset(path):
         return str(path)
     if path.is_dir():
         inside = [_digest(file) for file in sorted(path.rglob("*")) if file.is_file()]

@@ -71,8 +71,11 @@ def plain_rows(
 def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
     for number, row in rows:
         if row.keys().isdisjoint(SYSTEM_KEYS):
-            mend = 'Name it, as in runs={"bm25": frame}, or give a column `system`'
-            raise InputError("which system returned this?", line=number, mend=mend)
+            raise InputError(
+                "which system returned this?",
+                line=number,
+                mend='Name it, as in runs={"bm25": frame}, or give a column `system`',
+            )
         yield number, row
 
 
@@ -95,8 +98,10 @@ def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]
 
 def _rows(role: str, data: Any) -> Iterable[object]:
     if isinstance(data, str | bytes | Path):
-        what = f"is {type(data).__name__}, which has no rows"
-        raise InputError(what, mend=f"Give {_TABLES}; import_files takes files")
+        raise InputError(
+            f"is {type(data).__name__}, which has no rows",
+            mend=f"Give {_TABLES}; import_files takes files",
+        )
     if isinstance(data, Mapping):
         return _of_columns(data) if is_columns(role, data) else _FROM_MAPPING[role](data)
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
@@ -139,16 +144,20 @@ def _of_capsule(data: object) -> Iterator[Row]:
     try:
         import pyarrow
     except ImportError:
-        what = f"{type(data).__name__} is read through pyarrow, which is not installed"
-        raise InputError(what, mend="Install it: pip install pyarrow") from None
+        raise InputError(
+            f"{type(data).__name__} is read through pyarrow, which is not installed",
+            mend="Install it: pip install pyarrow",
+        ) from None
     return _of_arrow(pyarrow.table(data))
 
 
 def _check_names(names: Sequence[object]) -> None:
     for name in names:
         if not isinstance(name, str):
-            what = f"the column {brief(name)} has no text for a name"
-            raise InputError(what, mend="Name the columns, as in query_id and text")
+            raise InputError(
+                f"the column {brief(name)} has no text for a name",
+                mend="Name the columns, as in query_id and text",
+            )
         if names.count(name) > 1:
             raise InputError(f"the column {brief(name)} is there twice", field=name)
 
@@ -256,8 +265,11 @@ def _judged(data: Mapping[Any, Any]) -> Iterator[Row]:
     """Of query id -> {passage id: relevance}."""
     for query, judged in data.items():
         if not isinstance(judged, Mapping):
-            what = "must be passages with their relevance"
-            raise InputError(what, field=brief(query), mend='As in {"q1": {"p7": 2}}')
+            raise InputError(
+                "must be passages with their relevance",
+                field=brief(query),
+                mend='As in {"q1": {"p7": 2}}',
+            )
         for passage, relevance in judged.items():
             yield {"query_id": query, "passage_id": passage, "relevance": relevance}
 
@@ -280,8 +292,10 @@ def _plain_row(row: Any) -> Row:
     if hasattr(row, "_asdict"):
         row = row._asdict()
     if not isinstance(row, Mapping):
-        what = f"a row is {type(row).__name__}, and does not name its columns"
-        raise InputError(what, mend='Give dicts, such as {"query_id": "q1", "text": "..."}')
+        raise InputError(
+            f"a row is {type(row).__name__}, and does not name its columns",
+            mend='Give dicts, such as {"query_id": "q1", "text": "..."}',
+        )
     found = {}
     for key, value in row.items():
         if not isinstance(key, str):

@@ -16,7 +16,7 @@ from exampp.measures.nuggets import NUGGET_SCORES, describe_support
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
-from exampp.results.notes import about, joined
+from exampp.results.notes import about, joined, labelled
 from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
@@ -313,10 +313,9 @@ def caption(board: Leaderboard) -> str:
 
 def describe_source(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
     """Who graded on which bank, and how many cells people decided."""
-    draft = "DRAFT GRADES: " if grader.is_draft else ""
     of_bank = f", bank {bank}" if bank else ""
     people = f"; {describe_oversight(oversight)}" if oversight.cells else ""
-    return f"{draft}graded by {grader.name}{of_bank}{people}"
+    return labelled(f"graded by {grader.name}{of_bank}{people}", draft=grader.is_draft)
 
 
 def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
@@ -415,7 +414,6 @@ def tracked(board: Leaderboard, name: str = "") -> Tracked:
         if row.mean is not None:
             threshold = "" if row.min_rating is None else f" min {row.min_rating}"
             metrics[f"{row.measure}{threshold}/{row.system}"] = row.mean
-    draft = "DRAFT GRADES " if board.grader.is_draft else ""
     settings = {
         "grader": board.grader.name,
         "grader_key": board.grader.key,
@@ -423,7 +421,8 @@ def tracked(board: Leaderboard, name: str = "") -> Tracked:
         "draft": str(board.grader.is_draft).lower(),
         "exampp": __version__,
     }
-    return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})
+    title = labelled(name or "leaderboard", draft=board.grader.is_draft)
+    return Tracked(title, metrics, settings, {"leaderboard": tidy(board)})
 
 
 def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:

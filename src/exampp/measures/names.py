@@ -12,6 +12,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -231,9 +232,7 @@ class Measure:
     params: tuple[tuple[str, ParamValue], ...] = ()
 
     def __post_init__(self) -> None:
-        kind = MEASURES.get(self.name)
-        if kind is None:
-            raise _unknown_name_error(self.name)
+        kind = self.kind
         checked = sorted((key, _checked_param(self.name, kind, key, v)) for key, v in self.params)
         for required in kind.required:
             if required not in dict(checked):
@@ -382,42 +381,40 @@ def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
 def _read_value(raw: str, text: str) -> ParamValue:
     if raw[0] in "'\"":
         return raw[1:-1]
-    if raw[0] == "{":
-        pairs = [pair.split(":") for pair in raw[1:-1].split(",") if pair.strip()]
-        try:
-            return tuple(
-                (_parse_whole_number(label), _parse_whole_number(gain)) for label, gain in pairs
-            )
-        except (ValueError, InputError):
-            raise InputError(
-                f"the gains of the measure {text!r} cannot be read",
-                mend="Write them as {label:gain,label:gain}",
-            ) from None
     if raw.casefold() in ("true", "false"):
         return raw.casefold() == "true"
-    try:
-        return _number(raw, text)
-    except InputError:
-        return raw
+    if raw[0] == "{":
+        pairs = [pair.split(":") for pair in raw[1:-1].split(",") if pair.strip()]
+        numbers = [[_read_number(part, int) for part in pair] for pair in pairs]
+        if all(len(pair) == 2 and None not in pair for pair in numbers):
+            return tuple((int(label or 0), int(gain or 0)) for label, gain in numbers)
+        raise InputError(
+            f"the gains of the measure {text!r} cannot be read",
+            mend="Write them as {label:gain,label:gain}",
+        )
+    number = _read_number(raw, int, float)
+    return raw if number is None else number
 
 
 def _number(raw: str, text: str) -> int | float:
-    for read in (int, float):
-        try:
-            number: int | float = read(raw)
-        except ValueError:
-            continue
-        # those who compute measures hold whole numbers in 32 bits
-        if (abs(number) <= LARGEST_NUMBER) if isinstance(number, int) else math.isfinite(number):
-            return number
-    raise InputError(f"{raw.strip()!r} in the measure {text!r} is not a number")
-
-
-def _parse_whole_number(raw: str) -> int:
-    number = int(raw)
-    if abs(number) > LARGEST_NUMBER:
-        raise InputError(f"{raw} is beyond +-{LARGEST_NUMBER}")
+    number = _read_number(raw, int, float)
+    if number is None:
+        raise InputError(f"{raw.strip()!r} in the measure {text!r} is not a number")
     return number
+
+
+def _read_number(raw: str, *kinds: type[int] | type[float]) -> int | float | None:
+    """A number of 32 bits, as those who compute measures hold them; None if it is none."""
+    for kind in kinds:
+        with suppress(ValueError):
+            number = kind(raw)
+            if (
+                (abs(number) <= LARGEST_NUMBER)
+                if isinstance(number, int)
+                else math.isfinite(number)
+            ):
+                return number
+    return None
 
 
 def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | float | None:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.formats.datasets import is_dataset
+from exampp.formats.data_sets import is_dataset
 from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
 from exampp.formats.output import check_outputs, writing
@@ -100,7 +100,8 @@ class _Step:
         if result.finished and self.is_marked:
             # a generation changes the exam, and with the exam as it is now there is nothing to do
             mark = self.mark(collection) if self.name.startswith("generate") else before
-            with collection.connection as connection, transaction(connection):
+            connection = collection.connection
+            with connection, transaction(connection):
                 put_step(connection, self.name, mark, now())
         return result
 

@@ -152,6 +152,10 @@ class Display:
         bool, option("--wide", help="Show tables whole, however narrow the terminal is.")
     ] = False
 
+    notes: Annotated[
+        bool, option("--notes", help="Print all notes, not only the three most important.")
+    ] = False
+
     @property
     def for_programs(self) -> bool:
         """Whether a program reads the tables."""

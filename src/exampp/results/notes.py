@@ -139,6 +139,15 @@ def severe(notes: Iterable[str], least: Severity = Severity.WARNING) -> Iterator
     return (n for n in notes if (n.severity if isinstance(n, Note) else Severity.NOTE) >= least)
 
 
+def most_severe(notes: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Return the notes under a table for people: the most severe, and how many others exist."""
+    every = [one if isinstance(one, Note) else Note(one) for one in notes]
+    shown = sorted(every, key=lambda one: -one.severity)[:most]
+    rest = len(every) - len(shown)
+    more = f"{rest} more {'note' if rest == 1 else 'notes'}: --notes"
+    return (*(one for one in every if one in shown), *([more] * bool(rest)))
+
+
 def labelled(text: str, *, draft: bool) -> str:
     """Return a caption or title; where it is about draft grades, that stands before it."""
     return f"{DRAFT}: {text}" if draft else text

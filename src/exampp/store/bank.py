@@ -30,7 +30,17 @@ from exampp.store.inputs import (
     put_subtopics,
     query_keys,
 )
-from exampp.store.interning import from_json, insert, intern, to_json
+from exampp.store.interning import (
+    column,
+    exists,
+    from_json,
+    insert,
+    integer,
+    intern,
+    pairs,
+    records,
+    to_json,
+)
 
 MAIN_BANK = "main"
 QUERY_BANK = ""
@@ -277,10 +287,9 @@ def item_models(
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:
-    row = connection.execute(
-        "SELECT 1 FROM item_version WHERE item = ? AND text IS NOT NULL", (item,)
-    ).fetchone()
-    return row is not None
+    return exists(
+        connection, "SELECT 1 FROM item_version WHERE item = ? AND text IS NOT NULL", (item,)
+    )
 
 
 def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
@@ -424,32 +433,32 @@ def put_text_less_items(connection: sqlite3.Connection, edit: Edit) -> None:
 
 def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
     """Whether a bank holds items that are known from grades alone, their text never imported."""
-    found = connection.execute(
+    return exists(
+        connection,
         "SELECT 1 FROM item i JOIN bank b USING (bank) JOIN item_version v USING (version) "
         "WHERE b.name = ? AND i.kind = ? AND i.active AND v.text IS NULL LIMIT 1",
         (name, kind),
     )
-    return found.fetchone() is not None
 
 
 def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
     """The banks that hold active items of a kind."""
-    rows = connection.execute(
+    return column(
+        connection,
         "SELECT name FROM bank WHERE bank IN (SELECT bank FROM item WHERE kind = ? AND active) "
         "ORDER BY bank",
         (kind,),
     )
-    return [row[0] for row in rows]
 
 
 def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[str]:
     """The kinds of item that a bank holds, or any bank: question, nugget, both or none."""
-    rows = connection.execute(
+    return column(
+        connection,
         "SELECT DISTINCT kind FROM item JOIN bank b USING (bank) WHERE active AND kind <> 'query' "
         "AND (:bank IS NULL OR b.name = :bank) ORDER BY kind DESC",
         {"bank": bank},
     )
-    return [row[0] for row in rows]
 
 
 def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
@@ -653,8 +662,7 @@ def states(
     connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
 ) -> list[ItemState]:
     """Every item that the bank, or one query, held after edit `at`, retired ones too, in order."""
-    rows = connection.execute(_STATES, {"bank": bank, "at": at, "query_id": query_id})
-    return [_state(*row) for row in rows]
+    return records(_state, connection, _STATES, {"bank": bank, "at": at, "query_id": query_id})
 
 
 def _state(
@@ -701,35 +709,36 @@ def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Itera
 
 def last_edit(connection: sqlite3.Connection, bank: str, until: str | None = None) -> int:
     """The number of a bank's last edit, or of the last one at or before a time; 0 where none."""
-    row = connection.execute(
+    return integer(
+        connection,
         "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
         "JOIN bank b USING (bank) WHERE b.name = ? AND (? IS NULL OR e.at <= ?)",
         (bank, until, until),
-    ).fetchone()
-    return int(row[0])
+    )
 
 
 def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
     """What the banks of a collection hold."""
-    rows = connection.execute(
+    return records(
+        BankCount,
+        connection,
         "SELECT b.name, i.kind, sum(i.active), sum(1 - i.active), "
         "count(DISTINCT CASE i.active WHEN 1 THEN i.query END) "
         "FROM bank b JOIN item i USING (bank) WHERE b.name <> ? GROUP BY b.bank, i.kind "
         "ORDER BY b.bank, i.kind DESC",
         (QUERY_BANK,),
     )
-    return [BankCount(*row) for row in rows]
 
 
 def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
     """The text of every query that is known from more than a bank: it has one, or a pool."""
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT query_id, text FROM query q WHERE text <> '' "
         "OR EXISTS (SELECT 1 FROM pool WHERE query = q.query) "
         "OR EXISTS (SELECT 1 FROM ranking WHERE query = q.query) "
-        "OR EXISTS (SELECT 1 FROM judgment WHERE query = q.query) ORDER BY query"
+        "OR EXISTS (SELECT 1 FROM judgment WHERE query = q.query) ORDER BY query",
     )
-    return dict(rows.fetchall())
 
 
 def append_changes(

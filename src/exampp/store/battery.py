@@ -10,7 +10,7 @@ from exampp.records import BankEntry, Item, Passage, Query
 from exampp.store.bank import Edit, put_bank, states
 from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.inputs import put_passages, put_pool, put_queries, query_keys, read_queries
-from exampp.store.interning import batches
+from exampp.store.interning import batches, pairs
 from exampp.store.runs import put_step, read_step
 
 _STEP = "battery"
@@ -108,7 +108,8 @@ def count_unread_replies(
 ) -> Mapping[str, int]:
     """How many cells of each passage were tried and have no grade, where there are any."""
     # in this order, or SQLite looks through all grades for every passage
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT p.passage_id, count(*) FROM grade g "
         "CROSS JOIN item_version w ON w.version = g.item_version "
         "CROSS JOIN item i ON i.item = w.item AND i.version = w.version AND i.active "
@@ -118,4 +119,3 @@ def count_unread_replies(
         f"WHERE g.grader = ? AND g.state <> 0 AND {IN_FORCE} GROUP BY p.passage",
         (bank, grader.key),
     )
-    return dict(rows.fetchall())

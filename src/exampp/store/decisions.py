@@ -26,7 +26,7 @@ from exampp.records.decisions import (
 from exampp.records.graders import GraderIdentity
 from exampp.sanitize import sanitized
 from exampp.store.grades import IN_FORCE, StoredGrader
-from exampp.store.interning import from_json, insert
+from exampp.store.interning import from_json, insert, integer, records
 
 VersionCell = tuple[int, int]
 """(item version, passage version)."""
@@ -215,8 +215,7 @@ def list_decisions(
 
 def newest_decision(connection: sqlite3.Connection) -> int:
     """The number of the decision that was made last; 0 where there is none."""
-    row = connection.execute("SELECT max(decision) FROM decision").fetchone()
-    return int(row[0] or 0)
+    return integer(connection, "SELECT max(decision) FROM decision")
 
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:
@@ -234,12 +233,13 @@ def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecis
 
 def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[Decision]:
     """All decisions on the cell of a decision that were made on its sort of scale, in order."""
-    rows = connection.execute(
+    return records(
+        _decision,
+        connection,
         f"SELECT {_COLUMNS} FROM decision d WHERE d.item_version = ? AND d.passage_version = ? "
         "AND d.verdict = ? ORDER BY d.at, d.decision",
         (*one.versions, int(one.verdict)),
     )
-    return [_decision(*row) for row in rows]
 
 
 def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[CellDecision]]:

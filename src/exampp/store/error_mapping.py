@@ -7,11 +7,11 @@ limit) never reach the file. Closing reports what SQLite's own close ignores.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from exampp.errors import CollectionBusy, InputError, StorageFault
 from exampp.store.checksums import Checksums
@@ -21,6 +21,8 @@ ROWS = 100
 """Rows that are fetched at a time while a result is iterated."""
 _DAMAGED = ("malformed", "Could not decode to UTF-8", "corrupt")
 
+P = ParamSpec("P")
+T = TypeVar("T")
 FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
 
 
@@ -31,8 +33,7 @@ class Damaged(InputError):
         super().__init__(
             f"is not a readable collection: {what} ({error})",
             file=file or None,
-            mend="Take a copy that is whole, or save what can be read into a new collection: "
-            "exampp init NEW --rescue FILE",
+            mend="Take a copy that is whole",
         )
 
 
@@ -83,20 +84,14 @@ class GuardedConnection(sqlite3.Connection):
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
-        try:
-            cursor = Cursor(self)
-            sqlite3.Cursor.execute(cursor, sql, parameters)
-        except FAULTS as error:
-            raise map_error(self, error) from None
+        cursor = _mapped(self, Cursor, self)
+        _mapped(self, sqlite3.Cursor.execute, cursor, sql, parameters)
         return cursor
 
     def executemany(self, sql: str, parameters: Any, /) -> Cursor:
         """As that of sqlite3, with the errors of `execute`."""
-        try:
-            cursor = Cursor(self)
-            sqlite3.Cursor.executemany(cursor, sql, parameters)
-        except FAULTS as error:
-            raise map_error(self, error) from None
+        cursor = _mapped(self, Cursor, self)
+        _mapped(self, sqlite3.Cursor.executemany, cursor, sql, parameters)
         return cursor
 
 
@@ -106,29 +101,29 @@ class Cursor(sqlite3.Cursor):
     connection: GuardedConnection
 
     def fetchone(self) -> Any:
-        """The next row, None after the last."""
-        try:
-            return super().fetchone()
-        except FAULTS as error:
-            raise map_error(self.connection, error) from None
+        """Return the next row, None after the last."""
+        return _mapped(self.connection, super().fetchone)
 
     def fetchmany(self, size: int | None = 1) -> list[Any]:
-        """The next rows."""
-        try:
-            return super().fetchmany(size)
-        except FAULTS as error:
-            raise map_error(self.connection, error) from None
+        """Return the next rows."""
+        return _mapped(self.connection, super().fetchmany, size)
 
     def fetchall(self) -> list[Any]:
-        """All rows that are left."""
-        try:
-            return super().fetchall()
-        except FAULTS as error:
-            raise map_error(self.connection, error) from None
+        """Return all rows that are left."""
+        return _mapped(self.connection, super().fetchall)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         while rows := self.fetchmany(ROWS):
             yield from rows
+
+
+def _mapped(
+    connection: GuardedConnection, call: Callable[P, T], *args: P.args, **options: P.kwargs
+) -> T:
+    try:
+        return call(*args, **options)
+    except FAULTS as error:
+        raise map_error(connection, error) from None
 
 
 def map_error(connection: GuardedConnection, error: Exception) -> Exception:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from exampp.store.bank import bank_key
 from exampp.store.inputs import WHOLE_QUERY
+from exampp.store.interning import column
 
 MADE = "made"
 FAILED = "failed"
@@ -134,7 +135,8 @@ def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) 
     Passages judged not relevant are left out. For a subtopic, judgments and rankings of the
     subtopic and of the query as a whole count.
     """
-    rows = connection.execute(
+    return column(
+        connection,
         "WITH j AS (SELECT passage, max(relevance) AS relevance FROM judgment WHERE query = :query "
         "AND (:subtopic = 0 OR subtopic IN (0, :subtopic)) GROUP BY passage), "
         "r AS (SELECT passage, sum(1.0 / (:damping + rank)) AS score FROM ranking "
@@ -151,4 +153,3 @@ def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) 
             "count": count,
         },
     )
-    return [row[0] for row in rows]

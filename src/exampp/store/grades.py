@@ -16,7 +16,7 @@ from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import CONTENT_SETTING, RatingScale, with_distinct_names
 from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.interning import from_json, insert, to_json
+from exampp.store.interning import from_json, insert, integer, pairs, to_json
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -121,12 +121,12 @@ def reading_rules(connection: sqlite3.Connection, grader: int) -> Rules | None:
 
 def answer_keys(connection: sqlite3.Connection, versions: Iterable[int]) -> dict[int, int]:
     """The answer keys of today of the items that have these texts."""
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT v.version, i.answer_key FROM item_version v JOIN item i USING (item) "
         "WHERE v.version IN (SELECT value FROM json_each(?))",
         (json.dumps(list(versions)),),
     )
-    return dict(rows.fetchall())
 
 
 def _put_identity(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
@@ -331,7 +331,8 @@ def count_other_replies(connection: sqlite3.Connection, source: int, target: int
 
     Counted are cells of `target` for which `source` kept a reply.
     """
-    row = connection.execute(
+    return integer(
+        connection,
         "SELECT count(*) FROM (SELECT DISTINCT theirs.item_version, theirs.passage_version "
         "FROM grade theirs JOIN grade mine ON mine.grader = :target "
         "AND mine.item_version = theirs.item_version "
@@ -339,8 +340,7 @@ def count_other_replies(connection: sqlite3.Connection, source: int, target: int
         "WHERE theirs.grader = :source AND theirs.reply IS NOT NULL "
         "AND mine.reply IS NOT theirs.reply AND (mine.reply IS NOT NULL OR mine.state = 0))",
         {"source": source, "target": target},
-    ).fetchone()
-    return int(row[0])
+    )
 
 
 def failure_reasons(

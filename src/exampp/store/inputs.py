@@ -18,7 +18,7 @@ from exampp.records.ids import text_hash
 from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
-from exampp.store.interning import batches, from_json, intern, to_json
+from exampp.store.interning import batches, column, exists, from_json, intern, pairs, to_json
 
 # What the files of one import say of the same thing: none of them may contradict another.
 #
@@ -186,10 +186,7 @@ def put_subtopics(
             for subtopic in subtopics
         ],
     )
-    rows = connection.execute(
-        "SELECT subtopic_id, subtopic FROM subtopic WHERE query = ?", (query,)
-    )
-    return dict(rows.fetchall())
+    return pairs(connection, "SELECT subtopic_id, subtopic FROM subtopic WHERE query = ?", (query,))
 
 
 def put_passages(
@@ -384,10 +381,11 @@ def put_source(connection: sqlite3.Connection, name: str, kind: str, digest: str
 
 def source_names(connection: sqlite3.Connection, kind: str) -> list[str]:
     """The names of the files of a kind that were imported, first to last."""
-    rows = connection.execute(
-        "SELECT name FROM source WHERE kind = ? GROUP BY name ORDER BY min(source)", (kind,)
+    return column(
+        connection,
+        "SELECT name FROM source WHERE kind = ? GROUP BY name ORDER BY min(source)",
+        (kind,),
     )
-    return [name for (name,) in rows.fetchall()]
 
 
 class Member(NamedTuple):
@@ -445,10 +443,11 @@ def query_keys(connection: sqlite3.Connection) -> dict[str, int]:
 
 def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
     """Whether the collection holds the text of a passage."""
-    found = connection.execute(
-        "SELECT 1 FROM passage WHERE passage_id = ? AND version IS NOT NULL", (passage_id,)
+    return exists(
+        connection,
+        "SELECT 1 FROM passage WHERE passage_id = ? AND version IS NOT NULL",
+        (passage_id,),
     )
-    return found.fetchone() is not None
 
 
 def counts(connection: sqlite3.Connection, known: Mapping[str, int] = {}) -> Mapping[str, int]:
@@ -518,29 +517,30 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
 
 def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict[str, str]:
     """The texts of those of the passages whose text the collection holds."""
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT p.passage_id, v.text FROM passage p JOIN passage_version v USING (version) "
         "WHERE p.passage_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passage_ids)),),
     )
-    return dict(rows.fetchall())
 
 
 def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
     """The texts of the passages that came first."""
-    rows = connection.execute(
-        "SELECT v.text FROM passage p JOIN passage_version v USING (version) LIMIT ?", (count,)
+    return column(
+        connection,
+        "SELECT v.text FROM passage p JOIN passage_version v USING (version) LIMIT ?",
+        (count,),
     )
-    return [row[0] for row in rows]
 
 
 def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -> dict[str, str]:
     """Return the text of each of the queries that are known, by id."""
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT query_id, text FROM query WHERE query_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(query_ids)),),
     )
-    return dict(rows.fetchall())
 
 
 def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> bool:
@@ -569,28 +569,27 @@ def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> boo
 
 def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
     """The id of the first query of each of the texts, by text."""
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT text, query_id FROM query WHERE text IN (SELECT value FROM json_each(?)) "
         "ORDER BY query DESC",
         (json.dumps(list(texts)),),
     )
-    return dict(rows.fetchall())
 
 
 def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
     """The id of the first passage that has each of the texts, whatever its title, by text."""
-    rows = connection.execute(
+    return pairs(
+        connection,
         "SELECT v.text, p.passage_id FROM passage p JOIN passage_version v USING (version) "
         "WHERE v.text IN (SELECT value FROM json_each(?)) ORDER BY p.passage DESC",
         (json.dumps(list(texts)),),
     )
-    return dict(rows.fetchall())
 
 
 def without_text(connection: sqlite3.Connection) -> list[str]:
     """The passages of which only the id is known, in order."""
-    rows = connection.execute("SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
-    return [row[0] for row in rows]
+    return column(connection, "SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
 
 
 def unanswered(connection: sqlite3.Connection, systems: Sequence[str]) -> dict[str, list[str]]:
@@ -608,10 +607,10 @@ def unanswered(connection: sqlite3.Connection, systems: Sequence[str]) -> dict[s
 
 def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
     """The queries for which no system has a ranking."""
-    rows = connection.execute(
-        "SELECT query_id FROM query WHERE query NOT IN (SELECT query FROM ranking) ORDER BY query"
+    return column(
+        connection,
+        "SELECT query_id FROM query WHERE query NOT IN (SELECT query FROM ranking) ORDER BY query",
     )
-    return [row[0] for row in rows]
 
 
 def highest_judgment(connection: sqlite3.Connection) -> int | None:

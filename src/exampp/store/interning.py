@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice, starmap
 from typing import Any, TypeVar
 
 from exampp.sanitize import check_id
@@ -36,15 +36,42 @@ def insert(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) 
     return key
 
 
+def column(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:
+    """Return the first value of every row."""
+    return [row[0] for row in connection.execute(sql, parameters).fetchall()]
+
+
+def pairs(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> dict[Any, Any]:
+    """Return the second value of every row by the first."""
+    return dict(connection.execute(sql, parameters).fetchall())
+
+
+def records(
+    make: Callable[..., T], connection: sqlite3.Connection, sql: str, parameters: Any = ()
+) -> list[T]:
+    """Return a record of every row."""
+    return list(starmap(make, connection.execute(sql, parameters).fetchall()))
+
+
+def integer(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> int:
+    """Return the number that a query gives, 0 where it gives none."""
+    return int(connection.execute(sql, parameters).fetchone()[0] or 0)
+
+
+def exists(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> bool:
+    """Return whether a query gives a row."""
+    return connection.execute(sql, parameters).fetchone() is not None
+
+
 def keys(
     connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
 ) -> dict[str, int]:
     """The key of each id that the table holds already."""
-    found = connection.execute(
+    return pairs(
+        connection,
         f"SELECT {column}, {table} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
     )
-    return dict(found.fetchall())
 
 
 def intern(

@@ -48,7 +48,7 @@ from exampp.store.inputs import (
     stage_rankings,
     titles_of,
 )
-from exampp.store.interning import from_json, intern
+from exampp.store.interning import from_json, intern, records
 
 _RANKED = """
 WITH ranked AS (
@@ -126,7 +126,9 @@ def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
 
 def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats]:
     """What every system contributes to the pool, sorted by name."""
-    rows = connection.execute(
+    return records(
+        SystemStats,
+        connection,
         f"{_RANKED}, brought AS MATERIALIZED (SELECT query, passage, count(*) AS systems FROM top "
         "GROUP BY query, passage), pooled AS (SELECT t.system, count(*) AS pooled, "
         "sum(b.systems > 1) AS shared, sum(p.version IS NULL) AS textless FROM top t "
@@ -139,12 +141,13 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats
         "JOIN pooled o USING (system) GROUP BY s.system ORDER BY s.name",
         {"depth": depth},
     )
-    return [SystemStats(*row) for row in rows]
 
 
 def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
     """The cells that every kind of every bank makes with the pool's passages that have a text."""
-    rows = connection.execute(
+    return records(
+        BankStats,
+        connection,
         f"{_RANKED}, size AS MATERIALIZED (SELECT m.query, "
         "count(p.version) FILTER (WHERE r.passage IS NOT NULL) AS ranked, "
         "count(p.version) FILTER (WHERE r.passage IS NULL) AS judged FROM member m "
@@ -157,7 +160,6 @@ def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
         "GROUP BY b.bank, i.kind ORDER BY i.kind = 'query', b.bank, i.kind",
         {"depth": depth},
     )
-    return [BankStats(*row) for row in rows]
 
 
 def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: Edit) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exampp.records.wording import counted
-from exampp.store.interning import from_json, insert, to_json
+from exampp.store.interning import column, from_json, insert, integer, records, to_json
 
 LEASE_SECONDS = 600.0
 """How long a process may be silent before others take over what it was grading."""
@@ -89,11 +89,12 @@ class Lease(NamedTuple):
 
 def leases(connection: sqlite3.Connection, grader: int) -> list[Lease]:
     """The queries that processes hold; a lease that ran out holds nothing."""
-    rows = connection.execute(
+    return records(
+        Lease,
+        connection,
         "SELECT owner, query, until FROM lease WHERE grader = ? AND until >= ? ORDER BY query",
         (grader, time.time()),
     )
-    return [Lease(*row) for row in rows.fetchall()]
 
 
 def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any) -> int:
@@ -127,10 +128,11 @@ def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
 
 def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
     """How many runs of a grader sent requests whose cost is not known: no prices were given."""
-    found = connection.execute(
-        "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0", (grader,)
+    return integer(
+        connection,
+        "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0",
+        (grader,),
     )
-    return int(found.fetchone()[0])
 
 
 _STATE = {
@@ -263,13 +265,14 @@ def batches_of(
     connection: sqlite3.Connection, grader: int | None, states: Iterable[str] = ()
 ) -> list[BatchRow]:
     """The batches of a grader, or of all, in these states (all by default), oldest first."""
-    rows = connection.execute(
+    return records(
+        BatchRow,
+        connection,
         "SELECT batch, key, grader, provider, server, remote, state, said, requests, answered, "
         "worst, at, expires FROM batch WHERE (:grader IS NULL OR grader = :grader) "
         "AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states))) ORDER BY batch",
         {"grader": grader, "states": json.dumps(list(states))},
     )
-    return [BatchRow(*row) for row in rows.fetchall()]
 
 
 def open_batch(connection: sqlite3.Connection, batch: int, remote: str, expires: str) -> None:
@@ -287,10 +290,9 @@ def set_batch_status(connection: sqlite3.Connection, batch: int, said: str) -> N
 
 def requests_of(connection: sqlite3.Connection, batch: int) -> list[str]:
     """The requests of a batch that are still kept, in the order in which they were sent."""
-    rows = connection.execute(
-        "SELECT request FROM batch_request WHERE batch = ? ORDER BY number", (batch,)
+    return column(
+        connection, "SELECT request FROM batch_request WHERE batch = ? ORDER BY number", (batch,)
     )
-    return [request for (request,) in rows.fetchall()]
 
 
 def stored_request(connection: sqlite3.Connection, request: str) -> StoredRequest | None:
@@ -303,20 +305,21 @@ def stored_request(connection: sqlite3.Connection, request: str) -> StoredReques
 
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
     """Whether a reply has come that is no grade yet."""
-    row = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM batch_request JOIN batch USING (batch) "
-        "WHERE grader = ? AND reply IS NOT NULL)",
-        (grader,),
-    ).fetchone()
-    return bool(row[0])
+    return bool(
+        integer(
+            connection,
+            "SELECT EXISTS (SELECT 1 FROM batch_request JOIN batch USING (batch) "
+            "WHERE grader = ? AND reply IS NOT NULL)",
+            (grader,),
+        )
+    )
 
 
 def unanswered(connection: sqlite3.Connection, batch: int) -> int:
     """How many requests of a batch are out and have no reply."""
-    row = connection.execute(
-        "SELECT count(*) FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,)
-    ).fetchone()
-    return int(row[0])
+    return integer(
+        connection, "SELECT count(*) FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,)
+    )
 
 
 def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str, Any]) -> int:

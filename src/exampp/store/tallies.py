@@ -33,6 +33,7 @@ from exampp.store.grades import (
     with_examples,
 )
 from exampp.store.inputs import counts
+from exampp.store.interning import integer
 
 PATIENCE = 1.0
 """Seconds that others who write are waited for."""
@@ -168,15 +169,15 @@ def tallied_pending(connection: sqlite3.Connection, grader: int, exam: GradingSc
     """What `store.cells.count_due` says of a whole exam to the depth of the tallies."""
     if exam.answers_of is not None:
         return count_pending(connection, grader, exam)
-    row = connection.execute(
+    return integer(
+        connection,
         f"{_ASKED} SELECT "
         "coalesce((SELECT sum(passages) FROM asked JOIN pool_tally USING (query)), 0) - "
         "coalesce((SELECT sum(t.pooled) FROM asked a CROSS JOIN cell_tally t "
         "ON t.item_version = a.version AND t.grader = :grader AND t.state = 0 "
         "AND t.answer_key IN (0, a.answer_key)), 0)",
         {"grader": grader, **exam._asdict()},
-    ).fetchone()
-    return int(row[0])
+    )
 
 
 def tallied_judged_only(

@@ -39,7 +39,7 @@ from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Column
+from exampp.results.view import Column, programs_only
 from exampp.sanitize import check_integer
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import edit_by
@@ -193,7 +193,7 @@ _COUNTS = (
     Column("attack"),
     Column("what it is", key="about"),
     *map(Column, ("targets", "texts", "cells")),
-    Column("tokens", readers="programs"),
+    *programs_only("tokens"),
 )
 
 
@@ -383,8 +383,12 @@ def _write(
     )
     edit = edit_by(None, "battery")
     try:
-        with closing(connect(path, create=True)) as connection, connection, transaction(connection):
-            put_battery(connection, known, bank, entries, passages, about, edit)
+        connection = connect(path, create=True)
+        try:
+            with connection, transaction(connection):
+                put_battery(connection, known, bank, entries, passages, about, edit)
+        finally:
+            connection.close()
     except BaseException:
         # half a battery would be taken for a whole one, and nothing else is in the file
         for ending in ("", "-wal", "-shm"):

@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from exampp.errors import InputError
 from exampp.installed import install_command
+from exampp.results.notes import DRAFT
 from exampp.results.result import Table, render
 from exampp.results.view import Column, printable
 
@@ -40,8 +41,6 @@ NAME_WIDTH = 190
 GRADES = ("#eeeeea", "#dae7ec", "#b5d2dd", "#84b7ca", "#26728f", "#0c4358")
 """Colours from the lowest grade of a scale to the highest, those of the pages."""
 
-DRAFT = "DRAFT GRADES"
-"""What every figure of draft grades is called, in the picture itself."""
 _DRAFT_INK = "#d55e00"
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

@@ -11,15 +11,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import qrels, queries, runs
+from exampp.formats import queries, trec
 from exampp.formats.format import DataSet, Format, ReadOptions
 from exampp.formats.lines import OnError, encode_json
 from exampp.formats.output import new_folder, writing
 from exampp.formats.read_warnings import add_warning
+from exampp.installed import install_command
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
+from exampp.store.interning import batches
 from exampp.version import __version__
 
 _SPLIT = "test"
@@ -56,7 +59,7 @@ def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
         add_warning(
             chosen[0], None, f"{', '.join(left)} beside it are left aside; --qrels takes them"
         )
-    yield from qrels.read(chosen[0], on_error)
+    yield from trec.read_qrels(chosen[0], on_error)
 
 
 def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
@@ -114,7 +117,7 @@ def write_folder(
         listed = list(ranked)
         counts["systems.run"] = len(listed)
         if listed:
-            runs.write(made / "systems.run", listed)
+            trec.write_run(made / "systems.run", listed)
         for name, count in counts.items():
             if not count:
                 (made / name).unlink(missing_ok=True)
@@ -140,8 +143,9 @@ def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
         for one in judgments:
             cells = (one.query_id, one.passage_id)
             if any("\t" in cell or "\n" in cell for cell in cells):
-                what = f"an id with a tab or a line break cannot stand in a table: {cells}"
-                raise InputError(what, file=path)
+                raise InputError(
+                    f"an id with a tab or a line break cannot stand in a table: {cells}", file=path
+                )
             stream.write("\t".join((*cells, str(one.relevance))).encode() + b"\n")
             count += 1
     return count
@@ -182,4 +186,110 @@ FORMAT = Format(
     source="BEIR, the Hugging Face hub",
     lossless="yes, with `bank.jsonl`, `systems.run` and a card beside them; without subtopics, and "
     "queries without judgments are not read",
+)
+
+
+# ---- datasets ------------------------------------------------------------------------------------
+
+
+PREFIX = "irds:"
+"""What a name of a dataset starts with where a file could stand, as in `irds:antique/test`."""
+
+
+def is_dataset(name: str | Path) -> bool:
+    """Return whether the name is one of a dataset and not of a file."""
+    return str(name).startswith(PREFIX)
+
+
+def dataset_topics(name: str | Path) -> Iterator[Query]:
+    """Yield the topics of a dataset.
+
+    Of one with several fields, those that ir_datasets searches with.
+    """
+    dataset = _load(name)
+    if not dataset.has_queries():
+        raise InputError(
+            "the dataset has no topics", file=name, mend="For its documents, name it with --corpus"
+        )
+    with _Reading(name):
+        for query in dataset.queries_iter():
+            yield Query(str(query.query_id), _text(query))
+
+
+def dataset_judgments(name: str | Path) -> Iterator[Judgment]:
+    """Yield the judgments of a dataset, of whole queries; none where it has none."""
+    dataset = _load(name)
+    if not dataset.has_qrels():
+        return
+    with _Reading(name):
+        for one in dataset.qrels_iter():
+            yield Judgment(str(one.query_id), str(one.doc_id), int(one.relevance))
+
+
+def has_documents(name: str | Path) -> bool:
+    """Return whether a dataset has documents."""
+    return bool(_load(name).has_docs())
+
+
+def documents(name: str | Path, wanted: set[str]) -> Iterator[Passage]:
+    """Yield the wanted documents that the dataset has and that hold a text."""
+    dataset = _load(name)
+    if not dataset.has_docs():
+        raise InputError("the dataset has no documents", file=name)
+    with _Reading(name):
+        store = dataset.docs_store()
+        for batch in batches(sorted(wanted)):
+            for doc in store.get_many(batch).values():
+                if text := _text(doc).strip():
+                    yield Passage(str(doc.doc_id), text)
+
+
+def _text(record: Any) -> str:
+    if hasattr(record, "default_text"):
+        return str(record.default_text())
+    names: Sequence[str] = [n for n in ("title", "text", "body") if getattr(record, n, None)]
+    return "\n".join(str(getattr(record, name)) for name in names)
+
+
+def _load(name: str | Path) -> Any:
+    try:
+        import ir_datasets
+    except ImportError:
+        raise InputError(
+            "datasets by their id need ir_datasets",
+            file=name,
+            mend=f"Install it: {install_command('datasets')}",
+        ) from None
+    try:
+        return ir_datasets.load(str(name).removeprefix(PREFIX))
+    except KeyError:
+        raise InputError(
+            "ir_datasets knows no such dataset",
+            file=name,
+            mend="Its ids are listed at https://ir-datasets.com",
+        ) from None
+
+
+class _Reading:
+    """Turns whatever goes wrong inside ir_datasets into one sentence."""
+
+    def __init__(self, name: str | Path) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, InputError):
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise InputError(f"ir_datasets cannot read it ({reason})", file=self.name) from None
+
+
+DATASET = Format(
+    "",
+    lambda path, _: [DataSet([*dataset_topics(path)], dataset_judgments(path))],
+    name="dataset",
+    record=DataSet,
+    looks="`irds:ID`, topics and judgments of a dataset",
+    source="ir_datasets",
 )

@@ -13,12 +13,9 @@ from typing import Any
 import exams
 import pytest
 
-import exampp
 from exampp.graders.local import checkpoint, load
 from exampp.graders.local.checkpoint import folder_hash, model_name
-from exampp.records import GraderIdentity, content_hash
-from exampp.store.connection import transaction
-from exampp.store.grades import graders
+from exampp.records import GraderIdentity
 
 pytest_plugins = ("tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -61,65 +58,6 @@ def first_version(found: GraderIdentity, typed: str) -> GraderIdentity:
     return replace(
         found, model=typed, settings={**settings, "model": Path(typed).name, "sha256": content}
     )
-
-
-def as_first_version(collection: Any, typed: str) -> GraderIdentity:
-    """Make the collection's one grader one that the first version left."""
-    (stored,) = graders(collection.connection)
-    old = first_version(stored.identity, typed)
-    settings = json.dumps(old.settings, sort_keys=True)
-    # the key of the first version, which must never change
-    key = content_hash(typed, old.prompt, old.kind, settings)
-    assert old.key == key
-    with collection.connection as rows, transaction(rows):
-        rows.execute("UPDATE grader SET key = ?, model = ?, settings = ?", (key, typed, settings))
-    return old
-
-
-def test_grades_of_the_first_version_are_found_again(
-    t5_taught: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(t5_taught, tmp_path / "t5")
-    monkeypatch.chdir(tmp_path)
-    typed = str(tmp_path / "t5")
-    with exams.make(tmp_path) as collection:
-        collection.grade("hf", model="t5", **OPTIONS)
-        old = as_first_version(collection, typed)
-        for name in ("t5", "./t5", typed):
-            run = collection.grading("hf", model=name, **OPTIONS)
-            assert run.count_due() == (0, 0), name
-            assert run.grading.identity.key == old.key
-        # what is new is graded by the same grader
-        (tmp_path / "more.run").write_text("q2 Q0 p1 1 2.0 gamma\n")
-        collection.import_files(tmp_path / "more.run")
-        assert collection.grade("hf", model="t5", **OPTIONS).asked == 1
-        assert [one.key for one in collection.graders] == [old.key]
-        # the path is neither shown nor exported, and choosing by it goes on working
-        assert collection.graders[0].name == "t5:question-self-rating"
-        assert collection.grades(typed).gradebook.grader.key == old.key
-        collection.export(tmp_path / "out.jsonl", "workbench")
-        assert typed not in (tmp_path / "out.jsonl").read_text()
-        book = collection.grades().gradebook
-    with exampp.Collection.create(tmp_path / "other.exam") as other:
-        bank = [tmp_path / "files" / name for name in ("queries.json", "questions.tsv")]
-        other.import_files(*bank, tmp_path / "out.jsonl")
-        assert other.grading("hf", model="t5", **OPTIONS).count_due() == (0, 0)
-        ratings = [q.ratings.tolist() for q in other.grades().gradebook.queries]
-        assert ratings == [q.ratings.tolist() for q in book.queries]
-
-
-def test_the_hash_is_that_of_the_first_version(tmp_path: Path) -> None:
-    # by hand: SHA-256 of "config.json NUL sha256({}) LF weights.bin NUL sha256(w) LF"
-    import hashlib
-
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "weights.bin").write_text("w")
-    (tmp_path / "training.json").write_text("when it was trained is no content")
-    lines = "".join(
-        f"{name}\0{hashlib.sha256(text).hexdigest()}\n"
-        for name, text in (("config.json", b"{}"), ("weights.bin", b"w"))
-    )
-    assert folder_hash(tmp_path) == hashlib.sha256(lines.encode()).hexdigest()
 
 
 def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.formats.markup import blocks, kind_of
+from exampp.inputs.segment import blocks, kind_of
 
 
 def texts(text: str, kind: str | None = None) -> list[str]:
