@@ -34,13 +34,12 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
     found: dict[str, dict[str, list[ScoredPassage]]] = {}
     source: dict[tuple[str, str], str | Path] = {}
     # which kinds there are loads with every format, and is needed for runs alone
-    from exampp.formats import ranx
-    from exampp.formats import runs as runs_format
+    from exampp.formats import trec
     from exampp.inputs.files import GivenFile, tell_all
 
     given = [GivenFile(Path(path), role="runs") for path in paths]
     for path, kind, _, system in tell_all(given, system=False):
-        read = ranx.read if kind == "ranx" else runs_format.read
+        read = trec.read_ranx if kind == "ranx" else trec.read_run
         for ranked in read(path, system=system):
             earlier = source.setdefault((ranked.system, ranked.query_id), path)
             if earlier is not path:
