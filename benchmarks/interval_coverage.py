@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 import exampp
 from exampp.formats import leaderboards
+from exampp.stats.estimate import EstimateRows
 from exampp.stats.rank_correlation import (
-    CorrelationRows,
     Draws,
     RankStatistic,
     draw,
@@ -290,7 +290,7 @@ def hits(
     exams = unite_ties([population.sample(random).mean(axis=1) for _ in range(options.exams)])
     for statistic in statistics:
 
-        def rows(scores: Floats, statistic: RankStatistic = statistic) -> CorrelationRows:
+        def rows(scores: Floats, statistic: RankStatistic = statistic) -> EstimateRows:
             return statistic.rows(scores, population.official)
 
         value, every = float(rows(scores).values[0]), rows(exams).values

@@ -423,46 +423,55 @@ def test_no_judgments() -> None:
     )
 
 
-def test_judgments_only_of_what_is_not_graded() -> None:
-    book = make_book(make_query({"a": [None], "b": [3]}, {"a": 2}))
-    found = only(book, layouts=["STRICT"])
-    assert reasons(found, list(found)) == {
-        "model:self-rating and the judgments have no passages in common"
-    }
+ALL = tuple(STATISTICS)
 
 
-def test_no_grades_at_all() -> None:
-    book = make_book(make_query({"a": [None], "b": [None]}, {"a": 2, "b": 0}))
-    found = only(book, layouts=["STRICT"])
-    assert reasons(found, list(found)) == {"there are no labels of model:self-rating"}
-
-
-def test_all_grades_equal() -> None:
-    """What is expected by chance is all that there is: kappa is 0."""
-    found = only(make_book(make_query({"a": [3], "b": [3]}, {"a": 2, "b": 0})), layouts=["STRICT"])
-    assert reasons(found, KAPPAS, 0) == {"all labels of model:self-rating are 0+1+2+3"}
-    assert found["ac1"]["value"] is not None
-
-
-def test_all_grades_and_judgments_equal() -> None:
-    """Agreement is expected to be complete (p_e = 1): only then kappa is undefined."""
-    book = make_book(make_query({"a": [5], "b": [5]}, {"a": 2, "b": 2}))
-    found = only(book, layouts=["STRICT"])
-    assert reasons(found, KAPPAS) == {"all labels of model:self-rating are 4+5"}
-
-
-def test_all_judgments_equal() -> None:
-    book = make_book(make_query({"a": [3], "b": [0]}, {"a": 1, "b": 1}))
-    graded = only(book, layouts=["GRADED"])
-    assert reasons(graded, list(STATISTICS)) == {"labels go from 0 to 5, judgments are all 1"}
-    strict = only(book, layouts=["LENIENT"])
-    assert reasons(strict, KAPPAS, 0) == {"all judgments are 1"}
-
-
-def test_a_threshold_that_no_grade_reaches() -> None:
-    book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
-    strict = only(book, layouts=["STRICT"], min_rating=5)
-    assert reasons(strict, KAPPAS, 0) == {"all labels of model:self-rating are 0+1+2+3+4"}
+@pytest.mark.parametrize(
+    ("grades", "judged", "options", "names", "value", "reason"),
+    [
+        (
+            *({"a": [None], "b": [3]}, {"a": 2}, {"layouts": ["STRICT"]}, ALL, None),
+            "model:self-rating and the judgments have no passages in common",
+        ),
+        (
+            *({"a": [None], "b": [None]}, {"a": 2, "b": 0}, {"layouts": ["STRICT"]}, ALL, None),
+            "there are no labels of model:self-rating",
+        ),
+        # what is expected by chance is all that there is: kappa is 0
+        (
+            *({"a": [3], "b": [3]}, {"a": 2, "b": 0}, {"layouts": ["STRICT"]}, KAPPAS, 0),
+            "all labels of model:self-rating are 0+1+2+3",
+        ),
+        # agreement is expected to be complete (p_e = 1): only then kappa is undefined
+        (
+            *({"a": [5], "b": [5]}, {"a": 2, "b": 2}, {"layouts": ["STRICT"]}, KAPPAS, None),
+            "all labels of model:self-rating are 4+5",
+        ),
+        (
+            *({"a": [3], "b": [0]}, {"a": 1, "b": 1}, {"layouts": ["GRADED"]}, ALL, None),
+            "labels go from 0 to 5, judgments are all 1",
+        ),
+        (
+            *({"a": [3], "b": [0]}, {"a": 1, "b": 1}, {"layouts": ["LENIENT"]}, KAPPAS, 0),
+            "all judgments are 1",
+        ),
+        (
+            *({"a": [3], "b": [0]}, {"a": 2, "b": 0}),
+            *({"layouts": ["STRICT"], "min_rating": 5}, KAPPAS, 0),
+            "all labels of model:self-rating are 0+1+2+3+4",
+        ),
+    ],
+)
+def test_why_statistics_are_undefined_or_have_no_interval(
+    grades: dict[str, list[int | None]],
+    judged: dict[str, int],
+    options: dict[str, Any],
+    names: Sequence[str],
+    value: float | None,
+    reason: str,
+) -> None:
+    found = only(make_book(make_query(grades, judged)), **options)
+    assert reasons(found, names, value) == {reason}
 
 
 @pytest.mark.parametrize("cut", [-5, 0, 3])

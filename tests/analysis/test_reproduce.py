@@ -18,7 +18,7 @@ from exampp.analysis.reproduce import (
     printed_tables,
     reproduce,
 )
-from exampp.formats import qrels
+from exampp.formats import trec
 
 CAR = "FLAN-T5-EXAM, Table 3, TREC CAR Y3 leaderboard"
 DL19 = "FLAN-T5-EXAM, DL 2019 leaderboard"
@@ -127,7 +127,7 @@ def test_the_published_file_of_dl_2019() -> None:
 
 def test_published_qrels_are_evaluated_at_every_level() -> None:
     """The EXAM-Qrels under the name of a published file: correlations computed independently."""
-    judgments = list(qrels.read(dl19_data() / "expected" / "qrels-best-rating.qrels"))
+    judgments = list(trec.read_qrels(dl19_data() / "expected" / "qrels-best-rating.qrels"))
     names = {"QuestionSelfRatedUnanswerablePromptWithChoices": judgments}
     inputs = Inputs({"dl19": dl19()}, names, {"official": official_ranks()})
     tables = json.loads((dl19_data() / "expected" / "qrels-measures.json").read_text())

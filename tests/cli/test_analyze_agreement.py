@@ -162,9 +162,9 @@ def test_qrels_against_a_collection(graded: Path, qrels: tuple[Path, Path]) -> N
     assert found["bob.qrels", "the judgments", "kappa"] == pytest.approx(0.5)
     assert ("draft", "bob.qrels", "kappa") in found
     with exampp.open(graded) as opened:
-        from exampp.formats import qrels as qrels_format
+        from exampp.formats import trec
 
-        blocks = opened.panel().agreement(qrels={"bob": list(qrels_format.read(qrels[1]))}).judged
+        blocks = opened.panel().agreement(qrels={"bob": list(trec.read_qrels(qrels[1]))}).judged
     assert ("bob", "the judgments") in {(block.rater, block.against) for block in blocks}
 
 

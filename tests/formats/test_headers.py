@@ -15,7 +15,7 @@ from exampp.formats import (
     argue,
     bank,
     candidates,
-    nuggetizer,
+    nuggets,
     passages,
     plain_bank,
     queries,
@@ -142,7 +142,7 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
             ],
         ),
         (
-            nuggetizer.read,
+            nuggets.read_nuggetizer,
             {"qid": "q1", "query": "?", "nuggets": [{"text": "a", "importence": "okay"}]},
             ["the key `importence` is not read; it is nearly `importance`"],
         ),

@@ -11,7 +11,7 @@ import yaml
 
 import exampp
 from exampp.errors import InputError
-from exampp.formats import ir_metadata, runs
+from exampp.formats import ir_metadata, trec
 from exampp.records import RankedPassage
 
 RUN = [RankedPassage("q1", "d1", 1, 2.5, "bm25"), RankedPassage("q1", "d2", 2, 1.0, "bm25")]
@@ -28,7 +28,7 @@ def head_of(path: Path) -> Any:
 def test_a_collection_of_runs_comes_back_with_what_is_known_of_them(tmp_path: Path) -> None:
     (tmp_path / "topics.tsv").write_text("q1\tblue sky\n")
     (tmp_path / "judged.qrels").write_text("q1 0 d1 1\n")
-    runs.write(tmp_path / "all.run", [*RUN, RankedPassage("q1", "d1", 1, 0.1, "é:x")])
+    trec.write_run(tmp_path / "all.run", [*RUN, RankedPassage("q1", "d1", 1, 0.1, "é:x")])
     with exampp.create(tmp_path / "one.exam") as exam:
         exam.import_files(
             *(tmp_path / f for f in ("topics.tsv", "judged.qrels", "all.run")),
@@ -62,7 +62,7 @@ def test_of_several_files_of_topics_none_is_named(tmp_path: Path) -> None:
             path = tmp_path / f"topics-{number}.tsv"
             path.write_text(f"q{number}\tblue sky\n")
             exam.import_files(path)
-        runs.write(tmp_path / "a.run", RUN)
+        trec.write_run(tmp_path / "a.run", RUN)
         exam.import_files(tmp_path / "a.run", unknown_passages="keep")
         exam.export(tmp_path / "out", "ir-metadata")
     assert "data" not in head_of(tmp_path / "out" / "bm25.run")

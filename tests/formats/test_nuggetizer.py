@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from samples import SPOKEN, TEXTS, WORDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
-from exampp.formats import nuggetizer
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped
+from exampp.formats.nuggets import read_nuggetizer, write_nuggetizer
 from exampp.records import BankEntry, Item, item_id
 
 LINE = {
@@ -32,7 +32,7 @@ LINE = {
 def test_vital_weighs_one_and_okay_half(tmp_path: Path) -> None:
     path = file(tmp_path, json.dumps(LINE) + "\n", "nuggets.jsonl")
     assert detect(path) == "nuggetizer"
-    (entry,) = nuggetizer.read(path)
+    (entry,) = read_nuggetizer(path)
     assert (entry.query_id, entry.query_text) == ("q1", "What is Python?")
     assert entry.extra == {"reasoning_traces": ["stated"]}
     assert [(item.kind, item.text, item.weight) for item in entry.items] == [
@@ -46,15 +46,15 @@ def test_vital_weighs_one_and_okay_half(tmp_path: Path) -> None:
 
 def test_the_query_may_be_an_object_and_its_id_a_number(tmp_path: Path) -> None:
     line = {"query": {"qid": 7, "text": "x"}, "nuggets": [{"text": "y"}]}
-    (entry,) = nuggetizer.read(file(tmp_path, json.dumps(line)))
+    (entry,) = read_nuggetizer(file(tmp_path, json.dumps(line)))
     assert (entry.query_id, entry.query_text) == ("7", "x")
-    (entry,) = nuggetizer.read(file(tmp_path, '{"qid": 8, "nuggets": []}'))
+    (entry,) = read_nuggetizer(file(tmp_path, '{"qid": 8, "nuggets": []}'))
     assert entry == BankEntry("8", ())
 
 
 def test_what_is_written_is_what_nuggetizer_reads(tmp_path: Path) -> None:
     path = tmp_path / "n.jsonl"
-    nuggetizer.write(path, nuggetizer.read(file(tmp_path, json.dumps(LINE))))
+    write_nuggetizer(path, read_nuggetizer(file(tmp_path, json.dumps(LINE))))
     written = json.loads(path.read_text())
     nuggets = [*LINE["nuggets"][:2], {**LINE["nuggets"][2], "importance": "vital"}]  # type: ignore[dict-item]
     assert written == {**LINE, "nuggets": nuggets}
@@ -80,10 +80,10 @@ def test_a_bad_nugget_is_left_out_alone(
 ) -> None:
     line = json.dumps({"qid": "q", "nuggets": [{"text": "ok"}, nugget]})
     path = file(tmp_path, f"\n{line}\n", "n.jsonl")
-    error = fault(nuggetizer.read, path)
+    error = fault(read_nuggetizer, path)
     assert (error.line, error.field, error.what) == (2, f"nuggets[1]{field}", what)
     skipped = Skipped()
-    (entry,) = nuggetizer.read(path, skipped)
+    (entry,) = read_nuggetizer(path, skipped)
     assert [item.text for item in entry.items] == ["ok"]
     assert [str(one) for one in skipped.first] == [str(error)]
 
@@ -101,16 +101,16 @@ def test_a_bad_nugget_is_left_out_alone(
 )
 def test_bad_lines(tmp_path: Path, line: str, what: str) -> None:
     path = file(tmp_path, f'{{"qid": 1, "nuggets": []}}\n{line}\n', "n.jsonl")
-    error = fault(nuggetizer.read, path)
+    error = fault(read_nuggetizer, path)
     assert error.line == 2
     assert error.what.startswith(what)
-    assert [entry.query_id for entry in nuggetizer.read(path, Skipped())] == ["1"]
+    assert [entry.query_id for entry in read_nuggetizer(path, Skipped())] == ["1"]
 
 
 def test_a_weight_without_a_word_is_refused(tmp_path: Path) -> None:
     entry = BankEntry("q", (Item("i", "q", "x", "nugget", weight=2.0),))
     with pytest.raises(InputError, match="the weight 2 of item 'i' is neither vital"):
-        nuggetizer.write(tmp_path / "n.jsonl", [entry])
+        write_nuggetizer(tmp_path / "n.jsonl", [entry])
     assert not (tmp_path / "n.jsonl").exists()
 
 
@@ -138,8 +138,8 @@ def entries(draw: st.DrawFn) -> list[BankEntry]:
 @given(entries())
 def test_what_is_written_reads_back(tmp_path: Path, found: list[BankEntry]) -> None:
     path = tmp_path / "n.jsonl"
-    nuggetizer.write(path, found)
-    assert list(nuggetizer.read(path)) == found
+    write_nuggetizer(path, found)
+    assert list(read_nuggetizer(path)) == found
 
 
 @pytest.mark.parametrize("real", ["dl19/nuggets", "car-y3/nuggets"])
@@ -147,9 +147,9 @@ def test_real_nuggets_round_trip(tmp_path: Path, shared_data: Path, real: str) -
     from exampp.formats import bank
 
     found = list(bank.read(shared_data / f"{real}.jsonl.gz"))
-    nuggetizer.write(tmp_path / "n.jsonl", found)
+    write_nuggetizer(tmp_path / "n.jsonl", found)
     items: dict[str, Item] = {
-        item.item_id: item for e in nuggetizer.read(tmp_path / "n.jsonl") for item in e.items
+        item.item_id: item for e in read_nuggetizer(tmp_path / "n.jsonl") for item in e.items
     }
     assert {name: replace(item, extra={}) for name, item in items.items()} == {
         item.item_id: replace(item, extra={}) for entry in found for item in entry.items

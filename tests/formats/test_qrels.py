@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from samples import IDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
-from exampp.formats import qrels
+from exampp.formats import trec
 from exampp.formats.lines import Skipped
 from exampp.records import Judgment
 
@@ -17,7 +17,7 @@ SUBTOPICS = "q 1 d1 1\nq 2 d1 0\n"
 
 def test_judgments_in_file_order(tmp_path: Path) -> None:
     path = file(tmp_path, "q/2 0 d1 3\r\nq/2\tQ0\td2\t-2\nq 0 d1 0\n")
-    assert list(qrels.read(path)) == [
+    assert list(trec.read_qrels(path)) == [
         Judgment("q/2", "d1", 3),
         Judgment("q/2", "d2", -2),
         Judgment("q", "d1", 0),
@@ -26,11 +26,11 @@ def test_judgments_in_file_order(tmp_path: Path) -> None:
 
 def test_the_second_column_is_a_subtopic_only_on_request(tmp_path: Path) -> None:
     path = file(tmp_path, SUBTOPICS)
-    assert list(qrels.read(path, subtopics=True)) == [
+    assert list(trec.read_qrels(path, subtopics=True)) == [
         Judgment("q", "d1", 1, "1"),
         Judgment("q", "d1", 0, "2"),
     ]
-    assert str(fault(qrels.read, path)) == (
+    assert str(fault(trec.read_qrels, path)) == (
         f"{path}:2, passage: the judgment of passage 'd1' for query 'q' was on line 1 already. "
         "Remove one of the two"
     )
@@ -66,15 +66,15 @@ def test_the_second_column_is_a_subtopic_only_on_request(tmp_path: Path) -> None
 )
 def test_bad_lines(tmp_path: Path, line: str, field: str, what: str) -> None:
     path = file(tmp_path, f"q 0 d1 1\n{line}\nq 0 d9 1\n")
-    error = fault(qrels.read, path)
+    error = fault(trec.read_qrels, path)
     assert (error.line, error.field, error.what) == (2, field, what)
     skipped = Skipped()
-    assert [judgment.passage_id for judgment in qrels.read(path, skipped)] == ["d1", "d9"]
+    assert [judgment.passage_id for judgment in trec.read_qrels(path, skipped)] == ["d1", "d9"]
     assert skipped.count == 1
 
 
 def test_a_subtopic_judged_twice(tmp_path: Path) -> None:
-    error = fault(qrels.read, file(tmp_path, SUBTOPICS + "q 2 d1 0\n"), subtopics=True)
+    error = fault(trec.read_qrels, file(tmp_path, SUBTOPICS + "q 2 d1 0\n"), subtopics=True)
     assert (error.line, error.what, error.mend) == (
         3,
         "the judgment of passage 'd1' for query 'q' and subtopic '2' was on line 2 already",
@@ -84,9 +84,9 @@ def test_a_subtopic_judged_twice(tmp_path: Path) -> None:
 
 def test_the_written_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.qrels"
-    qrels.write(path, [Judgment("q", "d", 3), Judgment("q", "d", -1, "7")])
+    trec.write_qrels(path, [Judgment("q", "d", 3), Judgment("q", "d", -1, "7")])
     assert path.read_bytes() == b"q 0 d 3\nq 7 d -1\n"
-    qrels.write(path, [Judgment("q", "d", 3)], iteration="exam")
+    trec.write_qrels(path, [Judgment("q", "d", 3)], iteration="exam")
     assert path.read_bytes() == b"q exam d 3\n"
 
 
@@ -102,7 +102,7 @@ def test_ids_that_cannot_be_a_column_are_not_written(
     tmp_path: Path, judgment: Judgment, field: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        qrels.write(tmp_path / "a.qrels", [judgment])
+        trec.write_qrels(tmp_path / "a.qrels", [judgment])
     assert caught.value.field == field
 
 
@@ -113,12 +113,12 @@ def test_what_is_written_reads_back(tmp_path: Path, judgments: list[Judgment]) -
         {(one.query_id, one.subtopic_id, one.passage_id): one for one in judgments}.values()
     )
     path = tmp_path / "written.qrels"
-    qrels.write(path, unique)
-    assert list(qrels.read(path, subtopics=True)) == unique
+    trec.write_qrels(path, unique)
+    assert list(trec.read_qrels(path, subtopics=True)) == unique
 
 
 def test_real_qrels_are_written_byte_for_byte(tmp_path: Path, shared_data: Path) -> None:
     for original in sorted((shared_data / "dl19" / "expected").glob("*.qrels")):
         copy = tmp_path / original.name
-        qrels.write(copy, qrels.read(original))
+        trec.write_qrels(copy, trec.read_qrels(original))
         assert copy.read_bytes() == original.read_bytes()

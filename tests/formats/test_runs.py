@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from samples import COMPRESSIONS, IDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
-from exampp.formats import runs
+from exampp.formats import trec
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped
 from exampp.records import RankedPassage
@@ -16,7 +16,7 @@ from exampp.records import RankedPassage
 
 def test_lines_are_split_at_any_whitespace(tmp_path: Path) -> None:
     path = file(tmp_path, "\ufeffq1 Q0 d1 1 2.5 a\r\nq1\tQ0\td2  0 -1e-3 a \n\nq1 0 d1 +3 7 b")
-    assert list(runs.read(path)) == [
+    assert list(trec.read_run(path)) == [
         RankedPassage("q1", "d1", 1, 2.5, "a"),
         RankedPassage("q1", "d2", 0, -0.001, "a"),
         RankedPassage("q1", "d1", 3, 7.0, "b"),
@@ -49,23 +49,23 @@ COLUMNS = "the 6 of a run (query Q0 passage rank score system)"
 def test_bad_lines(tmp_path: Path, line: str | bytes, field: str, what: str) -> None:
     data = line.encode() if isinstance(line, str) else line
     path = file(tmp_path, b"q1 Q0 d1 1 2.0 a\n\n" + data + b"\nq2 Q0 d1 1 1.0 a\n")
-    error = fault(runs.read, path)
+    error = fault(trec.read_run, path)
     assert (error.line, error.field, error.what) == (3, field, what)
     skipped = Skipped()
-    assert [ranked.query_id for ranked in runs.read(path, skipped)] == ["q1", "q2"]
+    assert [ranked.query_id for ranked in trec.read_run(path, skipped)] == ["q1", "q2"]
     assert [(error.line, error.file) for error in skipped.first] == [(3, str(path))]
 
 
 def test_a_repetition_is_found_far_from_its_first_line(tmp_path: Path) -> None:
     rows = [f"q{n % 7} Q0 d{n // 7} {n} {-n} a" for n in range(5000)]
-    assert len(list(runs.read(file(tmp_path, "\n".join(rows))))) == 5000
-    error = fault(runs.read, file(tmp_path, "\n".join([*rows, rows[41]])))
+    assert len(list(trec.read_run(file(tmp_path, "\n".join(rows))))) == 5000
+    error = fault(trec.read_run, file(tmp_path, "\n".join([*rows, rows[41]])))
     assert (error.line, "was on line 42 already" in error.what) == (5001, True)
 
 
 def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
     path = file(tmp_path, "q1 Q0 d1 1 2.0 a\n" + "x" * 50_000_000)
-    error = fault(runs.read, path)
+    error = fault(trec.read_run, path)
     assert error.line == 2
     assert len(str(error)) < 300
 
@@ -77,21 +77,21 @@ def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
 def test_what_is_written_reads_back(tmp_path: Path, rankeds: list[RankedPassage]) -> None:
     unique = list({(one.query_id, one.passage_id, one.system): one for one in rankeds}.values())
     path = tmp_path / "written.run"
-    runs.write(path, unique)
-    assert (list(runs.read(path)) if unique else []) == unique
+    trec.write_run(path, unique)
+    assert (list(trec.read_run(path)) if unique else []) == unique
 
 
 @pytest.mark.parametrize("ending", COMPRESSIONS)
 def test_compressed_runs(tmp_path: Path, ending: str) -> None:
     rankeds = [RankedPassage("q", f"d{n}", n, 0.1 * n, "s") for n in range(100)]
     path = tmp_path / f"a.run{ending}"
-    runs.write(path, rankeds)
-    assert list(runs.read(path)) == rankeds
+    trec.write_run(path, rankeds)
+    assert list(trec.read_run(path)) == rankeds
 
 
 def test_the_written_line(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
-    runs.write(path, [RankedPassage("q/1", "d", 3, 1, "s")])
+    trec.write_run(path, [RankedPassage("q/1", "d", 3, 1, "s")])
     assert path.read_bytes() == b"q/1 Q0 d 3 1.0 s\n"
 
 
@@ -101,13 +101,13 @@ def test_ids_that_cannot_be_a_column_are_not_written(tmp_path: Path, bad: str, f
     good = {"query_id": "q", "passage_id": "d", "rank": 1, "score": 1.0, "system": "s"}
     path = tmp_path / "a.run"
     with pytest.raises(InputError, match="cannot be a column of a TREC file"):
-        runs.write(path, [RankedPassage(**(good | {field: bad}))])  # type: ignore[arg-type]
+        trec.write_run(path, [RankedPassage(**(good | {field: bad}))])  # type: ignore[arg-type]
     assert not path.exists()
 
 
 def test_a_score_that_is_no_number_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has the score nan"):
-        runs.write(tmp_path / "a.run", [RankedPassage("q", "d", 1, float("nan"), "s")])
+        trec.write_run(tmp_path / "a.run", [RankedPassage("q", "d", 1, float("nan"), "s")])
 
 
 METADATA = "# ir_metadata.start\n# tag: bm25\n# actor:\n#   team: t\n# ir_metadata.end\n"
@@ -116,10 +116,10 @@ METADATA = "# ir_metadata.start\n# tag: bm25\n# actor:\n#   team: t\n# ir_metada
 def test_metadata_before_the_first_line_is_passed_over(tmp_path: Path) -> None:
     path = file(tmp_path, METADATA + "q1 Q0 d1 1 2.5 a\n# Q0 d1 1 2.5 a\n", "a.run")
     assert detect(path) == "run"
-    found = list(runs.read(path))
+    found = list(trec.read_run(path))
     assert [one.query_id for one in found] == ["q1", "#"]
     bad = file(tmp_path, METADATA + "q1 Q0 d1 1 2.5\n", "b.run")
-    assert fault(runs.read, bad).line == 6
-    assert "nothing but metadata" in str(fault(runs.read, file(tmp_path, METADATA, "c.run")))
+    assert fault(trec.read_run, bad).line == 6
+    assert "nothing but metadata" in str(fault(trec.read_run, file(tmp_path, METADATA, "c.run")))
     # other comments are no lines of a run
-    assert fault(runs.read, file(tmp_path, "# by me\nq1 Q0 d1 1 2.5 a\n", "d.run")).line == 1
+    assert fault(trec.read_run, file(tmp_path, "# by me\nq1 Q0 d1 1 2.5 a\n", "d.run")).line == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from samples import fault, file
 
-from exampp.formats import trec_nuggets
+from exampp.formats import nuggets
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped
 from exampp.records import BankEntry, Item
@@ -36,11 +36,11 @@ EXPECTED = [
 def test_reading(tmp_path: Path, head: str) -> None:
     path = file(tmp_path, head + CONTENT, "some.txt")
     assert detect(path) == "trec-nuggets"
-    assert list(trec_nuggets.read(path)) == EXPECTED
+    assert list(nuggets.read_trec_nuggets(path)) == EXPECTED
 
 
 def test_an_id_that_names_its_query_stays(tmp_path: Path) -> None:
-    (entry,) = trec_nuggets.read(file(tmp_path, "7\t7/a\tvital\tx\n"))
+    (entry,) = nuggets.read_trec_nuggets(file(tmp_path, "7\t7/a\tvital\tx\n"))
     assert entry.items[0].item_id == "7/a"
 
 
@@ -58,7 +58,7 @@ def test_an_id_that_names_its_query_stays(tmp_path: Path) -> None:
 )
 def test_bad_lines(tmp_path: Path, line: str, field: str, what: str) -> None:
     path = file(tmp_path, f"7\t1\tvital\tx\n\n{line}\n7\t3\tvital\tz\n", "n.tsv")
-    error = fault(trec_nuggets.read, path)
+    error = fault(nuggets.read_trec_nuggets, path)
     assert (error.line, error.field, error.what) == (3, field, what)
-    (entry,) = trec_nuggets.read(path, Skipped())
+    (entry,) = nuggets.read_trec_nuggets(path, Skipped())
     assert [item.text for item in entry.items] == ["x", "z"]

@@ -22,9 +22,8 @@ def test_runs_take_the_place_of_the_rankings() -> None:
             "silent": {"q": []},
         },
     )
-    assert found.unknown_queries == ("other",)
-    assert found.gradebook.systems == ("new", "silent")
-    (query,) = found.gradebook.queries
+    assert found.systems == ("new", "silent")
+    (query,) = found.queries
     assert query.passage_ids == ("p0", "p1", "outside")
     assert query.pool_size == 2
     assert query.ratings.shape == (3, 2)
@@ -34,7 +33,7 @@ def test_runs_take_the_place_of_the_rankings() -> None:
     assert [query.passage_ids[p] for p in ranking.passages] == ["outside", "p1", "p0"]
     assert ranking.scores.tolist() == [9.0, 1.0, 1.0]
     assert book.queries[0].ratings.shape == (2, 2)
-    result = cover(found.gradebook, (1,), k=2)
+    result = cover(found, (1,), k=2)
     assert [m.mean for m in result.of("Cover")[0].values.means()] == [1 / 2, 0]
     assert result.columns[0].ungraded == (1 / 2, None)
     assert result.columns[0].overall_shares[0] == 0
@@ -46,9 +45,7 @@ def test_subtopics_are_found_by_name() -> None:
         make_query(TABLE, query_id="q/f"),
     )
     found = with_runs(book, {"s": {"q/g/h": [("p1", 1.0)], "q/f": [("p0", 1.0)]}})
-    assert [
-        (r.subtopic, r.passages.tolist()) for q in found.gradebook.queries for r in q.rankings
-    ] == [
+    assert [(r.subtopic, r.passages.tolist()) for q in found.queries for r in q.rankings] == [
         (2, [1]),
         (0, [0]),
     ]
@@ -70,7 +67,7 @@ def test_bad_runs_are_refused(scored: list[tuple[str, float]], says: str) -> Non
 def test_unjudged_passages_show_in_the_leaderboard() -> None:
     book = with_runs(
         make_book(make_query(TABLE, query_id="q")), {"s": {"q": [("new", 2.0), ("p0", 1.0)]}}
-    ).gradebook
+    )
     board = evaluate(book, ["P@2", "Cover@2"], [1])
     assert [(row.mean, row.ungraded) for row in board.rows] == [(1 / 2, 1 / 2), (1 / 2, 1 / 2)]
     assert "Up to 50.0% (s) of the passages that P@2 reads have no grade." in board.notes

@@ -289,7 +289,7 @@ def test_against_pytrec_eval_called_naively(
     import pytrec_eval
 
     graded, found = drawn
-    book = with_runs(graded, found).gradebook
+    book = with_runs(graded, found)
     judged: dict[str, dict[str, int]] = {}
     for query_id, passage_id, label in qrels(graded):
         judged.setdefault(query_id, {})[passage_id] = label
@@ -315,7 +315,7 @@ def test_counts_are_those_of_ir_measures(
     import ir_measures
 
     graded, found = drawn
-    book = with_runs(graded, found).gradebook
+    book = with_runs(graded, found)
     rows = [ir_measures.Qrel(q, p, int(label >= tau)) for q, p, label in qrels(graded)]
     asked = (ir_measures.NumQ, ir_measures.NumRet, ir_measures.NumRel, ir_measures.NumRet(rel=1))
     evaluator = ir_measures.evaluator(asked, rows)

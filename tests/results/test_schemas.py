@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import exampp
-from exampp.formats import assignments, nuggetizer
+from exampp.formats.nuggets import read_assignments, read_nuggetizer, write_assignments
 from exampp.inputs.exporting import exported
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -59,13 +59,13 @@ def test_files_of_others_are_as_said(tmp_path: Path) -> None:
     nuggets = [{"text": "air", "importance": "vital", "assignment": "support"}]
     row = {"query": "sky", "qid": "q1", "answer_text": "Air.", "run_id": "a", "nuggets": nuggets}
     (tmp_path / "in.jsonl").write_text(json.dumps(row) + "\n")
-    assignments.write(tmp_path / "out.jsonl", assignments.read(tmp_path / "in.jsonl"))
+    write_assignments(tmp_path / "out.jsonl", read_assignments(tmp_path / "in.jsonl"))
     check("nuggetizer", *lines(tmp_path / "out.jsonl"))
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "in.jsonl")
         exam.export(tmp_path / "bank.jsonl", "nuggetizer")
         exam.export(tmp_path / "run.json", "ranx")
-    assert len(list(nuggetizer.read(tmp_path / "bank.jsonl"))) == 1
+    assert len(list(read_nuggetizer(tmp_path / "bank.jsonl"))) == 1
     check("nuggetizer", *lines(tmp_path / "bank.jsonl"))
     check("ranx", json.loads((tmp_path / "run.json").read_text()))
 

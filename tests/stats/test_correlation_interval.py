@@ -7,10 +7,10 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import EstimateRows
 from exampp.stats.rank_correlation import (
     NO_SPREAD,
     UNDEFINED,
-    CorrelationRows,
     Draws,
     _widening,
     draw,
@@ -22,9 +22,9 @@ from exampp.stats.rank_correlation import (
 Floats = NDArray[np.float64]
 
 
-def first(scores: Floats) -> CorrelationRows:
+def first(scores: Floats) -> EstimateRows:
     """A statistic that is the score of the first system, and undefined below -1."""
-    return CorrelationRows(scores[:, 0], scores[:, 0] >= -1)
+    return EstimateRows(scores[:, 0], scores[:, 0] >= -1)
 
 
 def sampled(values: Floats, samples: int = 400, seed: int = 0) -> tuple[Floats, Draws]:
@@ -107,8 +107,8 @@ def test_of_a_statistic_that_is_a_mean_it_is_the_interval_of_that_mean(queries: 
     random = np.random.default_rng(0)
     values = random.standard_normal((2, queries)) / 10
 
-    def difference(scores: Floats) -> CorrelationRows:
-        return CorrelationRows(scores[:, 0] - scores[:, 1], np.ones(len(scores), np.bool_))
+    def difference(scores: Floats) -> EstimateRows:
+        return EstimateRows(scores[:, 0] - scores[:, 1], np.ones(len(scores), np.bool_))
 
     apart = values[0] - values[1]
     found = interval(difference, float(apart.mean()), *sampled(values, 20_000), 0.9)
@@ -195,7 +195,7 @@ def test_clear_scores_and_rare_ones_have_no_interval() -> None:
     official = np.arange(8.0)
     random = np.random.default_rng(0)
 
-    def kendall(scores: Floats) -> CorrelationRows:
+    def kendall(scores: Floats) -> EstimateRows:
         return kendall_rows(scores, official)
 
     clear = official[:, None] + 0.01 * random.standard_normal((8, 20))

@@ -16,10 +16,9 @@ import exampp
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population, population
 from exampp.records.gradebook import Gradebook
-from exampp.stats.estimate import Estimate
+from exampp.stats.estimate import Estimate, Floats
 from exampp.stats.sampling import (
     DrawnUnits,
-    Floats,
     Sample,
     Totals,
     best_tuning,

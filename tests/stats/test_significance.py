@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.stats import significance
+from exampp.stats.estimate import Floats
 from exampp.stats.significance import (
     FEW_QUERIES,
     NO_SPREAD,
-    Floats,
     Pair,
     Rows,
     benjamini_hochberg,

@@ -34,7 +34,7 @@ from exampp.results.page import Block, Folded, Notices, Section, Text
 from exampp.results.plots.figure import Figure
 from exampp.results.plots.lines import calibration_curve
 from exampp.results.result import Result, Table
-from exampp.results.view import Column
+from exampp.results.view import Column, programs_only
 from exampp.sanitize import check_integer, or_default
 from exampp.stats.agreement import STATISTICS, clustered, confusions, kappa, statistic_of
 from exampp.stats.calibration import (
@@ -47,7 +47,7 @@ from exampp.stats.calibration import (
     labels_by,
     reliability,
 )
-from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, check_draws, draw_queries
+from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, Floats, check_draws, draw_queries
 from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
 
 _SCORES = ("score", "constant", "before", "calibrated", "low", "high")
@@ -99,7 +99,7 @@ def scores_table(made: Calibration, notes: Sequence[str] = ()) -> Table:
     columns = [
         *(Column("on held-out queries", key="score"), *map(Column, _SCORES[1:-2])),
         *(Column("95% low", key="low"), Column("high")),
-        *(Column(name, readers="programs") for name in origin),
+        *programs_only(*origin),
     ]
     rows = [[*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores]
     names = " and ".join(one.name for one in made.sources)
@@ -145,7 +145,6 @@ def reliability_table(made: Calibration) -> Table:
     return Table.of(["passages", "mean probability", "share people judged so"], rows, caption)
 
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 MODELS: Mapping[CalibrationModel, str] = {
     "logistic": "logistic regression on all ratings of a passage",
@@ -326,8 +325,7 @@ class _Trained:
     @cached_property
     def of_passage(self) -> NDArray[np.intp]:
         """The fold of every passage."""
-        found: NDArray[np.intp] = self.fold[self.data.group]
-        return found
+        return np.asarray(self.fold[self.data.group], np.intp)
 
     def fit(self, rows: NDArray[np.bool_]) -> FittedModel:
         data = self.data

@@ -28,7 +28,7 @@ from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Value
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import MOST_DRAWS
+from exampp.stats.estimate import MOST_DRAWS, Bools, Floats
 from exampp.stats.item_analysis import places
 from exampp.stats.means import FEWEST_QUERIES
 from exampp.stats.rank_correlation import kendall_rows
@@ -47,8 +47,6 @@ from exampp.stats.sampling import (
     totals,
 )
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Predictor = Literal["calibrated", "ppi", "grades"]
 Scope = Literal["pool", "queries"]
 FEWEST_UNITS = 20

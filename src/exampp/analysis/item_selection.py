@@ -18,13 +18,13 @@ from exampp.measures.item_scores import ItemScores, item_scores
 from exampp.measures.names import heading
 from exampp.records.gradebook import Gradebook
 from exampp.results.result import Table
-from exampp.results.view import Cell, Column
+from exampp.results.view import Cell, Column, programs_only
 from exampp.stats import item_response
+from exampp.stats.estimate import Bools, Floats
 from exampp.stats.item_analysis import (
     CUT,
     SEED,
     SPLITS,
-    Bools,
     HeldOut,
     Score,
     cross_validate,
@@ -32,7 +32,7 @@ from exampp.stats.item_analysis import (
     ranked,
     select_items,
 )
-from exampp.stats.rank_correlation import Floats, kendall
+from exampp.stats.rank_correlation import kendall
 
 CUTS = (0.0, 0.1, 0.2, 0.3)
 FEWEST_SYSTEMS = 12
@@ -209,13 +209,13 @@ def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
     sample, rest = "tau, all systems", "tau, systems held out"
     columns = [
         Column("official", readers="all" if several else "programs"),
-        *(Column("items", readers="people"), _programs("chosen")),
+        *(Column("items", readers="people"), *programs_only("chosen")),
         *(Column("kept", 0, key="items"), Column("emptied", 0)),
         *(Column("pooled", 3, sample, "tau_pooled"), Column("Cover", 3, sample, "tau_cover")),
-        *(Column("pooled", 3, rest, "held_out_tau"), _programs("held_out_error")),
-        *(Column("better", 3, rest, readers="people"), _programs("held_out_better")),
+        *(Column("pooled", 3, rest, "held_out_tau"), *programs_only("held_out_error")),
+        *(Column("better", 3, rest, readers="people"), *programs_only("held_out_better")),
         Column("Cover", 3, rest, "held_out_cover_tau"),
-        *map(_programs, ("held_out_cover_error", "held_out_cover_better")),
+        *programs_only("held_out_cover_error", "held_out_cover_better"),
     ]
     rows: list[list[Cell]] = []
     for one in found:
@@ -234,10 +234,6 @@ def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
         )
     caption = f"{of} on fewer items against the official leaderboard: Kendall's tau-b"
     return Table.of(columns, rows, caption, _notes(found))
-
-
-def _programs(name: str) -> Column:
-    return Column(name, readers="programs")
 
 
 def weight_gains(

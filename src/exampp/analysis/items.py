@@ -35,12 +35,11 @@ from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Value
+from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import MOST_DRAWS
+from exampp.stats.estimate import MOST_DRAWS, Bools, EstimateRows, Floats
 from exampp.stats.item_analysis import (
     FEWEST_SYSTEMS,
-    Bools,
     SplitHalves,
     alpha,
     alpha_if_deleted,
@@ -57,7 +56,7 @@ from exampp.stats.item_analysis import (
     ranked,
     split_halves,
 )
-from exampp.stats.rank_correlation import CorrelationRows, Floats, kendall
+from exampp.stats.rank_correlation import kendall
 
 FEWEST_JUDGED = 5
 """With fewer passages on a side, what they cover tells nothing of an item."""
@@ -268,15 +267,14 @@ class ItemAnalysis(Result):
     def _exam(self) -> Table:
         """Return a row a group of systems: how reliable the exam is for them."""
         columns = [
-            *(Column("exam"), _programs("drop"), Column("systems")),
-            *map(_programs, ("items", "statistic")),
-            *(Column(self.statistic, key="alpha"), _programs("alpha_varying")),
-            *map(_programs, ("all_pass", "all_fail")),
+            *(Column("exam"), *programs_only("drop"), Column("systems")),
+            *programs_only("items", "statistic"),
+            *(Column(self.statistic, key="alpha"), *programs_only("alpha_varying")),
+            *programs_only("all_pass", "all_fail"),
             *(Column("same", 0, key="constant"), Column("< 0", 0, key="negative")),
             *_half_columns("items"),
             *_half_columns("queries"),
-            *map(_programs, ("jackknife_min", "jackknife_system", "jackknife_error")),
-            _programs("chance_floor"),
+            *programs_only("jackknife_min", "jackknife_system", "jackknife_error", "chance_floor"),
         ]
         jackknife = self.jackknife
         floor = self.floor.values[0] if self.floor.values else None
@@ -352,7 +350,7 @@ class ItemAnalysis(Result):
             Column("ability", readers=modelled),
             Column("\N{PLUS-MINUS SIGN}", key="ability_error", readers=modelled),
             Column("rank by it", key="ability_rank", readers=modelled),
-            *map(_programs, ("ability_mean", "ability_deviation", "alpha_without")),
+            *programs_only("ability_mean", "ability_deviation", "alpha_without"),
         ]
         values: list[Sequence[Value]] = [
             *(scores.systems, whole.tolist(), places(whole)),
@@ -513,14 +511,10 @@ class ItemAnalysis(Result):
             )
 
 
-def _programs(name: str) -> Column:
-    return Column(name, readers="programs")
-
-
 def _half_columns(group: str) -> Iterator[Column]:
     for name, key in (("r", "r"), ("SB", "spearman_brown"), ("tau", "tau")):
         yield Column(name, group=group, key=f"{group}_{key}")
-    yield from map(_programs, (f"{group}_r_error", f"{group}_tau_error"))
+    yield from programs_only(f"{group}_r_error", f"{group}_tau_error")
 
 
 def _shown(tau: float | None) -> str:
@@ -718,7 +712,7 @@ def _items(
 _NO_MODEL = (None, None)
 
 
-def _value(found: CorrelationRows, at: int) -> float | None:
+def _value(found: EstimateRows, at: int) -> float | None:
     return float(found.values[at]) if found.defined[at] else None
 
 

@@ -20,7 +20,7 @@ from exampp.measures.item_scores import ItemScores
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Interval
+from exampp.results.view import Cell, Column, Interval, programs_only
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
@@ -90,13 +90,13 @@ class Omissions(Result):
     def _systems(self) -> Table:
         columns = [
             *(Column("system", key="answer"), Column("retrieved", readers="people")),
-            *(Column("said", readers="people"), Column("retrieved", readers="programs")),
+            *(Column("said", readers="people"), *programs_only("retrieved")),
             Column("retrieved, said", key="both"),
             Column("retrieved, not said", key="unsaid"),
             Column("said, not retrieved", key="unretrieved"),
             *(Column("neither"), Column("difference", readers="people")),
-            *(Column(name, readers="programs") for name in ("difference", "low", "high")),
-            *(Column("loses more", key="loses_more"), Column("queries", readers="programs")),
+            *programs_only("difference", "low", "high"),
+            *(Column("loses more", key="loses_more"), *programs_only("queries")),
         ]
         rows: list[list[Cell]] = []
         for one in self.rows:

@@ -33,13 +33,11 @@ from exampp.results.notes import DRAFT
 from exampp.results.plots import lines
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Value, interval_text, marked
+from exampp.results.view import Cell, Column, Value, interval_text, marked, programs_only
 from exampp.sanitize import or_default
 from exampp.stats import generalizability as theory
-from exampp.stats.estimate import Estimate, check_draws, draw_queries, undefined
+from exampp.stats.estimate import Estimate, Floats, check_draws, draw_queries, undefined
 from exampp.stats.item_analysis import kept_systems
-
-Floats = NDArray[np.float64]
 
 DROPS = (0.0, 0.03, 0.25)
 ORDER, LEVEL = "E\u03c1\u00b2", "\u03a6"
@@ -277,12 +275,12 @@ class Reliability(Result):
         target = f"{self.settings.target:g}"
         squares = ("ms_s", "ms_q", "ms_e")
         columns = [
-            *(_people("left out"), _programs("measure"), _programs("left_out"), Column("systems")),
-            *map(_programs, ("queries", "items", *squares, "ms_iq", "ms_siq")),
+            *(_people("left out"), *programs_only("measure", "left_out"), Column("systems")),
+            *programs_only("queries", "items", *squares, "ms_iq", "ms_siq"),
             *(Column(ORDER, key="erho2"), Column(LEVEL, key="phi")),
             Column("differences", 4, "error of", _ERRORS[0]),
             Column("levels", 4, "error of", _ERRORS[1]),
-            *map(_programs, ("target", *_NEEDED)),
+            *programs_only("target", *_NEEDED),
             *(_people(f"{one} {target}", "queries for") for one in (ORDER, LEVEL)),
         ]
         rows: list[list[Cell]] = []
@@ -335,8 +333,17 @@ class Reliability(Result):
 
     def _designs(self) -> Table:
         columns = [
-            *(_people("left out"), _programs("left_out"), Column("items per query", key="items")),
-            *(Column("queries"), _people("items in all"), Column("cost", 0), _programs("cheapest")),
+            *(
+                _people("left out"),
+                *programs_only("left_out"),
+                Column("items per query", key="items"),
+            ),
+            *(
+                Column("queries"),
+                _people("items in all"),
+                Column("cost", 0),
+                *programs_only("cheapest"),
+            ),
         ]
         rows: list[list[Cell]] = []
         for study in self.studies:
@@ -411,10 +418,6 @@ _NEEDED = tuple(
 
 def _people(name: str, group: str = "") -> Column:
     return Column(name, group=group, readers="people")
-
-
-def _programs(name: str) -> Column:
-    return Column(name, readers="programs")
 
 
 def _needed(needed: theory.Needed) -> str:

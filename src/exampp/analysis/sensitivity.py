@@ -18,7 +18,6 @@ from itertools import combinations, product
 from typing import NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard
@@ -35,9 +34,8 @@ from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
 from exampp.results.view import Value
 from exampp.sanitize import check_integer
+from exampp.stats.estimate import Floats
 from exampp.stats.rank_sets import competition_ranks, correlations, round_scores, shares_above
-
-Floats = NDArray[np.float64]
 
 MEASURES = ("Cover", "P", "nDCG")
 CUTOFFS = (5, 10, 20)

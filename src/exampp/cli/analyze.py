@@ -172,7 +172,7 @@ def agreement(
 
 def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[Judgment]]]:
     """Return the collection, if there is one, and the judgments of the qrels files by name."""
-    from exampp.formats import qrels
+    from exampp.formats import trec
     from exampp.inputs.officials import by_name
 
     files = [path for path in paths if _is_qrels(path)]
@@ -187,7 +187,7 @@ def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[
             f"{files[0]} has nothing to be compared with",
             mend="Name a second qrels file, a collection or graded passages",
         )
-    judgments = {name: list(qrels.read(path)) for name, path in by_name(files).items()}
+    judgments = {name: list(trec.read_qrels(path)) for name, path in by_name(files).items()}
     return (others[0] if others else None), judgments
 
 

@@ -379,12 +379,12 @@ def reproduce(
     """
     from exampp.analysis.reproduce import Inputs
     from exampp.analysis.reproduce import reproduce as recompute
-    from exampp.formats import qrels as qrels_format
+    from exampp.formats import trec
     from exampp.inputs.officials import by_name, read_officials
 
     books = {}
     for name, path in by_name(collection or []).items():
         with exampp.open(path) as opened:
             books[name] = opened.grades(grader).gradebook
-    judgments = {path.stem: list(qrels_format.read(path)) for path in qrels or []}
+    judgments = {path.stem: list(trec.read_qrels(path)) for path in qrels or []}
     show(recompute(Inputs(books, judgments, read_officials(official or []))), display)

@@ -151,11 +151,11 @@ class MethodSelection:
         Qrels are evaluated on the runs of the first collection.
         """
         from exampp.analysis.correlation import listed_method
-        from exampp.formats import qrels as qrels_format
+        from exampp.formats import trec
         from exampp.inputs.officials import by_name, read_officials
 
         paths = by_name(self.qrels or ())
-        judged = {name: list(qrels_format.read(path)) for name, path in paths.items()}
+        judged = {name: list(trec.read_qrels(path)) for name, path in paths.items()}
         found: list[Method] = []
         for path in self.collection:
             prefix = f"{path.name}: " if len(self.collection) > 1 else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import qrels, queries, runs
+from exampp.formats import queries, trec
 from exampp.formats.format import DataSet, Format, ReadOptions
 from exampp.formats.lines import OnError, encode_json
 from exampp.formats.output import new_folder, writing
@@ -59,7 +59,7 @@ def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
         add_warning(
             chosen[0], None, f"{', '.join(left)} beside it are left aside; --qrels takes them"
         )
-    yield from qrels.read(chosen[0], on_error)
+    yield from trec.read_qrels(chosen[0], on_error)
 
 
 def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
@@ -117,7 +117,7 @@ def write_folder(
         listed = list(ranked)
         counts["systems.run"] = len(listed)
         if listed:
-            runs.write(made / "systems.run", listed)
+            trec.write_run(made / "systems.run", listed)
         for name, count in counts.items():
             if not count:
                 (made / name).unlink(missing_ok=True)

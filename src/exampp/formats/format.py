@@ -1,7 +1,7 @@
 """What a format of files declares: its records, how they are read and written, how it is detected.
 
-Every format stands in a file of its own, with one `Format` (see `formats.registry`, which finds
-them); formats of other packages declare the same.
+Every format is declared by one `Format` in the module that reads and writes it, and is found there;
+formats of other packages declare the same.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ def built_in_formats() -> dict[str, Format]:
     modules = pkgutil.iter_modules([str(Path(__file__).parent)])
     declared = (vars(import_module(f"{package}.{one.name}")).values() for one in modules)
     found = [one for values in declared for one in values if isinstance(one, Format)]
-    return {one.name: one for one in found}
+    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 
 
 @cache

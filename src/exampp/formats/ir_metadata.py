@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from exampp.errors import InputError
-from exampp.formats import runs
+from exampp.formats import trec
 from exampp.formats.format import Format
 from exampp.formats.output import new_folder
 from exampp.records import RankedPassage
@@ -34,7 +34,7 @@ def write(path: Path, rankeds: Iterable[RankedPassage], collection: Mapping[str,
 
     The lines come system by system. `collection` says where the test collection comes from, by
     the names that the schema has (`topics`, `qrels`); what is not known is left out. InputError
-    as in `runs.write`, and for a system that no file can be named after.
+    as in `trec.write_run`, and for a system that no file can be named after.
     """
     with new_folder(path) as made:
         for system, lines in groupby(rankeds, key=lambda one: one.system):
@@ -43,7 +43,7 @@ def write(path: Path, rankeds: Iterable[RankedPassage], collection: Mapping[str,
                     f"no file can be named after the system {system!r}",
                     mend="Name it otherwise: exampp systems COLLECTION rename OLD NEW",
                 )
-            runs.write(made / f"{system}.run", lines, header(system, collection))
+            trec.write_run(made / f"{system}.run", lines, header(system, collection))
 
 
 def header(tag: str, collection: Mapping[str, str]) -> str:

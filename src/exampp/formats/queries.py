@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats import argue, nuggetizer, passages, questions, responses, trec_topics
+from exampp.formats import argue, nuggets, passages, questions, responses
 from exampp.formats.fields import brief, names_of, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
@@ -37,7 +38,7 @@ from exampp.formats.lines import (
     text_of,
 )
 from exampp.formats.output import writing
-from exampp.formats.read_warnings import Keys
+from exampp.formats.read_warnings import Keys, add_warning
 from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
@@ -63,8 +64,8 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     id is known. A first line that names the columns (`query_id`, tab, `text`) is skipped.
     """
     start, head = next(read_lines(path))
-    if head.lstrip().startswith(b"<") and trec_topics.is_topics(read_text(path)[:_START]):
-        topics = trec_topics.read(path, on_error)
+    if head.lstrip().startswith(b"<") and is_topics(read_text(path)[:_START]):
+        topics = read_topics(path, on_error)
         yield from parse_each(topics, path, on_error, lambda topic, _: topic, _KEY)
     elif not head.lstrip().startswith((b"{", b"[")):
         yield from parse_lines(path, on_error, partial(_from_columns, path, start), _KEY)
@@ -208,7 +209,7 @@ _NAME = "quer|topic"
 
 
 def _sniff(sample: FirstRecords) -> bool:
-    if trec_topics.is_topics(sample.start):
+    if is_topics(sample.start):
         return True
     if sample.is_dictionary('"'):
         return not argue.is_spread(sample)
@@ -233,7 +234,7 @@ FORMAT = Format(
             (ID_KEYS, TEXT_KEYS),
             frozenset((*passages.ID_KEYS, *passages.TEXT_KEYS)) - {"_id", "id", "text"}
             | {"items", "questions", *questions.TEXT_KEYS},
-            (nuggetizer.NUGGETS, argue.BANKS, *responses.CERTAIN),
+            (nuggets.NUGGETS, argue.BANKS, *responses.CERTAIN),
         ),
         Shape((("id", "_id"), ("question",)), most=2),
     ),
@@ -249,3 +250,67 @@ FORMAT = Format(
     "`problem_statement`, `background`) the whole text; as a dictionary (`--format queries` to a "
     "name that ends in .json) without subtopics",
 )
+
+
+# ---- trec topics ---------------------------------------------------------------------------------
+
+
+_TOPICS_START = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<top(?:s|ics?)?\b", re.I | re.S
+)
+_TOPIC = re.compile(r"<(topic|top)\b([^>]*)>(.*?)</\1\s*>", re.I | re.S)
+_OPENED = re.compile(r"<(?:topic|top)\b(?!s)", re.I)
+_NUMBER = re.compile(r"\b(?:number|id)\s*=\s*[\"']([^\"']*)[\"']", re.I)
+_PART = re.compile(r"<(\w+)[^>]*>(.*?)(?=</\1\s*>|<\w|$)", re.I | re.S)
+_LABEL = re.compile(r"\s*(?:number|topic|description|narrative)\s*:", re.I)
+_ID_TAGS = ("num", "number", "id")
+_TEXT_TAGS = ("title", "query", "question", "desc", "description", "summary", "narr", "narrative")
+"""The first that a topic has is its text."""
+
+
+def is_topics(head: str) -> bool:
+    """Return whether a file that starts so holds topics in SGML or XML."""
+    return _TOPICS_START.match(head) is not None
+
+
+def read_topics(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
+    """Yield (line where it begins, topic as a query) in file order.
+
+    Its text is the title, else the query, the question or the description; that the others are not
+    read is remarked. InputError for a topic without a number or a text, or that does not end.
+    """
+    text = read_text(path)
+    left: dict[str, None] = {}
+    line, counted, ended = 1, 0, 0
+    for topic in _TOPIC.finditer(text):
+        line += text.count("\n", counted, topic.start())
+        counted = topic.start()
+        try:
+            yield line, _topic_query(topic[2], topic[3], left)
+        except InputError as error:
+            on_error(error.at(path, line))
+        ended = topic.end()
+    if cut := _OPENED.search(text, ended):
+        line = text.count("\n", 0, cut.start()) + 1
+        on_error(InputError("the topic does not end", file=path, line=line))
+    elif not ended:
+        raise InputError("there are no topics", file=path)
+    if left:
+        add_warning(path, None, f"parts of topics that are not read: {', '.join(left)}")
+
+
+def _topic_query(attributes: str, inside: str, left: dict[str, None]) -> Query:
+    parts: dict[str, str] = {}
+    for tag, content in _PART.findall(inside):
+        clean = " ".join(html.unescape(_LABEL.sub("", content, count=1)).split())
+        if clean:
+            parts.setdefault(tag.lower(), clean)
+    named = _NUMBER.search(attributes)
+    query_id = named[1].strip() if named else next((parts[t] for t in _ID_TAGS if t in parts), "")
+    if not query_id:
+        raise InputError(f"no number (any of {', '.join(_ID_TAGS)})", field=_ID_TAGS[0])
+    text = next((tag for tag in _TEXT_TAGS if tag in parts), None)
+    if text is None:
+        raise InputError(f"no text (any of {', '.join(_TEXT_TAGS)})", field=_TEXT_TAGS[0])
+    left |= dict.fromkeys(tag for tag in parts if tag in _TEXT_TAGS and tag != text)
+    return Query(query_id, parts[text])

@@ -17,13 +17,13 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
     """
     if not paths:
         return book
-    found = with_runs(book, read_run_files(paths))
-    if not any(query.rankings for query in found.gradebook.queries):
-        raise InputError(
-            f"none of the runs' queries is known, such as {', '.join(found.unknown_queries[:3])}",
-            file=paths[0],
-        )
-    return found.gradebook
+    runs = read_run_files(paths)
+    found = with_runs(book, runs)
+    if not any(query.rankings for query in found.queries):
+        queries = dict.fromkeys(query for run in runs.values() for query in run)
+        shown = ", ".join(list(queries)[:3])
+        raise InputError(f"none of the runs' queries is known, such as {shown}", file=paths[0])
+    return found
 
 
 def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[ScoredPassage]]]:
@@ -34,13 +34,12 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
     found: dict[str, dict[str, list[ScoredPassage]]] = {}
     source: dict[tuple[str, str], str | Path] = {}
     # which kinds there are loads with every format, and is needed for runs alone
-    from exampp.formats import ranx
-    from exampp.formats import runs as runs_format
+    from exampp.formats import trec
     from exampp.inputs.files import GivenFile, tell_all
 
     given = [GivenFile(Path(path), role="runs") for path in paths]
     for path, kind, _, system in tell_all(given, system=False):
-        read = ranx.read if kind == "ranx" else runs_format.read
+        read = trec.read_ranx if kind == "ranx" else trec.read_run
         for ranked in read(path, system=system):
             earlier = source.setdefault((ranked.system, ranked.query_id), path)
             if earlier is not path:

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import data_sets, ir_metadata, plain_bank
-from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.formats.format import FORMATS, of_packages, write_records
+from exampp.formats.nuggets import GRADER, Assigned
 from exampp.formats.output import temporary_file
 from exampp.records import (
     BankEntry,

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError, Repeated
-from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.formats.fields import brief, digest
 from exampp.formats.format import DataSet, ReadOptions
 from exampp.formats.lines import OnError, Skipped
+from exampp.formats.nuggets import GRADER, Assigned
 from exampp.formats.passages import PooledText
 from exampp.formats.read_warnings import add_warning
 from exampp.formats.responses import Response

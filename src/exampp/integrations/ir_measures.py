@@ -64,7 +64,7 @@ class ExamMeasure(Measure):
         """The values of a run: query to (passage, score)."""
         cutoff = self.params.get("cutoff")
         wanted = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
-        book = with_runs(self.grades.gradebook, {"run": run}).gradebook
+        book = with_runs(self.grades.gradebook, {"run": run})
         min_rating = self.params.get("min_rating")
         return evaluate_gradebook(book, [wanted], min_rating).columns[0]
 

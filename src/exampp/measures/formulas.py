@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.measures.names import ALIASES, MEASURES, TREC_NAMES, Measure, MeasureKind
+from exampp.measures.names import ALIASES, MEASURES, TREC_NAMES, Gains, Measure, MeasureKind
 from exampp.measures.qrels import Labels
 from exampp.measures.rankings import RankedExam, RankedExams, Run
 from exampp.plugins import describe_error
@@ -104,14 +104,12 @@ def trec_scores(
 
     query_ids = ranked.ids
     values = [np.zeros((len(ranked.systems), len(query_ids))) for _ in tasks]
-    for key, members in _invocations(tasks).items():
-        labels = qrels[key.labels]
-        if key.gains is not None:
-            labels = _with_gains(labels, dict(key.gains))
+    for (labels_name, judged_only, gains, level), members in _invocations(tasks).items():
+        labels = qrels[labels_name]
+        if gains is not None:
+            labels = _with_gains(labels, dict(gains))
         names = {index: trec_name(tasks[index].measure) or "" for index in members}
-        evaluator = pytrec_eval.RelevanceEvaluator(
-            labels, set(names.values()), key.level, key.judged_only
-        )
+        evaluator = pytrec_eval.RelevanceEvaluator(labels, set(names.values()), level, judged_only)
         for system, run in enumerate(ranked.runs()):
             found = evaluator.evaluate(run)
             for column, query_id in enumerate(query_ids):
@@ -122,26 +120,22 @@ def trec_scores(
     return [_cut_rank(task.measure, table) for task, table in zip(tasks, values, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Invocation:
-    labels: int | None
-    level: int
-    judged_only: bool
-    gains: tuple[tuple[int, int], ...] | None
+def _invocations(
+    tasks: Sequence[MeasureTask],
+) -> dict[tuple[int | None, bool, Gains | None, int], list[int]]:
+    """Tasks by the evaluator that computes them; those without a level join any that fits.
 
-
-def _invocations(tasks: Sequence[MeasureTask]) -> dict[_Invocation, list[int]]:
-    """Tasks by the evaluator that computes them; those without a level join any that fits."""
-    members: dict[_Invocation, list[int]] = defaultdict(list)
-    levels: dict[tuple[object, ...], int] = {}
+    An evaluator is (labels, whether judged passages alone count, gains, level).
+    """
+    members: dict[tuple[int | None, bool, Gains | None, int], list[int]] = defaultdict(list)
+    levels: dict[tuple[int | None, bool, Gains | None], int] = {}
     for index in sorted(range(len(tasks)), key=lambda index: tasks[index].level is None):
         task = tasks[index]
-        judged_only = bool(task.measure.param("judged_only"))
-        gains = cast("tuple[tuple[int, int], ...] | None", task.measure.param("gains"))
-        family = (task.labels, judged_only, gains)
+        gains = cast("Gains | None", task.measure.param("gains"))
+        family = (task.labels, bool(task.measure.param("judged_only")), gains)
         level = levels.get(family, 1) if task.level is None else task.level
         levels.setdefault(family, level)
-        members[_Invocation(task.labels, level, judged_only, gains)].append(index)
+        members[*family, level].append(index)
     return members
 
 
@@ -372,7 +366,7 @@ def measure(
     """Declare a function as the measure `name`, which every analysis, plot and command then knows.
 
     The function gets a `RankedQuery` and returns a number, or None where the query does not count
-    for this system. With `cutoff` it may be asked for as `NAME@k`; a `threshold` says that it reads
+    for this system. With `cutoff` it can be written `NAME@k`; a `threshold` says that it reads
     `min_rating`, and a `share` that its values are from 0 to 1. Gives the measure, which may stand
     in a list of measures itself; `.cut(10)` is the same at 10 passages.
 
@@ -468,7 +462,7 @@ def _value(formula: QueryFunction, asked: Measure, query: RankedQuery) -> float:
     except InputError as error:
         raise _invalid_value_error(asked, query, f"fails: {error}") from error
     except (Exception, SystemExit) as error:
-        # what others write may fail in any way; it is told in a sentence
+        # a custom measure may fail in any way
         raise _invalid_value_error(asked, query, f"fails: {describe_error(error)}") from error
     if found is None:
         return np.nan

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.formats import qrels as qrels_format
+from exampp.formats import trec
 from exampp.measures.exams import QueryExam, Subtopics, exams
 from exampp.measures.names import Measure
 from exampp.records import Judgment
@@ -197,7 +197,7 @@ def write_qrels(
     least = book.grader.threshold(min_rating)
     rows = list(qrels(book, labelling, least, by_subtopic=by_subtopic))
     judgments = (Judgment(row.query_id, row.passage_id, row.label) for row in rows)
-    qrels_format.write(path, judgments, iteration="draft" if book.grader.is_draft else "0")
+    trec.write_qrels(path, judgments, iteration="draft" if book.grader.is_draft else "0")
     return len(rows)
 
 

@@ -197,15 +197,7 @@ ScoredRun = Mapping[str, Sequence[ScoredPassage]]
 """One system: query, or `query/subtopic`, -> what it returned."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedRuns:
-    """The gradebook with the runs in it, and the queries of the runs that it does not know."""
-
-    gradebook: Gradebook
-    unknown_queries: tuple[str, ...]
-
-
-def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> ReplacedRuns:
+def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
     """Evaluate these runs instead: same bank, same grades, other rankings.
 
     Passages outside the pool are added without grades. Rankings with ranks are ordered by them
@@ -227,16 +219,11 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> ReplacedRu
             elif scored:
                 rankings.setdefault(place[0], {})[system, place[1]] = scored
     queries = tuple(_with_rankings(q, rankings.get(q.query_id, {})) for q in gradebook.queries)
-    notes = (*gradebook.notes, *_unknown_note(tuple(unknown)))
-    found = replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
-    return ReplacedRuns(found, tuple(unknown))
-
-
-def _unknown_note(unknown: tuple[str, ...]) -> tuple[str, ...]:
-    if not unknown:
-        return ()
-    shown = ", ".join(unknown[:3]) + (" and others" if len(unknown) > 3 else "")
-    return (f"{len(unknown)} queries of the runs are unknown and left out: {shown}.",)
+    notes = gradebook.notes
+    if unknown:
+        shown = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
+        notes += (f"{len(unknown)} queries of the runs are unknown and left out: {shown}.",)
+    return replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
 
 
 def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:

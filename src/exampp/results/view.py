@@ -109,6 +109,11 @@ GRADER_KEY = Column("grader key", readers="programs")
 """The whole key of the grader that a row names."""
 
 
+def programs_only(*names: str) -> list[Column]:
+    """Return columns that people do not see."""
+    return [Column(name, readers="programs") for name in names]
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What people see of a table, before any style: rounded text without control characters.

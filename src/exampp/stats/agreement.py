@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.records.gradebook import MISSING
-from exampp.stats.estimate import LEVEL, Estimate, draw_queries, undefined
+from exampp.stats.estimate import LEVEL, Estimate, EstimateRows, Floats, draw_queries, undefined
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Weights = Literal["linear", "quadratic"]
 Metric = Literal["nominal", "ordinal", "interval"]
@@ -42,13 +41,6 @@ class Disagreement(NamedTuple):
 
 Statistic = Callable[[Floats], Disagreement]
 """Takes a stack of tables, rows one rater's categories, columns the other's."""
-
-
-class AgreementRows(NamedTuple):
-    """One value per table; it is 0 where `defined` is False."""
-
-    values: Floats
-    defined: NDArray[np.bool_]
 
 
 def confusion(
@@ -211,12 +203,12 @@ STATISTICS: Mapping[str, Statistic] = {
 """The statistics of two raters, by name."""
 
 
-def agreements(statistic: Statistic, tables: Floats) -> AgreementRows:
+def agreements(statistic: Statistic, tables: Floats) -> EstimateRows:
     """A statistic of every table of a stack."""
     observed, expected = statistic(tables)
     defined = expected > 0
     share = np.divide(observed, expected, out=np.ones_like(expected), where=defined)
-    return AgreementRows(1 - share, defined)
+    return EstimateRows(1 - share, defined)
 
 
 def statistic_of(statistic: Statistic, counts: ArrayLike) -> Estimate:
@@ -235,7 +227,7 @@ def why_undefined(table: Floats) -> str:
     return ONE_CATEGORY if len(table) == 1 else ""
 
 
-def _estimate(found: AgreementRows) -> Estimate:
+def _estimate(found: EstimateRows) -> Estimate:
     return Estimate(float(found.values[0])) if found.defined[0] else undefined(NO_VARIATION)
 
 
@@ -331,7 +323,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     return ratios[back]
 
 
-def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
+def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
     """How a statistic of each table changes with the weight of each query, [tables, queries]."""
     cells = stack.reshape(len(stack), -1)
     counts = cells.sum(axis=1)
@@ -345,7 +337,7 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Agree
     return np.asarray(slopes @ parts.T, np.float64)
 
 
-def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
+def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
     """The derivative of a statistic, one count more in each of some ways, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.records.calibration import CalibrationBin, CalibrationModel, LevelModel
+from exampp.stats.estimate import Floats
 
 # Logistic regression with a ridge penalty, by Newton's method.
 #
 # Source: Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), 4.4.1.
 
-
-Floats = NDArray[np.float64]
 
 _STEPS = 50
 _CLOSE = 1e-10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,13 @@ class Estimate:
     def why(self) -> str:
         """Why it is undefined, or else has no interval; empty where it has both."""
         return self.reason or self.no_interval
+
+
+class EstimateRows(NamedTuple):
+    """One value per row, table or sample; it is 0 where `defined` is False."""
+
+    values: Floats
+    defined: Bools
 
 
 def undefined(reason: str) -> Estimate:

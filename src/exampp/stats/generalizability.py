@@ -29,11 +29,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import Estimate, undefined
-
-Floats = NDArray[np.float64]
+from exampp.stats.estimate import Estimate, Floats, undefined
 
 ALL_ALIKE = "every system has the same score on every query"
 NO_RESIDUAL = "systems differ by the same amount on every query"
@@ -161,11 +158,8 @@ class WithGraders:
         return _share(var["s"], error)
 
 
-class Ratio(NamedTuple):
-    """Limits of the variance of systems over the error variance of one query."""
-
-    low: float
-    high: float
+Ratio = tuple[float, float]
+"""Limits of the variance of systems over the error variance of one query."""
 
 
 class Needed(NamedTuple):
@@ -202,44 +196,25 @@ def nested(exams: Sequence[Floats]) -> Nested | None:
 
     A query with one item counts in the table of query means alone.
     """
-    found = within(exams)
-    freedom = int(found.freedom.sum())
+    items = np.array([exam.shape[1] for exam in exams], np.float64)
+    freedom = int((items - 1).sum())
     if not freedom:
         return None
+    means = np.stack([exam.mean(axis=1) for exam in exams], axis=1)
+    of_item = [exam.mean(axis=0) - exam.mean() for exam in exams]
+    rest = [
+        float(((exam - mean[:, None] - item) ** 2).sum())
+        for exam, mean, item in zip(exams, means.T, of_item, strict=True)
+    ]
+    between = [len(exam) * float((one**2).sum()) for exam, one in zip(exams, of_item, strict=True)]
     systems = len(exams[0])
     scale = np.array([max(float(np.abs(exam).max()) for exam in exams)])
     return Nested(
-        items=round(len(exams) / float((1 / found.items).sum()), 9),
-        ms_iq=_settled(float(found.item.sum()) / freedom, scale),
-        ms_siq=_settled(float(found.rest.sum()) / (freedom * (systems - 1)), scale),
-        means=crossed(found.means),
+        items=round(len(exams) / float((1 / items).sum()), 9),
+        ms_iq=_settled(float(np.sum(between)) / freedom, scale),
+        ms_siq=_settled(float(np.sum(rest)) / (freedom * (systems - 1)), scale),
+        means=crossed(means),
     )
-
-
-class Within(NamedTuple):
-    """Queries apart: items, `freedom` (items - 1), sums of squares, and means [systems, queries].
-
-    `item` is the sum of squares of the items of a query, `rest` that of systems x items.
-    """
-
-    items: Floats
-    freedom: Floats
-    item: Floats
-    rest: Floats
-    means: Floats
-
-
-def within(exams: Sequence[Floats]) -> Within:
-    """What every query says of its own items."""
-    items = np.array([exam.shape[1] for exam in exams], np.float64)
-    item, rest, means = [], [], []
-    for exam in exams:
-        of_system = exam.mean(axis=1)
-        of_item = exam.mean(axis=0) - exam.mean()
-        item.append(len(exam) * float((of_item**2).sum()))
-        rest.append(float(((exam - of_system[:, None] - of_item) ** 2).sum()))
-        means.append(of_system)
-    return Within(items, items - 1, np.array(item), np.array(rest), np.stack(means, axis=1))
 
 
 def with_graders(scores: Floats) -> WithGraders:
@@ -303,7 +278,7 @@ def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
         drawn = _Drawn.of(scores, draws, levels=levels)
         low = min(drawn.limits(extra, tail)[0] for extra in together)
         high = max(drawn.limits(extra, 1 - tail)[1] for extra in apart)
-        found.append(Ratio(low, high))
+        found.append((low, high))
     return Ratios(*found)
 
 
@@ -410,7 +385,7 @@ def _all_needed(target: float, signal: float, error: float, limits: Ratio | None
     found = _needed(target, signal, error)
     if limits is None:
         return Needed(found, found, found)
-    fewest, most = (_needed(target, ratio, 1.0) for ratio in (limits.high, limits.low))
+    fewest, most = (_needed(target, ratio, 1.0) for ratio in reversed(limits))
     if found is None:
         return Needed(None, fewest, None)
     return Needed(found, min(found, fewest or found), None if most is None else max(found, most))

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.rank_correlation import CorrelationRows, Floats, kendall_rows
-
-Bools = NDArray[np.bool_]
+from exampp.stats.estimate import Bools, EstimateRows, Floats
+from exampp.stats.rank_correlation import kendall_rows
 
 DECIMALS = 9
 """Scores are rational: rounded to so many decimals, equal ones are equal in any summation order."""
@@ -39,12 +38,12 @@ def is_constant(columns: Floats) -> Bools:
     return np.asarray(np.ptp(columns, axis=0) <= _EQUAL, np.bool_)
 
 
-def item_total(matrix: Floats) -> CorrelationRows:
+def item_total(matrix: Floats) -> EstimateRows:
     """Pearson's correlation of every item with the total."""
     return _correlations(matrix, matrix.sum(axis=1, keepdims=True))
 
 
-def item_rest(matrix: Floats) -> CorrelationRows:
+def item_rest(matrix: Floats) -> EstimateRows:
     """Pearson's correlation of every item with the total of the others (point-biserial for 0/1).
 
     Undefined where the item or the rest is the same for all systems, and with fewer than three
@@ -65,7 +64,7 @@ def alpha(matrix: Floats) -> float | None:
     return float(_alpha(items, _variances(matrix).sum(), _variances(total)[0]))
 
 
-def alpha_if_deleted(matrix: Floats) -> CorrelationRows:
+def alpha_if_deleted(matrix: Floats) -> EstimateRows:
     """Alpha without each item in turn."""
     items = matrix.shape[1]
     rest = matrix.sum(axis=1, keepdims=True) - matrix
@@ -75,7 +74,7 @@ def alpha_if_deleted(matrix: Floats) -> CorrelationRows:
         each = _variances(matrix)
         left = each.sum() - each[defined]
         found[defined] = _alpha(items - 1, left, _variances(rest)[defined])
-    return CorrelationRows(found, defined)
+    return EstimateRows(found, defined)
 
 
 def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
@@ -105,19 +104,19 @@ def _variances(columns: Floats) -> Floats:
     return np.asarray(columns.var(axis=0, ddof=1), np.float64)
 
 
-def _correlations(columns: Floats, others: Floats) -> CorrelationRows:
+def _correlations(columns: Floats, others: Floats) -> EstimateRows:
     items = columns.shape[1]
     defined = ~is_constant(columns) & ~is_constant(others)
     if len(columns) < FEWEST_SYSTEMS:
         defined = np.zeros(items, np.bool_)
     if not defined.any():
-        return CorrelationRows(np.zeros(items), defined)
+        return EstimateRows(np.zeros(items), defined)
     x = columns - columns.mean(axis=0)
     y = others - others.mean(axis=0)
     size = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
     values = np.divide((x * y).sum(axis=0), size, out=np.zeros(items), where=defined)
     values[np.abs(values) < _EQUAL] = 0
-    return CorrelationRows(np.clip(values, -1, 1), defined)
+    return EstimateRows(np.clip(values, -1, 1), defined)
 
 
 FEWEST_SYSTEMS = 3
@@ -191,12 +190,12 @@ def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
     return SplitHalves(mean, whole, tau[0], r[1], tau[1])
 
 
-def pearson_rows(x: Floats, y: Floats) -> CorrelationRows:
+def pearson_rows(x: Floats, y: Floats) -> EstimateRows:
     """Pearson's correlation row by row of [samples, n]."""
     return _correlations(x.T, y.T)
 
 
-def _mean_of(found: CorrelationRows) -> tuple[float | None, float | None]:
+def _mean_of(found: EstimateRows) -> tuple[float | None, float | None]:
     values = found.values[found.defined]
     if not len(values):
         return None, None

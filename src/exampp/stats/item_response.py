@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exampp.stats.calibration import sigmoid
-from exampp.stats.rank_correlation import Floats
+from exampp.stats.estimate import Floats
 
 FEWEST_SYSTEMS = 10
 """With fewer systems no model of items is fitted."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.estimate import Estimate, undefined
+from exampp.stats.estimate import Bools, Estimate, Floats, undefined
 
 # Confidence limits of means of values in a known range, for any number of values and any shape.
 #
@@ -42,8 +42,6 @@ from exampp.stats.estimate import Estimate, undefined
 # (2007), Saddlepoint Approximations with Applications.
 
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Range = tuple[float, float]
 
 EXACT = 200

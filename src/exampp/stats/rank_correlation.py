@@ -23,21 +23,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.errors import InputError
-from exampp.stats.estimate import Estimate, draw_queries, resampled_means, undefined
+from exampp.stats.estimate import (
+    Estimate,
+    EstimateRows,
+    Floats,
+    draw_queries,
+    resampled_means,
+    undefined,
+)
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-10
 """Relative to the largest score: above the rounding of sums, below any difference that matters."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelationRows:
-    """One correlation per row; `values` is 0 where `defined` is False."""
-
-    values: Floats
-    defined: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def kendall(x: ArrayLike, y: ArrayLike) -> Estimate:
     return one_row(kendall_rows, x, y)
 
 
-def spearman_rows(x: ArrayLike, y: ArrayLike) -> CorrelationRows:
+def spearman_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
     """Spearman's rho row by row; x and y are [samples, n], or [n] to go with every row.
 
     Raises:
@@ -73,7 +71,7 @@ def spearman_rows(x: ArrayLike, y: ArrayLike) -> CorrelationRows:
     return _quotient((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
 
 
-def kendall_rows(x: ArrayLike, y: ArrayLike) -> CorrelationRows:
+def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
     """Kendall's tau-b row by row; x and y are [samples, n], or [n] to go with every row.
 
     All pairs are compared: meant for up to some thousand values a row.
@@ -211,7 +209,7 @@ def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
 
 
 def one_row(
-    rows: Callable[[ArrayLike, ArrayLike], CorrelationRows], x: ArrayLike, y: ArrayLike
+    rows: Callable[[ArrayLike, ArrayLike], EstimateRows], x: ArrayLike, y: ArrayLike
 ) -> Estimate:
     """One of the `_rows` functions for two sequences, with the reason where it is undefined.
 
@@ -256,13 +254,13 @@ def _untied_pairs(of: RankPlaces) -> Floats:
     return np.asarray((n * n - of.size.sum(axis=1)) / 2, np.float64)
 
 
-def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> CorrelationRows:
+def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> EstimateRows:
     size = np.sqrt(own_a * own_b)
     together, size = np.broadcast_arrays(together, size)
     defined = size > 0
     values = np.divide(together, size, out=np.zeros(size.shape), where=defined)
     # Rounding may carry a perfect correlation past 1 by its last digit.
-    return CorrelationRows(np.clip(values, -1, 1), defined)
+    return EstimateRows(np.clip(values, -1, 1), defined)
 
 
 # How far a rank correlation depends on the choice of queries.
@@ -374,7 +372,7 @@ def resample(values: Floats, counts: NDArray[np.bool_], draws: Draws) -> Floats:
 
 
 def interval(
-    statistic: Callable[[Floats], CorrelationRows],
+    statistic: Callable[[Floats], EstimateRows],
     value: float,
     scores: Floats,
     draws: Draws,
@@ -440,7 +438,7 @@ PERSISTENCE = 0.9
 """The usual p of RBO: the first 10 ranks hold 86 % of the weight."""
 
 
-def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> CorrelationRows:
+def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
     """tau_AP row by row."""
     x, y = (places(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
@@ -454,7 +452,7 @@ def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> CorrelationRows:
     return _defined(total / max(1, n - 1), x.size, y.size, -1.0)
 
 
-def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> CorrelationRows:
+def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> EstimateRows:
     """Extrapolated rank-biased overlap row by row.
 
     Raises:
@@ -485,7 +483,7 @@ def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> 
     return _defined((entering + beyond).sum(axis=1) + p**n, x.size, y.size, 0.0)
 
 
-def kendall_at_rows(scores: ArrayLike, official: ArrayLike, k: int) -> CorrelationRows:
+def kendall_at_rows(scores: ArrayLike, official: ArrayLike, k: int) -> EstimateRows:
     """Kendall's tau-b of the k officially best systems, row by row.
 
     Raises:
@@ -504,13 +502,13 @@ def at_the_top(official: Floats, k: int) -> NDArray[np.bool_]:
     return np.asarray(official >= last)
 
 
-def _defined(values: Floats, x_ties: Ints, y_ties: Ints, lowest: float) -> CorrelationRows:
+def _defined(values: Floats, x_ties: Ints, y_ties: Ints, lowest: float) -> EstimateRows:
     n = x_ties.shape[1]
     defined = np.asarray((x_ties < n).any(axis=1) & (y_ties < n).any(axis=1))
-    return CorrelationRows(np.where(defined, np.clip(values, lowest, 1), 0.0), defined)
+    return EstimateRows(np.where(defined, np.clip(values, lowest, 1), 0.0), defined)
 
 
-Rows = Callable[[Floats, Floats], CorrelationRows]
+Rows = Callable[[Floats, Floats], EstimateRows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import Bools, Floats
 from exampp.stats.means import student_quantile
 from exampp.stats.rank_correlation import kendall_rows
 
@@ -36,8 +37,6 @@ from exampp.stats.rank_correlation import kendall_rows
 # Analysis*, Perspectives on Psychological Science 11 (2016); Simonsohn, Simmons and Nelson,
 # *Specification curve analysis*, Nature Human Behaviour 4 (2020).
 
-
-Floats = NDArray[np.float64]
 
 TIE_DECIMALS = 9
 """Scores that are equal in these are equal: the order of a sum decides no rank."""
@@ -98,8 +97,6 @@ def _tau(x: Floats, y: Floats) -> float:
     found = kendall_rows(x[both][None], y[both][None])
     return float(found.values[0]) if found.defined[0] else float("nan")
 
-
-Bools = NDArray[np.bool_]
 
 DRAWS = 2000
 DECIMALS = 9

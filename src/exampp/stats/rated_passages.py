@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from exampp.records.calibration import SourceGrader
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
-
-Floats = NDArray[np.float64]
+from exampp.stats.estimate import Floats
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:

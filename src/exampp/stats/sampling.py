@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.stats.estimate import Floats
 from exampp.stats.rank_sets import student_reach
-
-Floats = NDArray[np.float64]
 
 FOLDS = 5
 """Of cross-fitting: what is predicted for a unit is learnt from the units of the other folds."""

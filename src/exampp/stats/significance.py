@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.stats.estimate import LEVEL, Estimate, undefined
+from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
 from exampp.stats.means import MeanTest, Range, mean_tests
 
 # The compact letter display: who differs from whom, as letters beside a leaderboard.
@@ -33,8 +33,6 @@ from exampp.stats.means import MeanTest, Range, mean_tests
 # Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Of the groups
 # that it finds, those that tell nothing new are then dropped.
 
-
-Bools = NDArray[np.bool_]
 
 MOST_GROUPS = 500
 """No leaderboard is read with more; differences that no order of the systems explains need
@@ -97,9 +95,6 @@ def _within(part: int, groups: Iterable[int]) -> bool:
 def _letter(number: int) -> str:
     turn, place = divmod(number, len(_LETTERS))
     return _LETTERS[place] + (str(turn) if turn else "")
-
-
-Floats = NDArray[np.float64]
 
 
 def holm(p: ArrayLike) -> Floats:

@@ -38,10 +38,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import Bools, Floats
 from exampp.stats.rank_sets import student_reach
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 LEVEL = 0.95

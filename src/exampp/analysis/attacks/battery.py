@@ -39,7 +39,7 @@ from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
-from exampp.results.view import Column
+from exampp.results.view import Column, programs_only
 from exampp.sanitize import check_integer
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import edit_by
@@ -193,7 +193,7 @@ _COUNTS = (
     Column("attack"),
     Column("what it is", key="about"),
     *map(Column, ("targets", "texts", "cells")),
-    Column("tokens", readers="programs"),
+    *programs_only("tokens"),
 )
 
 

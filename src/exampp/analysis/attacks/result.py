@@ -35,7 +35,7 @@ from exampp.results.notes import note
 from exampp.results.plots.dots import attack_lifts
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
-from exampp.results.view import GRADER_KEY, Cell, Column, Value
+from exampp.results.view import GRADER_KEY, Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer, or_default
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test, rate
@@ -228,8 +228,7 @@ def _result(
 
 
 def _best(ratings: Ratings) -> Ratings:
-    best: Ratings = ratings.max(axis=1, initial=MISSING, keepdims=True)
-    return best
+    return np.asarray(ratings.max(axis=1, initial=MISSING, keepdims=True), np.int16)
 
 
 def _rates(
@@ -631,13 +630,13 @@ class AttackReport(Result):
         ends = ("lift", "low", "high", "p")
         columns = [
             *(Column("attack"), Column("what it is", key="about")),
-            *_programs("harm", "targets", "queries"),
+            *programs_only("harm", "targets", "queries"),
             *(Column("rate"), Column("control"), Column("lift", readers="people")),
-            *(*_programs(*ends, "holm"), Column("finding")),
-            *_programs("target_rate", "target_control"),
+            *(*programs_only(*ends, "holm"), Column("finding")),
+            *programs_only("target_rate", "target_control"),
             Column("lift of best ratings", readers="people"),
-            *_programs(*(f"target_{name}" for name in ends)),
-            *(Column("unread"), *_programs("unread_control", "min rating"), GRADER_KEY),
+            *programs_only(*(f"target_{name}" for name in ends)),
+            *(Column("unread"), *programs_only("unread_control", "min rating"), GRADER_KEY),
         ]
         rows: list[list[Cell]] = [
             [
@@ -674,7 +673,7 @@ class AttackReport(Result):
 
     def _guessing(self, found: Sequence[Guessing]) -> Table:
         columns = [
-            *(Column("texts that answer nothing", readers="people"), *_programs("texts")),
+            *(Column("texts that answer nothing", readers="people"), *programs_only("texts")),
             *(Column("items"), Column("covered once", key="guessed"), Column("rate")),
             Column(f"luck at {DEPTH}", key="luck"),
         ]
@@ -714,10 +713,6 @@ class AttackReport(Result):
                 known,
             ),
         }
-
-
-def _programs(*names: str) -> Iterator[Column]:
-    return (Column(name, readers="programs") for name in names)
 
 
 def _columns_of(one: Rates) -> tuple[Cell, ...]:

@@ -1,0 +1,446 @@
+"""Nuggets of castorini's nuggetizer: JSON-lines, one query a line, each nugget vital or okay.
+
+`{"query": "...", "qid": "...", "nuggets": [{"text": "...", "importance": "vital"}]}`. The weights
+are those of `importance`; a nugget without an importance is vital, as nuggetizer takes it.
+Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `kind`,
+`gold_answers`) only where reading would not supply it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import brief, weight_of, weight_or_one
+from exampp.formats.format import FirstRecords, Format, Shape
+from exampp.formats.json_values import (
+    Json,
+    expect,
+    json_id,
+    member,
+    optional,
+    spoken,
+    without,
+)
+from exampp.formats.lines import (
+    Key,
+    OnError,
+    decode_json,
+    encode_json,
+    encode_text,
+    parse_lines,
+    raise_error,
+    read_lines,
+    text_of,
+)
+from exampp.formats.output import writing
+from exampp.formats.read_warnings import Keys, add_warning
+from exampp.records import BankEntry, Grade, GraderIdentity, Item, State, item_id
+from exampp.records.items import WEIGHTS, importance, importance_of
+
+_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+_QUERY_KEYS = ("query", "qid", "nuggets")
+_NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
+_KINDS = ("nugget", "question")
+
+
+def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+    """Yield the bank in file order, one entry per query and subtopic.
+
+    `extra` keeps what else a line says of its query or a nugget of itself (importance, reasoning
+    ...). InputError for a line without qid or nuggets, a nugget without text or with another
+    importance than vital and okay (nuggetizer writes `failed` where it could not tell), and a
+    query or nugget that occurs twice; when skipping, such a nugget is left out alone.
+    """
+    of_line = Keys(path, _QUERY_KEYS, stored=True)
+    of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
+
+    def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json]:
+        value = decode_json(line, _OBJECT, path, number)
+        read = _QUERY_KEYS if value.get("query") else (*_QUERY_KEYS, "text")
+        of_line.see(value, number, read)
+        query_id, query_text = query_of(value)
+        for nugget in value["nuggets"] if isinstance(value.get("nuggets"), list) else ():
+            fields = nugget if isinstance(nugget, dict) else {}
+            of_nugget.see(fields, number)
+            if "assignment" in fields:
+                raise InputError(
+                    "the nuggets have assignments, and the line has no text that they are of",
+                    field="nuggets[].assignment",
+                    mend="Add answer_text and run_id, or candidate_text and docid",
+                )
+        items = items_of(query_id, value, lambda error: on_error(error.at(path, number)))
+        return query_id, query_text, items, without(value, *read)
+
+    key = Key(lambda one: one[0], lambda one: f"query {brief(one[0])}", "qid")
+    for found in parse_lines(path, on_error, parse, key):
+        yield from entries_of(*found)
+
+
+def query_of(value: Json) -> tuple[str, str]:
+    """Return (id, text) of a line's query, which may be an object of its own."""
+    if isinstance(value.get("query"), dict):
+        query = value["query"]
+        return json_id(query, "qid", "query"), optional(query, "text", str, "query") or ""
+    text = optional(value, "query", str) or optional(value, "text", str)
+    return json_id(value, "qid"), text or ""
+
+
+def items_of(
+    query_id: str,
+    value: Json,
+    on_error: OnError,
+    weigh: Callable[[str, str], float] = weight_of,
+) -> list[Item]:
+    """Return the nuggets of a line; a bad one goes to `on_error`.
+
+    `weigh` gives the weight of an importance in a field, or raises InputError.
+    """
+    items: dict[tuple[str, str], Item] = {}
+    for number, nugget in enumerate(member(value, "nuggets", list)):
+        place = f"nuggets[{number}]"
+        try:
+            item = _nuggetizer_item(query_id, expect(nugget, dict, place), place, weigh)
+            if (item.kind, item.item_id) in items:
+                raise InputError(
+                    f"nugget {brief(item.text)} of query {brief(query_id)} occurs twice",
+                    field=place,
+                    mend="Remove one of the two",
+                )
+        except InputError as error:
+            on_error(error)
+        else:
+            items[item.kind, item.item_id] = item
+    return list(items.values())
+
+
+def _nuggetizer_item(
+    query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], float]
+) -> Item:
+    text = spoken(nugget, "text", place)
+    subtopic_id = optional(nugget, "subtopic_id", str, place) or None
+    kind = optional(nugget, "kind", str, place) or "nugget"
+    if kind not in _KINDS:
+        raise InputError(f"the kind {brief(kind)} is unknown", field=f"{place}.kind")
+    answers = optional(nugget, "gold_answers", list, place) or []
+    importance = optional(nugget, "importance", str, place)
+    return Item(
+        optional(nugget, "item_id", str, place) or item_id(query_id, text, subtopic_id),
+        query_id,
+        text,
+        kind,
+        subtopic_id,
+        tuple(expect(answer, str, f"{place}.gold_answers") for answer in answers),
+        1.0 if importance is None else weigh(importance, f"{place}.importance"),
+        without(nugget, *_NUGGET_KEYS),
+    )
+
+
+def entries_of(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
+    """Yield the entries of a query, one for each of its subtopics; the first has the `extra`."""
+    by_subtopic: dict[str | None, list[Item]] = {} if items else {None: []}
+    for item in items:
+        by_subtopic.setdefault(item.subtopic_id, []).append(item)
+    for number, (subtopic_id, group) in enumerate(by_subtopic.items()):
+        yield BankEntry(query_id, tuple(group), text, subtopic_id, extra={} if number else extra)
+
+
+def write_nuggetizer(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write a bank, the entries of one query as one line.
+
+    InputError for a weight that is neither 1 (vital) nor 0.5 (okay).
+    """
+    lines: dict[str, Json] = {}
+    for entry in entries:
+        head = {"query": entry.query_text, "qid": entry.query_id, "nuggets": []}
+        line = lines.setdefault(entry.query_id, head)
+        line["query"] = line["query"] or entry.query_text
+        line["nuggets"] += [_nuggetizer_row(item, path) for item in entry.items]
+        for key, value in without(dict(entry.extra), *_QUERY_KEYS).items():
+            line.setdefault(key, value)
+    with writing(path) as stream:
+        for line in lines.values():
+            stream.write(encode_json(line, path))
+
+
+def _nuggetizer_row(item: Item, path: str | Path) -> Json:
+    word = importance_of(item.weight)
+    if word is None:
+        raise InputError(
+            f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
+            "okay (0.5), which is all that a nuggetizer file can say",
+            file=path,
+            mend="Change the weight, or write the bank as JSON-lines or CSV",
+        )
+    own: Json = {"text": item.text, "importance": word}
+    if item.item_id != item_id(item.query_id, item.text, item.subtopic_id):
+        own["item_id"] = item.item_id
+    if item.subtopic_id:
+        own["subtopic_id"] = item.subtopic_id
+    if item.kind != "nugget":
+        own["kind"] = item.kind
+    if item.answers:
+        own["gold_answers"] = list(item.answers)
+    return own | without(dict(item.extra), "importance", *_NUGGET_KEYS)
+
+
+NUGGETS = Shape((("nuggets",), ("qid", "query")))
+"""Objects with nuggets, with or without assignments."""
+ASSIGNMENT_KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
+"""A line with one of them holds assignments."""
+
+NUGGETIZER = Format(
+    "bank",
+    lambda path, how: read_nuggetizer(path, how.on_error),
+    write_nuggetizer,
+    name="nuggetizer",
+    shapes=(NUGGETS._replace(without=ASSIGNMENT_KEYS),),
+    looks="JSON-lines of `qid`, `query` and `nuggets` (`text`, `importance`)",
+    source="castorini's nuggetizer",
+    lossless="yes",
+)
+
+
+# ---- assignments ---------------------------------------------------------------------------------
+
+
+RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
+_LABELS = {rating: label for label, rating in RATINGS.items()}
+GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
+"""Whose grades the assignments are; the files do not name the model."""
+_ASSIGNED_KEYS = (*ASSIGNMENT_KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
+_LISTED = 3
+
+
+class Assigned(NamedTuple):
+    """A text, the nuggets of the query, and which of them the text supports.
+
+    The text is the answer of a system, or a passage with an id that no system (None) ranks.
+    """
+
+    query_id: str
+    query_text: str
+    system: str | None
+    answer: str
+    items: tuple[Item, ...]
+    grades: tuple[Grade, ...]
+    response_length: Any = None
+    passage_id: str = ""
+
+
+def read_assignments(path: str | Path, on_error: OnError = raise_error) -> Iterator[Assigned]:
+    """Yield the lines of a file in file order.
+
+    A label that is none of the three, as nuggetizer leaves it where it could not read a reply, is
+    an unparsed grade that keeps it; a nugget without an assignment has no grade. An importance that
+    is neither vital nor okay, left in the same way, stays in the nugget's `extra`. InputError for a
+    line without a query, a text, a run or passage id, or nuggets, and for two of one run or passage
+    and query.
+    """
+    keys = Keys(path, _ASSIGNED_KEYS)
+    strange: Counter[str] = Counter()
+
+    def parse(line: bytes, number: int) -> Assigned:
+        value = decode_json(line, _OBJECT, path, number)
+        keys.see(value, number)
+        query_id, query_text = query_of(value)
+        system, passage_id, answer = _assigned_text(value)
+        found = items_of(
+            query_id, value, lambda error: on_error(error.at(path, number)), weight_or_one
+        )
+        strange.update(filter(None, map(_strange_importance, found)))
+        grades = tuple(_grade(item) for item in found if "assignment" in item.extra)
+        items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)
+        length = value.get("response_length")
+        return Assigned(query_id, query_text, system, answer, items, grades, length, passage_id)
+
+    key = Key(lambda one: (one.query_id, one.system, one.passage_id), _assigned_name)
+    yield from parse_lines(path, on_error, parse, key)
+    if strange:
+        words = ", ".join(f"{brief(word, 30)} ({n})" for word, n in strange.most_common(_LISTED))
+        add_warning(
+            path,
+            None,
+            f"{strange.total()} importances are neither vital nor okay, such as {words}: these "
+            "nuggets count in NuggetAll, but not in NuggetVital and NuggetWeighted",
+        )
+
+
+def _assigned_name(one: Assigned) -> str:
+    named = f"run {brief(one.system)}" if one.system else f"passage {brief(one.passage_id)}"
+    return f"{named} with query {brief(one.query_id)}"
+
+
+def _assigned_text(value: Json) -> tuple[str | None, str, str]:
+    """Return (system or None, passage id or empty, text) that a line assigns nuggets to."""
+    if "candidate_text" in value:
+        return None, json_id(value, "docid"), spoken(value, "candidate_text")
+    return json_id(value, "run_id"), "", spoken(value, "answer_text")
+
+
+def _strange_importance(item: Item) -> str | None:
+    """Return a word that nuggetizer left as an importance and that is none.
+
+    None where it is one.
+    """
+    word = importance(item.extra, item.weight)
+    return None if word is None or word in WEIGHTS else word or "(empty)"
+
+
+def _grade(item: Item) -> Grade:
+    label = item.extra["assignment"]
+    rating = RATINGS.get(label.strip().lower()) if isinstance(label, str) else None
+    if rating is not None:
+        return Grade(item.item_id, State.GRADED, rating, rule="imported")
+    detail = {"reason": f"the assignment is {brief(label)}", "raw": label}
+    return Grade(item.item_id, State.UNPARSED, rule="imported", detail=detail)
+
+
+def write_assignments(path: str | Path, found: Iterable[Assigned]) -> None:
+    """Write assignments, one line for every run and query.
+
+    InputError for an item that is no nugget, or whose weight is neither vital (1) nor okay (0.5).
+    """
+    with writing(path) as stream:
+        for one in found:
+            grades = {grade.item_id: grade for grade in one.grades}
+            length = one.response_length
+            row = {
+                "query": one.query_text,
+                "qid": one.query_id,
+                "answer_text": one.answer,
+                "response_length": len(one.answer.split()) if length is None else length,
+                "run_id": one.system,
+                "nuggets": [_assigned_row(item, grades, path) for item in one.items],
+            }
+            stream.write(encode_json(row, path))
+
+
+def _assigned_row(item: Item, grades: Mapping[str, Grade], path: str | Path) -> Json:
+    said = importance(item.extra, item.weight)
+    word = said if said is not None else importance_of(item.weight)
+    if word is None or item.kind != "nugget":
+        raise InputError(
+            f"item {brief(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "
+            "is vital (1) or okay (0.5)",
+            file=path,
+            mend="Name another bank with --bank, or write the grades as a workbench file",
+        )
+    row: Json = {"text": item.text, "importance": word} | without(dict(item.extra), "importance")
+    if grade := grades.get(item.item_id):
+        kept = (grade.detail or {}).get("raw", "failed")
+        row["assignment"] = kept if grade.rating is None else _LABELS[grade.rating]
+    return row
+
+
+ASSIGNMENTS = Format(
+    "bank",
+    lambda path, how: read_assignments(path, how.on_error),
+    write_assignments,
+    name="assignments",
+    shapes=(Shape((*NUGGETS.sets, ASSIGNMENT_KEYS)),),
+    record=Assigned,
+    looks="the same with `run_id`, `answer_text` and an `assignment` of every nugget; a bank, "
+    "passages, rankings and grades",
+    source="castorini's nuggetizer",
+    lossless="yes",
+)
+
+
+# ---- trec nuggets --------------------------------------------------------------------------------
+
+
+_COLUMNS = 4
+_HEADS = ("query_id", "qid", "topic_id", "topic")
+
+
+def read_trec_nuggets(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+    """Yield one entry per query, in the order of their first nuggets.
+
+    A first line that names the columns is skipped. InputError for a line that does not have four
+    columns, a blank id or text, another importance than vital and okay, and a nugget id that
+    occurs twice in its query.
+    """
+    start = next(read_lines(path))[0]
+
+    def parse(line: bytes, number: int) -> Item | None:
+        columns = text_of(line, path, number).split("\t")
+        is_header = number == start and columns[0].strip().lower() in _HEADS
+        return None if is_header else _trec_item(columns)
+
+    by_query: dict[str, list[Item]] = {}
+    key = Key(lambda item: item.item_id, lambda item: f"nugget {brief(item.item_id)}")
+    for item in parse_lines(path, on_error, parse, key):
+        by_query.setdefault(item.query_id, []).append(item)
+    for query_id, items in by_query.items():
+        yield BankEntry(query_id, tuple(items))
+
+
+def _trec_item(columns: list[str]) -> Item:
+    if len(columns) != _COLUMNS:
+        raise InputError(
+            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 4 "
+            "(query, nugget, vital or okay, text)",
+            mend="Separate them by one tab each",
+        )
+    query_id, nugget_id, importance, text = (column.strip() for column in columns)
+    for name, value in (("query_id", query_id), ("nugget_id", nugget_id), ("text", text)):
+        if not value:
+            raise InputError("the column is blank", field=name)
+    own = nugget_id if nugget_id.startswith(f"{query_id}/") else f"{query_id}/{nugget_id}"
+    weight = weight_of(importance, "importance")
+    extra = {"importance": importance.lower()}
+    return Item(own, query_id, text, "nugget", weight=weight, extra=extra)
+
+
+def _is_column(text: str) -> bool:
+    return text == text.strip() and "\t" not in text and text.splitlines() == [text]
+
+
+def write_trec_nuggets(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write nuggets, one a line.
+
+    InputError for what a line cannot say: a question, a known answer, a subtopic, a weight that is
+    neither vital (1) nor okay (0.5), a text with a tab or a line end.
+    """
+    with writing(path) as stream:
+        for entry in entries:
+            for item in entry.items:
+                word = importance_of(item.weight)
+                parts = (item.query_id, item.item_id.removeprefix(f"{item.query_id}/"), item.text)
+                is_plain = item.kind == "nugget" and not item.answers and item.subtopic_id is None
+                if word is None or not is_plain or not all(map(_is_column, parts)):
+                    raise InputError(
+                        f"item {brief(item.item_id)} cannot be a line of TREC nuggets, which are "
+                        "vital or okay, of one line, and without known answers and subtopics",
+                        file=path,
+                        mend="Write the bank as JSON-lines or CSV",
+                    )
+                line = f"{parts[0]}\t{parts[1]}\t{word}\t{parts[2]}\n"
+                stream.write(encode_text(line, path))
+
+
+def _sniff_trec(sample: FirstRecords) -> bool:
+    if sample.is_json or sample.widths("\t") != {4}:
+        return False
+    words = [columns[2].strip().lower() for columns in sample.columns("\t")]
+    return set(words) <= {*WEIGHTS} or (len(words) > 1 and set(words[1:]) <= {*WEIGHTS})
+
+
+TREC_NUGGETS = Format(
+    "bank",
+    lambda path, how: read_trec_nuggets(path, how.on_error),
+    write_trec_nuggets,
+    _sniff_trec,
+    name="trec-nuggets",
+    file_name=r"nuggets\.(txt|tsv)$",
+    looks="query, nugget id, vital or okay, text, separated by tabs",
+    source="TREC",
+    lossless="yes",
+)
