@@ -469,10 +469,10 @@ class Bank:
         loaded = load_generation(prompt)
         if isinstance(grader, str):
             named, grader = grader, make_writer(grader, options)
-            name = grader.called or options.get("model") or named
+            name = grader.model_name or options.get("model") or named
         else:
             own = read_options(NamedOptions, options, "a grader that you give")
-            name = own.model or check_grader(grader).called or type(grader).__name__
+            name = own.model or check_grader(grader).model_name or type(grader).__name__
         return GenerationRun(
             self.connection,
             self.name,

@@ -52,7 +52,7 @@ def test_code_of_a_model_never_runs(
     # transformers would ask, and take this for consent
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n" * 9))
     if auto == "AutoConfig":
-        with pytest.raises(InputError, match="needs code of its own, which exampp never runs"):
+        with pytest.raises(InputError, match="needs custom code, which exampp never runs"):
             load_model(str(folder), device="cpu")
     else:
         load_model(str(folder), device="cpu")

@@ -14,7 +14,7 @@ import exams
 import pytest
 
 from exampp.graders.local import checkpoint, load
-from exampp.graders.local.checkpoint import folder_hash, model_name
+from exampp.graders.local.checkpoint import display_name, folder_hash
 from exampp.records import GraderIdentity
 
 pytest_plugins = ("tiny_models",)
@@ -105,7 +105,7 @@ def test_what_a_model_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     commit.mkdir(parents=True)
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "mine")
-    assert model_name(str(commit)) == "google/flan-t5-large"
-    assert model_name(str(tmp_path / "mine") + "/") == "mine"
-    assert model_name(".") == "mine"
-    assert model_name("google/flan-t5-large") == "google/flan-t5-large"
+    assert display_name(str(commit)) == "google/flan-t5-large"
+    assert display_name(str(tmp_path / "mine") + "/") == "mine"
+    assert display_name(".") == "mine"
+    assert display_name("google/flan-t5-large") == "google/flan-t5-large"

@@ -47,10 +47,10 @@ def test_what_a_grader_says_may_be_an_attribute_or_a_property() -> None:
             self.settings = {"name": "late"}
 
         @property
-        def called(self) -> str:
+        def model_name(self) -> str:
             return "late-1"
 
-    assert (Late().note, Late().called, Late().settings) == (
+    assert (Late().note, Late().model_name, Late().settings) == (
         "slow today",
         "late-1",
         {"name": "late"},
@@ -67,12 +67,12 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
 
     with exams.make(tmp_path) as collection:
         with pytest.raises(
-            exampp.InputError, match="Bare is no grader: it lacks late, stop,"
+            exampp.InputError, match="Bare is no grader: it has no late, stop,"
         ) as no:
             collection.grade(Bare())  # type: ignore[arg-type]
         assert "settings" not in str(no.value).split(".")[0]
         assert "Derive it from exampp.Grader" in no.value.mend
-        with pytest.raises(exampp.InputError, match="lacks settings, answer"):
+        with pytest.raises(exampp.InputError, match="has no settings, answer"):
             collection.grade(object())  # type: ignore[arg-type]
 
 
@@ -136,14 +136,14 @@ def last_is(given: Any) -> Given:
 @pytest.mark.parametrize(
     ("answers", "error", "message"),
     [
-        (last_is(("?", "4")), exampp.InputError, "the grader gave tuple in place of an ask with"),
-        (last_is(exampp.Reply("4")), exampp.InputError, "the grader gave Reply in place of an ask"),
+        (last_is(("?", "4")), exampp.InputError, "gave tuple in place of a Request with"),
+        (last_is(exampp.Reply("4")), exampp.InputError, "gave Reply in place of a Request"),
         (lambda asks: [*last_is((asks[-1], "4"))(asks)], exampp.InputError, "gave str in place of"),
         (lambda asks: [*last_is((asks[-1], None))(asks)], exampp.InputError, "gave NoneType in"),
         (
             lambda asks: [*last_is((asks[0], exampp.Reply("5")))(asks)],
             exampp.InputError,
-            "answered what it was not asked, or answered it twice",
+            "answered a request that it did not get, or answered it twice",
         ),
         (lambda asks: [*last_is(None)(asks)][:-1], Unfinished, "before it had answered everything"),
     ],

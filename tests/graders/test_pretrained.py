@@ -97,7 +97,7 @@ def test_a_run_that_is_stopped_goes_on_and_labels_without_mass_are_no_grades(
     scoring: LocalGrader, tmp_path: Path
 ) -> None:
     lenient = LocalGrader(scoring.model, {**scoring.settings, "least_mass": 0.0}, scoring._batcher)
-    lenient.called, lenient.note, lenient.unnumbered = scoring.called, "", None
+    lenient.model_name, lenient.note, lenient.unnumbered = scoring.model_name, "", None
     lenient.provenance = {}
     with exams.make(tmp_path) as collection:
         prompt: dict[str, Any] = {"prompt": PROMPT.name, "model": "smollm2"}

@@ -70,9 +70,13 @@ def passages() -> dict[str, str]:
 
 
 def reply(ask: Request) -> str:
-    """A raw reply that is as hostile as the passages, and holds one number."""
+    """A raw reply that is as hostile as the passages, and holds one number.
+
+    Some have control characters, so that no rating is read.
+    """
     rating = (len(ask.item) + len(ask.passage)) % 6
-    return f"{rating} <script>window.{PROOF} = true</script>\x1b[m\u202e"
+    control = "" if len(ask.passage) % 5 else "\x1b[m\u202e"
+    return f"Rating: {rating}\n<script>window.{PROOF} = true</script>{control}"
 
 
 def make(path: Path) -> Path:

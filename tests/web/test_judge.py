@@ -133,8 +133,9 @@ def test_a_blind_decision_is_marked_and_no_decision_says_what_the_grader_said(
     assert answer.status == 200
     assert "1 of 50" in " ".join(pages.read(answer.text).text.split())
     assert "rader" not in answer.text
-    # the second time the grade is known: asking for a blind decision does not make one
-    client.post("/judge/decide", {**form, "rating": "4"})
+    # the second time the grade is known: asking for a blind decision does not make one, and nobody
+    # decides in another's name
+    client.post("/judge/decide", {**form, "rating": "4", "author": "bob", "assessor": "bob"})
     assert decisions(path) == [
         ("p1", "ada", 3, "half of it", True),
         ("p1", "ada", 4, "", False),
@@ -152,12 +153,6 @@ def test_without_its_script_the_page_leads_from_cell_to_cell(client: Client, pat
         address = client.post("/judge/decide", {**form, "rating": "2"}).headers["location"]
     assert len(seen) == len(set(seen)) == 6
     assert len(decisions(path)) == 6
-
-
-def test_nobody_decides_in_anothers_name(client: Client, path: Path) -> None:
-    form = form_of(client, first_item(path))
-    client.post("/judge/decide", {**form, "rating": "1", "author": "bob", "assessor": "bob"})
-    assert [one[1] for one in decisions(path)] == ["ada"]
 
 
 def test_a_decision_about_a_text_that_changed_meanwhile_does_not_move_to_the_new_one(
@@ -282,19 +277,6 @@ def test_the_agreement_at_the_end_of_a_session(client: Client, path: Path) -> No
     assert "everybody" in page.by_id("main").text
 
 
-def test_the_queue_leaves_out_what_one_has_decided(client: Client, path: Path) -> None:
-    def waiting() -> list[str]:
-        main = pages.read(client.get("/queue").text).by_id("main")
-        return [a.attributes["href"] for th in main.all("th", scope="row") for a in th.all("a")[:1]]
-
-    before = waiting()
-    assert before
-    walk = pages.read(client.get("/judge").text)
-    form = walk.by_id("stage").all("form")[0].fields()
-    client.post("/judge/decide", {**form, "rating": "5"})
-    assert waiting() == before[1:]
-
-
 def test_a_walk_through_a_query_that_is_not_there(client: Client) -> None:
     for address in ("/judge?order=query&query=none", "/query?id=none", "/bank?query=none"):
         answer = client.get(address)
@@ -303,16 +285,7 @@ def test_a_walk_through_a_query_that_is_not_there(client: Client) -> None:
     assert client.get("/query").status == 400
 
 
-@pytest.mark.parametrize(
-    "cell", ['["q1", "\\ud800", "p1"]', '["\\udfff", "a", "b"]', "[1, 2, 3]", "{}", "[" * 5000, ""]
-)
-def test_what_is_no_cell_is_refused(client: Client, path: Path, cell: str) -> None:
-    form = {**form_of(client, first_item(path)), "rating": "1", "cell": cell}
-    assert client.post("/judge/decide", form).status == 400
-    assert not decisions(path)
-
-
-@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "0", "1.5", "\u00b2"])
+@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "0", "1.5", "\u00b2", "999999"])
 @pytest.mark.parametrize("what", ["decisions", "edits"])
 def test_numbers_that_are_none_are_refused(client: Client, what: str, number: str) -> None:
     assert client.post("/history/undo", what=what, number=number).status in (400, 409)

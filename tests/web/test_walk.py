@@ -145,26 +145,6 @@ def test_ten_decisions_by_keyboard(page: Page, path: Path) -> None:
     assert decided(path) == expected
 
 
-def test_undo_brings_the_cell_back(page: Page, path: Path) -> None:
-    page.goto("/judge?order=query&query=q")
-    first = on_stage(page)
-    page.keyboard.press("1")
-    wait_for_another(page, first)
-    settle(page, 1)
-    page.keyboard.press("u")
-    page.wait_for_function(
-        "before => document.querySelector('#stage [name=cell]')?.value === before",
-        arg=json.dumps(["q", *first]),
-    )
-    page.keyboard.press("5")
-    wait_for_another(page, first)
-    settle(page, 1)
-    with exampp.Collection(path) as collection:
-        assert [one.decision.rating for one in collection.decisions.list()] == [1, None, 5]
-        dossier = next(collection.grades().dossiers())
-        assert dossier.grades.ratings[dossier.grades.passage_ids.index(first[1])].max() == 5
-
-
 def test_blind_decisions_go_on_without_a_word_of_the_grader(page: Page, path: Path) -> None:
     page.goto("/judge?order=query&query=q")
     page.keyboard.press("b")
@@ -195,7 +175,7 @@ def test_blind_decisions_go_on_without_a_word_of_the_grader(page: Page, path: Pa
         assert not collection.decisions.list()[-1].decision.blind
 
 
-def test_undo_survives_a_reload(page: Page, path: Path) -> None:
+def test_undo_brings_the_cell_back_even_after_a_reload(page: Page, path: Path) -> None:
     page.goto("/judge?order=query&query=q")
     first = on_stage(page)
     page.keyboard.press("1")
@@ -211,10 +191,13 @@ def test_undo_survives_a_reload(page: Page, path: Path) -> None:
     )
     settle(page, 0)
     assert page.locator("#recent li").count() == 0
-    page.keyboard.press("4")
+    page.keyboard.press("5")
+    wait_for_another(page, first)
     settle(page, 1)
     with exampp.Collection(path) as collection:
-        assert [one.decision.rating for one in collection.decisions.list()] == [1, None, 4]
+        assert [one.decision.rating for one in collection.decisions.list()] == [1, None, 5]
+        dossier = next(collection.grades().dossiers())
+        assert dossier.grades.ratings[dossier.grades.passage_ids.index(first[1])].max() == 5
 
 
 def test_a_session_ends_at_its_goal_and_shows_the_agreement_then(page: Page, path: Path) -> None:
@@ -360,36 +343,30 @@ def open_cell(page: Page) -> None:
     page.wait_for_selector("#panel h2")
 
 
-def test_escape_counts_while_a_decision_is_under_way(page: Page, path: Path) -> None:
+def test_keys_count_while_a_decision_is_under_way(page: Page, path: Path) -> None:
     with held(page, "**/judge/decide**") as asked:
-        open_cell(page)
-        with page.expect_request("**/judge/decide**"):
-            page.locator("#panel button[value='5']").click()
-        page.keyboard.press("Escape")
-        assert page.locator("#panel").is_hidden()
-        assert len(asked) == 1
-    page.wait_for_selector("#heat td.decided")
-    # a panel that is filled again says so at once
-    assert page.locator("#panel").get_attribute("aria-busy") is None
-    assert page.locator("#panel").is_hidden()
-    assert page.evaluate("document.activeElement.matches('#heat td.decided')")
-    assert [one[2] for one in decided(path)] == [5]
-
-
-def test_arrow_keys_count_while_a_decision_is_under_way(page: Page, path: Path) -> None:
-    with held(page, "**/judge/decide**"):
         open_cell(page)
         with page.expect_request("**/judge/decide**"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("ArrowRight")
         page.wait_for_function("() => document.querySelector('#panel h2')?.innerText === 'Why?'")
+        assert len(asked) == 1
     page.wait_for_selector("#heat td.decided")
+    # a panel that is filled again says so at once
     assert page.locator("#panel").get_attribute("aria-busy") is None
     assert page.locator("#panel h2").inner_text() == "Why?"
     first, second = page.locator("#heat tbody tr").first.locator("td[data-at]").all()[:2]
     assert "decided" in (first.get_attribute("class") or "").split()
     assert second.evaluate("one => one === document.activeElement")
-    assert [one[2] for one in decided(path)] == [5]
+    with held(page, "**/judge/decide**"):
+        with page.expect_request("**/judge/decide**"):
+            page.locator("#panel button[value='4']").click()
+        page.keyboard.press("Escape")
+        assert page.locator("#panel").is_hidden()
+    page.wait_for_function("() => document.querySelectorAll('#heat td.decided').length === 2")
+    assert page.locator("#panel").is_hidden()
+    assert page.evaluate("document.activeElement.matches('#heat td.decided')")
+    assert [one[2] for one in decided(path)] == [5, 4]
 
 
 def test_keys_count_while_a_cell_is_under_way(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""An event loop on a thread of its own, for callers that block.
+"""An event loop on a background thread, for callers that block.
 
 The caller's thread may run an event loop already (notebooks, servers), and requests go on while the
 caller stores replies.

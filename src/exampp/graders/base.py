@@ -197,7 +197,7 @@ class Grader(ABC):
         return False
 
     @overridable
-    def called(self) -> str:
+    def model_name(self) -> str:
         """Name of its model; empty where the user names it."""
         return ""
 
@@ -252,7 +252,7 @@ class Grader(ABC):
         """Wait until replies that are `later` may have come; yields how they are doing."""
         yield from ()
 
-    def kept(self, keys: Iterable[int]) -> None:  # noqa: B027
+    def acknowledge(self, keys: Iterable[int]) -> None:  # noqa: B027
         """Called when the replies to the requests with these keys are on the disk."""
 
     def _counts_nothing(self, *_: str) -> InputError:
@@ -274,7 +274,7 @@ def check_grader(grader: object) -> Grader:
         parts = [name for name in vars(Grader) if not name.startswith("_")]
         if missing := [name for name in parts if not hasattr(grader, name)]:
             raise InputError(
-                f"{kind.__name__} is no grader: it lacks {', '.join(missing)}",
+                f"{kind.__name__} is no grader: it has no {', '.join(missing)}",
                 mend="Derive it from exampp.Grader and write settings and answer; the rest has "
                 "defaults there",
             )
@@ -310,11 +310,11 @@ def describe_mismatch(pair: object, waiting: Container[int]) -> str:
     """Return what is wrong with what a grader yielded while `waiting` keys had no reply; or ""."""
     match pair:
         case (Request() as request, Reply()):
-            strange = "the grader answered what it was not asked, or answered it twice"
+            strange = "the grader answered a request that it did not get, or answered it twice"
             return "" if request.key in waiting else strange
         case (Request(), other):
             return f"the grader gave {type(other).__name__} in place of a Reply"
-    return f"the grader gave {type(pair).__name__} in place of an ask with its Reply"
+    return f"the grader gave {type(pair).__name__} in place of a Request with its Reply"
 
 
 class Replies:
@@ -322,7 +322,7 @@ class Replies:
 
     `arrived` holds every reply that the grader has yielded and nobody has taken out: whatever
     interrupts the storing, there they are. After `stop` no request is pulled that was not pulled
-    yet (that is up to who makes them), and `come` ends when the grace is over.
+    yet (that is up to who makes them), and `receive` ends when the grace is over.
     """
 
     def __init__(self, grader: Grader) -> None:
@@ -335,7 +335,7 @@ class Replies:
         self._until = min(self._until, time.monotonic() + grace)
         self._grader.stop(grace)
 
-    def come(self, requests: Iterable[Request]) -> Generator[None, None, None]:
+    def receive(self, requests: Iterable[Request]) -> Generator[None, None, None]:
         """Wait for one reply after the other; each is in `arrived` then."""
         replies = self._grader.answer(requests)
         try:

@@ -4,9 +4,9 @@ Late interaction in the manner of ColBERT (Khattab and Zaharia, SIGIR 2020) with
 all-MiniLM-L6-v2: item and passage are encoded apart, and the score is the mean, over the tokens of
 the item, of the largest cosine with a token of the passage. The reply is that score with four
 decimals; `THRESHOLDS` turn it into a rating. It measures likeness, not whether a passage answers: a
-passage that echoes the question scores high. `draft_model/NOTICE` tells where the model comes from.
+passage that echoes the question scores high. `draft_model/NOTICE` names the source of the model.
 
-A reply depends on its item and passage only: every text is encoded in a batch of its own, on one
+A reply depends on its item and passage only: every text is encoded in a separate batch, on one
 thread, in float32. The threads of the grader work on different passages. Releases of ONNX Runtime
 (1.20 to 1.31 were compared) differ by less than a millionth, which four decimals seldom show.
 """
@@ -59,7 +59,7 @@ RUN_LENGTH = 256
 """Requests in such a run at most; a longer one is continued by another run."""
 
 ITEM_CACHE = 1024
-"""Items whose vectors are kept: about 30 MB of questions."""
+"""Items whose vectors are cached: about 30 MB of questions."""
 
 Vectors = NDArray[np.float32]
 
@@ -107,9 +107,9 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
     def encode(text: str) -> Encoded:
         start = text[:MAX_CHARACTERS].encode(errors="replace").decode()  # lone surrogates
         tokens = tokenizer.encode(start, add_special_tokens=False).ids
-        kept = tokens[: MAX_TOKENS - 2]
-        cut = len(kept) < len(tokens) or len(text) > MAX_CHARACTERS
-        ids = np.array([[first, *kept, last]], dtype=np.int64)
+        first_tokens = tokens[: MAX_TOKENS - 2]
+        cut = len(first_tokens) < len(tokens) or len(text) > MAX_CHARACTERS
+        ids = np.array([[first, *first_tokens, last]], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         return Encoded(session.run(["vectors"], feed)[0][0, 1:-1], cut)
 

@@ -44,7 +44,9 @@ def option(help: str, default: Any = None, **declared: Any) -> Any:  # noqa: A00
 
     enough: int = option("Words that must be shared.", 2, least=1)
     """
-    return field(default=default, metadata={"option": Option(help, **declared)})
+    declaration = Option(help, **declared)
+    # an option that is not shown may be a key
+    return field(default=default, repr=declaration.shown, metadata={"option": declaration})
 
 
 @dataclass(frozen=True, kw_only=True)

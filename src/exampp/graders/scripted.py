@@ -29,7 +29,7 @@ Script = Line | Callable[[Request], Line] | Lines | Sequence[Line]
 
 
 class ScriptedGrader(Grader):
-    """Answers from a script, and records what it was asked.
+    """Replies from a script, and records the requests.
 
     A mapping is searched for `(item, passage)` first and then for `item`; a queue gives its lines
     in the order of the requests. A request without a line gets `default`, and without a default
@@ -38,7 +38,7 @@ class ScriptedGrader(Grader):
 
     `look_ahead` requests are pulled at a time; with `shuffle` their replies are yielded in a random
     order with that seed, as real backends may do. `delay` is slept before each reply, in seconds.
-    Without `record` nothing is kept of what was asked, for long runs.
+    Without `record` no requests are recorded, for long runs.
     `name` tells graders apart whose script is a function, which `settings` cannot look into.
 
     Raises:
@@ -127,10 +127,10 @@ def _reader(script: Script) -> Callable[[Request], Line | None]:
 def _fingerprint(script: Script, faults: Mapping[Key, str], default: Line | None) -> str:
     if callable(script):
         name = getattr(script, "__qualname__", type(script).__qualname__)
-        said: object = f"{script.__module__}.{name}"
+        source: object = f"{script.__module__}.{name}"
     else:
-        said = _plain(script)
-    return content_hash(repr([said, _plain(faults), _plain(default)]))
+        source = _plain(script)
+    return content_hash(repr([source, _plain(faults), _plain(default)]))
 
 
 def _plain(value: object) -> object:

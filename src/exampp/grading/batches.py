@@ -674,7 +674,7 @@ class BatchGrader(Grader):
         self._budget.settle(0.0, read.reply.usage)
         return read.reply
 
-    def kept(self, keys: Iterable[int]) -> None:
+    def acknowledge(self, keys: Iterable[int]) -> None:
         """Drop requests whose replies are stored as grades."""
         done = [self._given.pop(key) for key in keys if key in self._given]
         if done:

@@ -272,7 +272,7 @@ def make_grading(
         prompt = load(default_prompt(made, backend.prompt))
     return join_grading(
         made,
-        made.called or given.get("model", name),
+        made.model_name or given.get("model", name),
         prompt,
         given.get("kind"),
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
@@ -493,7 +493,7 @@ def _grading_of(
     wanted = read_options(NamedOptions, options, "a grader that you give")
     prompt = load(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = said.name or wanted.model or own.called or type(own).__name__
+    name = said.name or wanted.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
     return join_grading(

@@ -335,7 +335,7 @@ class GradingRun:
         """Grade the pending cells of some queries; those with other leases go to `held`."""
         committed = time.monotonic()
         asks = self._asks_of(queries, select, held)
-        replies = self._replies.come(asks)
+        replies = self._replies.receive(asks)
         try:
             for _ in replies:
                 self._settle()
@@ -438,7 +438,7 @@ class GradingRun:
         """Store the first of the replies that have arrived."""
         if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
             self._replies.arrived.popleft()
-            raise InputError(fault, mend="A grader yields each ask once, with its Reply")
+            raise InputError(fault, mend="A grader yields each request once, with its Reply")
         ask, reply = self._replies.arrived[0]
         query, one, kept, limit = self._waiting[ask.key]
         if reply.later:
@@ -522,7 +522,7 @@ class GradingRun:
             except CollectionBusy:
                 # replies may have been paid for: wait as long as the other writer takes
                 continue
-        self.grading.grader.kept(list(self._rows))
+        self.grading.grader.acknowledge(list(self._rows))
         self._rows.clear()
         self._copies.clear()
         for query in finished:

@@ -50,7 +50,7 @@ class WorkerFacts(NamedTuple):
     settings: dict[str, Any]
     readings: frozenset[str]
     unnumbered: str | None
-    called: str
+    model_name: str
     varies: bool
     note: str
     provenance: dict[str, Any] | None
@@ -317,9 +317,9 @@ class SpreadGrader(Grader):
         return self._facts.varies
 
     @property
-    def called(self) -> str:
+    def model_name(self) -> str:
         """What it calls its model."""
-        return self._facts.called
+        return self._facts.model_name
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -424,7 +424,7 @@ class GradingWorker:
                 dict(grader.settings),
                 grader.readings,
                 grader.unnumbered,
-                grader.called,
+                grader.model_name,
                 grader.varies,
                 grader.note,
                 None if provenance is None else dict(provenance),

@@ -213,7 +213,7 @@ class GenerationRun:
         self._load()
         failures = 0
         self.left = len(self.due)
-        replies = self._replies.come(self._asks())
+        replies = self._replies.receive(self._asks())
         try:
             for _ in replies:
                 yield from self._flush()

@@ -279,7 +279,10 @@ class MergeStep:
     def theirs(self, table: str) -> str:
         """SQL: the rows of their table with our keys for theirs; `nr` is their order."""
         own, columns = self.columns(table)
-        mapped = [name for name in columns if name in _REFERENCES]
+        # plans of samples name their grader and bank in columns of text
+        rows = self.connection.execute(f"PRAGMA main.table_info({table})").fetchall()
+        keys = {name for _, name, kind, *_ in rows if kind == "INTEGER"}
+        mapped = [name for name in columns if name in _REFERENCES and name in keys]
         selected = (
             f"{name}_.mine AS {name}" if name in mapped else f"t.{name}" for name in columns
         )

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from exampp.errors import ExamError, Unfinished
 from exampp.graders.base import Reply, Request
@@ -35,7 +35,7 @@ class Model(Protocol[Row, Result]):
     """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
 
     def encode(self, requests: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
-        """The rows of each request (at least one), or the fault that keeps it from being asked."""
+        """The rows of each request (at least one), or the reason why it has none."""
         ...
 
     def size(self, row: Row) -> int:
@@ -63,48 +63,24 @@ class Model(Protocol[Row, Result]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A row that has no result, and why."""
-
-    reason: str
-
-
 @dataclass(slots=True)
 class _Job(Generic[Row]):
-    """A request that waits for its rows."""
+    """A request that waits for `missing` of its rows."""
 
     request: Request
     rows: tuple[Row, ...]
-    missing: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.missing = len(set(self.rows))
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Window(Generic[Row, Result]):
-    """The requests that wait for each row, and the results of rows that have some."""
+    """The requests that wait for each row, and the results of rows, or why they have none."""
 
     waiting: dict[Row, list[_Job[Row]]] = field(default_factory=dict)
-    results: dict[Row, Result | Failed] = field(default_factory=dict)
-
-    def add(self, request: Request, rows: tuple[Row, ...]) -> None:
-        job = _Job(request, rows)
-        for row in set(rows):
-            self.waiting.setdefault(row, []).append(job)
-
-    def done(self, row: Row, result: Result | Failed) -> Iterator[_Job[Row]]:
-        """The requests that waited for nothing else."""
-        self.results[row] = result
-        for job in self.waiting[row]:
-            job.missing -= 1
-            if not job.missing:
-                yield job
+    results: dict[Row, Result | MemoryError] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch(Generic[Row, Result]):
+class _Batch(NamedTuple, Generic[Row, Result]):
     """A batch that is begun; without `results` if its only row does not fit into memory."""
 
     window: _Window[Row, Result]
@@ -140,8 +116,11 @@ class Batcher(Generic[Row, Result]):
             for request, rows in read:
                 if isinstance(rows, str):
                     yield request, Reply("", fault=rows)
-                else:
-                    window.add(request, rows)
+                    continue
+                distinct = set(rows)
+                job = _Job(request, rows, len(distinct))
+                for row in distinct:
+                    window.waiting.setdefault(row, []).append(job)
             read = []
             for batch in self._begin(window):
                 begun.append(batch)
@@ -162,18 +141,21 @@ class Batcher(Generic[Row, Result]):
         return list(zip(requests, encoded, strict=True))
 
     def _replies(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Request, Reply]]:
-        """The replies that need no more than a batch that is begun."""
+        """Yield the replies that need no more than a batch that is begun."""
+        window = batch.window
         for row, result in self._results(batch):
-            for job in batch.window.done(row, result):
-                yield job.request, self._reply(job, [batch.window.results[row] for row in job.rows])
-
-    def _reply(self, job: _Job[Row], results: Sequence[Result | Failed]) -> Reply:
-        good: list[Result] = []
-        for result in results:
-            if isinstance(result, Failed):
-                return Reply("", fault=result.reason)
-            good.append(result)
-        return self.model.reply(job.request, job.rows, good)
+            window.results[row] = result
+            for job in window.waiting[row]:
+                job.missing -= 1
+                if job.missing:
+                    continue
+                results = [window.results[one] for one in job.rows]
+                error = next((one for one in results if isinstance(one, MemoryError)), None)
+                reply = Reply("", fault=str(error))
+                if error is None:
+                    computed: Any = results
+                    reply = self.model.reply(job.request, job.rows, computed)
+                yield job.request, reply
 
     def _begin(self, window: _Window[Row, Result]) -> Iterator[_Batch[Row, Result]]:
         """Begin all batches of a window, those of the longest families first."""
@@ -192,12 +174,12 @@ class Batcher(Generic[Row, Result]):
             families = rest
             yield _Batch(window, rows, results)
 
-    def _results(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Row, Result | Failed]]:
+    def _results(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Row, Result | MemoryError]]:
         """The results of a batch, as soon as it is computed."""
         if batch.results is None:
             (row,) = batch.rows
             tokens = self.model.size(row)
-            yield row, Failed(f"out of memory: {tokens} tokens do not fit, even alone")
+            yield row, MemoryError(f"out of memory: {tokens} tokens do not fit, even alone")
             return
         padded = len(batch.rows) > 1
         for row, result in zip(batch.rows, _computed(batch.results), strict=True):

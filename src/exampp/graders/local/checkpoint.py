@@ -73,7 +73,7 @@ def require() -> tuple[ModuleType, ModuleType]:
             mend=how_to_install(),
         )
     if not sys.stderr.isatty():
-        # a bar draws itself anew over and over, which a log would keep
+        # a progress bar that redraws itself fills a log
         bars: Any = transformers.utils.logging
         bars.disable_progress_bar()
     return torch, transformers
@@ -101,7 +101,7 @@ def load_model(
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
-            known kind, needs code of its own, the device or bitsandbytes is not there, or the dtype
+            known kind, needs custom code, the device or bitsandbytes is not there, or the dtype
             does not suit the model.
 
     """
@@ -109,7 +109,7 @@ def load_model(
     place = find_device(torch, device)
     folder = find_folder(model)
     source = str(folder) if folder else model
-    # said in every load: where nothing is said, transformers requests standard input
+    # explicit, because transformers asks on standard input otherwise
     options: dict[str, Any] = {"trust_remote_code": False}
     if not folder:
         options["revision"] = revision or "main"
@@ -152,7 +152,7 @@ def load_model(
 
 @contextmanager
 def _unsaid(transformers: Any) -> Iterator[None]:
-    """No report of how weights fit the model: whoever loads it says what matters of that."""
+    """Silence the report of how weights fit the model: this module reports what matters."""
     logging: Any = transformers.utils.logging
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
@@ -245,7 +245,7 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise InputError(
-                f"the model '{model}' needs code of its own, which exampp never runs",
+                f"the model '{model}' needs custom code, which exampp never runs",
                 mend="Take a model whose architecture transformers knows by itself",
             ) from None
         reason = str(error).strip() or type(error).__name__
@@ -278,7 +278,7 @@ def task_of(config: Any) -> str:
 
 
 def find_device(torch: Any, device: str | None) -> str:
-    """The device asked for, or the best there is; InputError if there is no such device.
+    """Return the device asked for, or the best there is; InputError if there is no such device.
 
     Several are cards, each with its number, and none twice: `cuda:0,cuda:1`.
     """
@@ -416,7 +416,7 @@ def _remember(found: Mapping[str, list[Any]]) -> None:
         Path(stream.name).replace(notes)
 
 
-def model_name(model: str) -> str:
+def display_name(model: str) -> str:
     """What a model is called: a folder by its own name, one of the hub by its name there.
 
     A folder in the cache of the hub has the name of a commit; it is called as the model is. What

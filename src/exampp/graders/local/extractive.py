@@ -133,7 +133,7 @@ class Extractive:
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 
     def encode(self, requests: Sequence[Request]) -> list[tuple[Window, ...] | str]:
-        """The windows of each request, or the fault that it cannot be asked."""
+        """The windows of each request, or the reason why it has none."""
         return [
             self._windows(self.texts.safe(request.item), self.texts.safe(request.passage))
             for request in requests

@@ -1,7 +1,7 @@
 """Fine-tuning on SQuAD 2.0: the papers' variation in which a model learns to say unanswerable.
 
 The result is a model folder like any other. Training saves checkpoints below it and goes on from
-the last whole one when it is started again; `training.json` tells what was trained on what, and
+the last whole one when it is started again; `training.json` records what was trained on what, and
 that it is finished. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question answering).
 """
 
@@ -202,7 +202,7 @@ def _overlaps(offsets: tuple[int, int], start: int, end: int) -> bool:
 RECORD = "training.json"
 CHECKPOINTS = "checkpoints"
 Report = Callable[[int, int, float], None]
-"""Is told (step, steps in all, loss)."""
+"""Called with (step, steps in all, loss)."""
 LEARNING_RATES = {"seq2seq": 1e-4, "extractive": 3e-5}
 
 

@@ -12,10 +12,10 @@ from exampp.graders.local.checkpoint import (
     AUTO,
     TASKS,
     LoadedModel,
+    display_name,
     load_model,
     map_model_errors,
     model_identity,
-    model_name,
 )
 from exampp.graders.local.texts import (
     TODAY,
@@ -65,7 +65,7 @@ class LocalGrader(Grader):
 
     same_text_same_grade = True
 
-    called: str
+    model_name: str
     note: str
     unnumbered: str | None
     provenance: Mapping[str, Any]
@@ -154,7 +154,7 @@ def load(
     ahead = look_ahead or LOOK_AHEAD[kind]
     batcher = Batcher(local, budget=budget, look_ahead=ahead, in_flight=IN_FLIGHT[kind])
     grader = LocalGrader(local, settings, batcher)
-    grader.called = model_name(name)
+    grader.model_name = display_name(name)
     grader.note = note
     grader.unnumbered = _UNNUMBERED.get((loaded.task, own["decode"]), "answer")
     grader.provenance = {

@@ -43,7 +43,7 @@ from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, cho
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The tokens of a reply without its end; `ended` tells whether the model ended it.
+    """The tokens of a reply without its end; `ended`: the model ended it.
 
     `margin` is by how much the closest of all decisions was made, in logits (greedy search only).
     """
@@ -183,7 +183,7 @@ class Prompted(ABC):
         return (len(row) + self.generator.max_new_tokens) * self.generator.beams
 
     def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-        """Every row alone, if not told otherwise."""
+        """Every row alone, by default."""
         return [[row] for row in rows]
 
     def begin(self, rows: Sequence[Row]) -> Callable[[], Sequence[LabelScores | Generated]]:
@@ -252,7 +252,7 @@ class Seq2Seq(Prompted):
         return not spread and not getattr(self.model, "is_quantized", False)
 
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
-        """Write replies with beam search (the papers' 5 beams, if not told otherwise)."""
+        """Write replies with beam search (the papers' 5 beams, by default)."""
         return self.generator(*pad(rows, self._pad, self.model.device))
 
 
@@ -306,7 +306,7 @@ class Causal(Prompted):
         return log_probabilities(logits[:, -wanted:], labels)
 
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
-        """Write replies, greedily if not told otherwise."""
+        """Write replies, greedily by default."""
         # `generate` makes no copies of what was read for its beams
         read, rest = (None, rows) if self.generator.beams > 1 else self._read(rows, 1)
         ids, mask = pad(rest, self._pad, self.model.device, left=True)
@@ -346,7 +346,7 @@ class Causal(Prompted):
     ) -> tuple[torch.Tensor, _Read]:
         """Read rows on after what was read of them: the last logits, and all that was read.
 
-        The latter is nothing to go on from unless it is to be kept.
+        The latter cannot be continued unless `keep`.
         """
         ids, mask = pad(rows, self._pad, self.model.device, left=True)
         columns = ids if read is None else torch.cat([read.ids, ids], -1)

@@ -38,7 +38,7 @@ class PlainTexts:
     def __init__(self, tokenizer: Any, *, strip_end: bool = False) -> None:
         if not tokenizer.is_fast:
             raise InputError(
-                f"the tokenizer of this model ({type(tokenizer).__name__}) tells no offsets",
+                f"the tokenizer of this model ({type(tokenizer).__name__}) gives no offsets",
                 mend="Use a model with a tokenizer.json",
             )
         self.tokenizer = tokenizer
@@ -192,17 +192,17 @@ def _added(tokenizer: Any, start: str, whole: str, **options: Any) -> Sequence[i
 
 
 def known_limit(tokenizer: Any, config: Any) -> int | None:
-    """Tokens that a model reads at most, by its tokenizer and its config; None if neither tells.
+    """Tokens that a model reads at most, by its tokenizer and its config; None if neither says.
 
     T5 has relative positions and no hard limit; it was trained on 512 tokens, and 512 is what its
     tokenizers say unless they say nothing.
     """
-    said = [
+    limits = [
         tokenizer.model_max_length,
         getattr(config, "max_position_embeddings", None),
         getattr(config, "n_positions", None),
     ]
-    known = [int(limit) for limit in said if limit is not None and 0 < limit < HUGE]
+    known = [int(limit) for limit in limits if limit is not None and 0 < limit < HUGE]
     if known:
         return min(known)
     return 512 if config.model_type in ("t5", "mt5", "umt5") else None

@@ -320,18 +320,18 @@ class OpenAICompatibleGrader(ApproximateTokens):
             InputError: The decode is labels, and they cannot be scored.
 
         """
-        asked = self.options.decode == "labels"
+        required = self.options.decode == "labels"
         try:
             check_labels(self._labels)
         except InputError:
-            if asked:
+            if required:
                 raise
             return None
         mode = CompletionMode(self.options, "labels", self._labels)
         top, mass = self._probe(address, partial(probe_logprobs, mode=mode))
         if top and mass >= mode.least_mass:
             return top
-        if not asked:
+        if not required:
             return None
         if not top:
             raise _unable(address, "gives no likeliest tokens (top_logprobs)", "json")

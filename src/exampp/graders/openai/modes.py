@@ -433,8 +433,8 @@ class DecisionsMode:
 
     def texts(self, request: Request) -> tuple[str, ...]:
         """Return what a question can cost: servers may read the passage for every one."""
-        asked = (request.passage, request.item, self.instructions)
-        return *asked, *self.labels, *self.meanings.values()
+        question = (request.passage, request.item, self.instructions)
+        return *question, *self.labels, *self.meanings.values()
 
     def body(self, requests: Sequence[Request]) -> dict[str, Any]:
         """Return one request for questions about one passage."""

@@ -1,12 +1,14 @@
-"""The queue against trying every cell out."""
+"""The queue: against trying every cell out, as people decide, and who is asked about what."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+import exams
 import numpy as np
 import pytest
 from books import random_book
@@ -14,10 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
+from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.cover import cover
 from exampp.measures.exams import resolve_subtopics
+from exampp.records.decisions import Decision
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.graders import Grade, State
 from exampp.review.queue import (
+    Assignment,
     Candidate,
     CellName,
     OverturnCount,
@@ -26,7 +32,11 @@ from exampp.review.queue import (
     effects,
     overturns,
     queue,
+    queue_of,
 )
+from exampp.store.connection import transaction
+from exampp.store.decisions import JudgedCell
+from exampp.store.grades import grade_row, graders, put_grades
 
 MIN_RATING = 3
 
@@ -228,3 +238,92 @@ def test_cells_of_a_passage_come_together_within_a_band() -> None:
     without_swaps = [replace(one, swaps=0.0, gaps=one.swaps) for one in found]
     assert [one.item_id for one in by_passage(without_swaps)] == [one.item_id for one in ordered]
     assert by_passage([]) == []
+
+
+# ---- of a collection -----------------------------------------------------------------------------
+
+
+def grade(collection: exampp.Collection) -> None:
+    """Every cell gets 3: one step below the threshold."""
+    collection.grade(ScriptedGrader("3"), model="scripted")
+
+
+def waiting(collection: exampp.Collection) -> list[Candidate]:
+    connection = collection.connection
+    (grader,) = graders(connection)
+    return queue_of(connection, grader, "main", collection.grades().gradebook, min_rating=4)
+
+
+def decide(collection: exampp.Collection, one: Candidate, rating: int | None) -> None:
+    collection.grades().decisions.decide(
+        one.query_id, one.item_id, one.passage_id, rating, author="ann"
+    )
+
+
+def test_what_is_decided_leaves_the_queue_and_teaches_it(tmp_path: Path) -> None:
+    """Nothing is covered: alpha has two passages on q1 and one on q2, beta p4 on both."""
+    with exams.make(tmp_path) as collection:
+        grade(collection)
+        first = waiting(collection)
+        assert {(one.rating, one.chance) for one in first} == {(3, 0.25)}
+        assert len(first) == 3 * 2 + 2
+        decide(collection, first[0], 5)
+        then = waiting(collection)
+        assert first[0] not in then
+        assert {one.chance for one in then} == {(1 + 10 * 0.25) / 11}
+        decide(collection, first[0], 3)
+        assert {one.chance for one in waiting(collection)} == {(0 + 10 * 0.25) / 11}
+        # taken back, it is open again, and nothing is known of such grades
+        decide(collection, first[0], None)
+        assert waiting(collection) == first
+
+
+def test_how_sure_the_model_was(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        grade(collection)
+        connection = collection.connection
+        (grader,) = graders(connection)
+        (item, passage), *_ = connection.execute(
+            "SELECT i.version, p.version FROM item i, passage p WHERE i.kind = 'question' "
+            "AND p.passage_id = 'p2' ORDER BY i.item"
+        ).fetchall()
+        sure = Grade("", State.GRADED, 3, "3!", confidence=0.9)
+        with connection, transaction(connection):
+            put_grades(connection, [grade_row(grader.key, item, passage, sure)])
+        chances = {(one.passage_id, one.item_id): one.chance for one in waiting(collection)}
+        low = [name for name, chance in chances.items() if chance == pytest.approx(0.1 / 2)]
+        assert [name[0] for name in low] == ["p2"]
+        assert sorted(set(chances.values())) == [pytest.approx(0.05), 0.25]
+
+
+# ---- who is asked --------------------------------------------------------------------------------
+
+
+CELLS = [("q", f"i{n % 40}", f"p{n // 40}") for n in range(2000)]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_the_share_is_what_was_asked_for_and_the_rest_is_shared_out_evenly(share: float) -> None:
+    found = Counter(Assignment(("ann", "bob", "cas"), share).owner(cell) for cell in CELLS)
+    assert found[None] / len(CELLS) == pytest.approx(share, abs=0.03)
+    for person in ("ann", "bob", "cas"):
+        assert found[person] / len(CELLS) == pytest.approx((1 - share) / 3, abs=0.03)
+
+
+def test_a_larger_share_holds_the_smaller_one_whoever_is_there() -> None:
+    small, large = Assignment(("ann",), 0.1), Assignment(("bob", "cas"), 0.3)
+    assert all(large.is_shared(cell) for cell in CELLS if small.is_shared(cell))
+
+
+def test_what_others_decided_of_the_share_is_owed_until_it_is_settled() -> None:
+    def judged(*made: Decision) -> JudgedCell:
+        return JudgedCell("q", "i", "p", 4, made)
+
+    everything, nothing = Assignment(("ann", "bob"), 1.0), Assignment(("ann", "bob"), 0.0)
+    by_ann, withdrawn = Decision(1, "ann", 3), Decision(2, "ann", None)
+    assert everything.owed([judged(by_ann)], "bob") == [("q", "i", "p")]
+    assert everything.owed([judged(by_ann)], "ann") == []
+    assert everything.owed([judged(by_ann, withdrawn)], "bob") == []
+    settled = Decision(3, "cas", 4, adjudicates=True)
+    assert everything.owed([judged(by_ann, settled)], "bob") == []
+    assert nothing.owed([judged(by_ann)], "bob") == []
