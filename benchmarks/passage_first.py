@@ -176,8 +176,8 @@ def show_costs(passages: Sequence[Passage], costs: Mapping[str, Cost]) -> None:
 
 def on_llama_cpp(file: Path, passages: int, questions: int, rounds: int) -> None:
     """Measure a model on llama.cpp's server."""
-    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests/graders")]
-    from servers import llama_server
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
+    from support.servers import llama_server
 
     drawn = draw(passages, questions)
     cuts = [round(passages * third / 3) for third in range(4)]

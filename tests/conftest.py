@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from commands import Commands
 from hypothesis import settings
+from support.commands import Commands
 
 import exampp
 from exampp.cli.main import GARBAGE

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from forked import forked
-from servers import Answer, FaultServer, Seen, completion, error
+from support.forked import forked
+from support.servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.errors import InputError, Unfinished
 
@@ -35,7 +35,7 @@ def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def replied(seen: Seen) -> Answer:
     """Questions where some are asked for; else 5 where the passage has the question's last word."""
-    from judged_topics import QUESTIONS
+    from support.judged_topics import QUESTIONS
 
     if "question set" in seen.text:
         topic = "sky" if "blue sky" in seen.text else "sea"
@@ -58,7 +58,7 @@ def questions(banks: Any) -> dict[str, list[str]]:
 
 
 def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
-    from judged_topics import QUESTIONS, REPORTS, TOPICS, config
+    from support.judged_topics import QUESTIONS, REPORTS, TOPICS, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -98,7 +98,7 @@ def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
 
 
 def test_settings_change_what_counts_and_what_is_graded(tmp_path: Path) -> None:
-    from judged_topics import BANKS, REPORTS, TOPICS, config
+    from support.judged_topics import BANKS, REPORTS, TOPICS, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -132,7 +132,7 @@ def test_settings_change_what_counts_and_what_is_graded(tmp_path: Path) -> None:
 
 def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> None:
     from autojudge_base import NuggetBanks
-    from judged_topics import BANKS, QUESTIONS, REPORTS, TOPICS, bank, config
+    from support.judged_topics import BANKS, QUESTIONS, REPORTS, TOPICS, bank, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -148,7 +148,7 @@ def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> No
 def test_claims_are_asked_for_as_nuggets(tmp_path: Path) -> None:
     from autojudge_base import NuggetBanks
     from autojudge_base.nugget_data import NuggetBank, NuggetClaim
-    from judged_topics import REPORTS, TOPICS, bank, config
+    from support.judged_topics import REPORTS, TOPICS, bank, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -170,7 +170,7 @@ def test_claims_are_asked_for_as_nuggets(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_told_and_not_asked_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from judged_topics import BANKS, REPORTS, TOPICS, config
+    from support.judged_topics import BANKS, REPORTS, TOPICS, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_read_is_told_and_not_asked_again(
 
 
 def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None:
-    from judged_topics import BANKS, REPORTS, TOPICS, config
+    from support.judged_topics import BANKS, REPORTS, TOPICS, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -224,7 +224,7 @@ def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None
     ],
 )
 def test_wrong_settings_are_sentences(tmp_path: Path, settings: Any, said: str) -> None:
-    from judged_topics import BANKS, REPORTS, TOPICS, config
+    from support.judged_topics import BANKS, REPORTS, TOPICS, config
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -234,7 +234,7 @@ def test_wrong_settings_are_sentences(tmp_path: Path, settings: Any, said: str) 
 
 def test_a_model_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from autojudge_base.llm_config import LlmConfigBase
-    from judged_topics import TOPICS
+    from support.judged_topics import TOPICS
 
     from exampp.integrations.autojudge import ExamJudge
 
@@ -246,7 +246,7 @@ def test_a_model_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_without_a_cache_folder_what_was_paid_lies_beside_the_output(tmp_path: Path) -> None:
     from autojudge_base.llm_config import LlmConfigBase
-    from judged_topics import BANKS, REPORTS, TOPICS
+    from support.judged_topics import BANKS, REPORTS, TOPICS
 
     from exampp.integrations.autojudge import ExamJudge
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import servers
-import tiny_models
-from commands import Commands
+from support import servers, tiny_models
+from support.commands import Commands
 
 import exampp
 from exampp.demo import demo_files, write_tour
@@ -23,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("encoded_by_words")
 
 

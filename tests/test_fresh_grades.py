@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.grades.grades import Grades

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas
 import pytest
-from commands import Commands
 from conftest import Build
+from support.commands import Commands
 
 import exampp
 from exampp.analysis.compare import SystemComparison

@@ -32,10 +32,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "graders"))
-import exams
-import interrupting
-import servers
+from support import exams, interrupting, servers
 
 import exampp
 from exampp.graders.base import Grader, Reply, Request

@@ -31,9 +31,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "graders"))
-import exams
-import servers
+from support import exams, servers
 
 import exampp
 from exampp.cli.main import main as exampp_main

@@ -31,9 +31,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "graders"))
-import servers
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from million_cells import write_inputs
+from support import servers
 
 import exampp
 

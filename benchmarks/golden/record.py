@@ -19,7 +19,10 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import crawler
@@ -88,6 +91,12 @@ ROUND_TRIPS = {
 """The files that each written format makes, and what of them is imported again."""
 
 
+def shared(name: str) -> ModuleType:
+    """Import a module that tests share, wherever the recorded revision keeps it."""
+    place = f"support.{name}"
+    return import_module(place if find_spec("support") else name)
+
+
 class Line(NamedTuple):
     """A command line and the folder that it runs in a copy of.
 
@@ -103,8 +112,8 @@ def main() -> None:
     """Build the exams, run all command lines, write the results."""
     out, tree, data = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
     only = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
-    sys.path += [str(tree / "tests")]
-    sys.path += [str(one) for one in sorted((tree / "tests").iterdir()) if one.is_dir()]
+    tests = tree / "tests"
+    sys.path += [str(tests), *(str(one) for one in sorted(tests.iterdir()) if one.is_dir())]
     work = Path(tempfile.mkdtemp(prefix="golden"))
     os.environ |= {"NO_COLOR": "1", "COLUMNS": "120", "EXAMPP_AUTHOR": "golden"}
     try:
@@ -183,8 +192,7 @@ def of_tour(folder: Path, tree: Path) -> Iterator[Line]:
 
 def of_car(folder: Path) -> Iterator[Line]:
     """Yield the analyses of an exam of TREC CAR: outlines with sections as subtopics."""
-    import car_files
-
+    car_files = shared("car_files")
     folder.mkdir()
     car_files.write(folder / "outlines.cbor", 1, car_files.TOPICS)
     car_files.write(folder / "paragraphs.cbor", 2, car_files.PARAGRAPHS)
@@ -215,11 +223,10 @@ def of_pages(work: Path, only: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
 
 def of_options(work: Path) -> Iterator[Line]:
     """Yield the command lines of the option tests, alone and with each option."""
-    import options_example
-    from test_options import OPTIONS, longer_lines
-
+    options_example = shared("options_example")
+    test_options = import_module("test_options")
     folders: dict[int, Path] = {}
-    for uses in OPTIONS.values():
+    for uses in test_options.OPTIONS.values():
         if uses.queries not in folders:
             folder = folders[uses.queries] = work / f"options{uses.queries}"
             folder.mkdir()
@@ -231,7 +238,7 @@ def of_options(work: Path) -> Iterator[Line]:
                 styled = [f"{line} --format {style}" for style in MACHINE]
             for one in styled:
                 yield Line(folders[uses.queries], one)
-            for _, longer in longer_lines(styled[0], uses.options):
+            for _, longer in test_options.longer_lines(styled[0], uses.options):
                 yield Line(folders[uses.queries], longer)
 
 
@@ -275,8 +282,7 @@ def patches() -> Iterator[None]:
     """Replace models and servers by graders that record how they would be made."""
     from unittest import mock
 
-    import options_example
-
+    options_example = shared("options_example")
     recorded = options_example.Recorded
     with contextlib.ExitStack() as stack:
         for target, value in (

@@ -327,7 +327,7 @@ class Bank:
             if not history:
                 raise InputError(
                     f"the bank {self.name!r} has no edit {number}",
-                    mend="List them: exampp bank log",
+                    hint="List them: exampp bank log",
                 )
             undone, newest = next(one for one in history if one.number == number), history[-1]
             before = undone.before or replace(undone.after, active=False)
@@ -335,7 +335,7 @@ class Bank:
                 raise InputError(
                     f"edit {number} ({undone.operation}) is no part of the item's history, and "
                     "cannot be undone",
-                    mend="Say otherwise in a file, and apply that: exampp bank apply",
+                    hint="Say otherwise in a file, and apply that: exampp bank apply",
                 )
             if newest is not undone:
                 raise edit_conflict(history, before)
@@ -562,7 +562,7 @@ class Bank:
                 raise InputError(
                     f"the bank {self.name!r} was split at {known.edit.at} (commitment "
                     f"{known.commitment})",
-                    mend="Keep that split, or make a new one with --again",
+                    hint="Keep that split, or make a new one with --again",
                 )
             table = seal(self.connection, self.name, self._states(), share, seed, edit)
             write_parts(paths, lambda path, part: self.export(path, part=part))
@@ -583,7 +583,7 @@ class Bank:
             names = ", ".join(dict.fromkeys(one.bank for one in bank_counts(self.connection)))
             raise InputError(
                 f"the collection has no bank {self.name!r}",
-                mend=f"It has {names}" if names else "Import one: exampp import",
+                hint=f"It has {names}" if names else "Import one: exampp import",
             )
         return found
 
@@ -604,7 +604,7 @@ class Bank:
             raise InputError(
                 f"query {brief(query_id)} is not in the collection",
                 field="query_id",
-                mend="Import the queries first",
+                hint="Import the queries first",
             )
 
     def _at(self, moment: str) -> list[ItemState]:
@@ -637,14 +637,14 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                mend="Edit a YAML, CSV or TSV file of exampp bank export (JSON cannot say it), or "
+                hint="Edit a YAML, CSV or TSV file of exampp bank export (JSON cannot say it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:
             raise InputError(
                 f"the file was written from the bank {written.bank!r}, not {self.name!r}",
                 file=path,
-                mend=f"Name it with --bank {written.bank}",
+                hint=f"Name it with --bank {written.bank}",
             )
         if written == now:
             return current
@@ -659,7 +659,7 @@ class Bank:
             return InputError(
                 "the file was written from another collection, or from a bank with another history",
                 file=path,
-                mend="Export the bank anew, or apply the file with --force",
+                hint="Export the bank anew, or apply the file with --force",
             )
         edits = list(log(self.connection, self.name, written.number))
         listed = "".join(f"\n  {_brief(logged)}" for logged in edits[-_LISTED:])

@@ -38,7 +38,7 @@ def collect(
     found = [one for file in files for one in responses.read(file, system=system)]
     if not any(one.cited for one in found):
         raise InputError(
-            "no answer cites anything", mend="Give answers with citations, as of TREC RAG"
+            "no answer cites anything", hint="Give answers with citations, as of TREC RAG"
         )
     texts: dict[str, dict[str, str]] = {}
     for answer in found:

@@ -82,12 +82,12 @@ def open(  # noqa: A001
             raise InputError(
                 "a collection knows the scales of its graders",
                 file=path,
-                mend="Leave out --scale, or import the graded passages again with it",
+                hint="Leave out --scale, or import the graded passages again with it",
             )
         return Collection(path)
     if not check_path(path).exists():
-        mend = "Check the path; exampp import, or in Python exampp.create, makes a collection"
-        raise InputError("no such file", file=path, mend=mend)
+        hint = "Check the path; exampp import, or in Python exampp.create, makes a collection"
+        raise InputError("no such file", file=path, hint=hint)
     _, first = next(read_lines(path))
     if not first.lstrip().startswith(b"["):
         raise InputError("is neither a collection nor a file of graded passages", file=path)
@@ -182,7 +182,7 @@ class Systems(Result):
         none, where one of them is not known.
         """
         if not names:
-            raise InputError("no system to remove", mend="Name one")
+            raise InputError("no system to remove", hint="Name one")
         with self.connection, transaction(self.connection):
             return remove_systems(self.connection, dict.fromkeys(names))
 
@@ -225,7 +225,7 @@ class Collection:
         """Make an empty collection and open it; `exist_ok` opens one that exists."""
         path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
-            raise InputError("exists already", file=path, mend="Choose another name, or open it")
+            raise InputError("exists already", file=path, hint="Choose another name, or open it")
         from exampp.formats.output import create_collection
 
         create_collection(path)
@@ -720,7 +720,7 @@ class Collection:
             raise InputError(
                 "a graded file does not tell what people decided",
                 file=self.path,
-                mend="Leave out --decisions, or give a collection",
+                hint="Leave out --decisions, or give a collection",
             )
         if options.get("part") is not None:
             raise InputError("a graded file has no sealed part", file=self.path)

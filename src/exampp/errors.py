@@ -10,7 +10,7 @@
         |-- CollectionBusy    another process holds the collection
         `-- StorageFault      the disk refuses to read or write the collection
 
-The text of an error says what was wrong, where (file, line, field) and how to mend it. Where it
+The text of an error says what was wrong, where (file, line, field) and how to fix it. Where it
 names options of the command line, a note, which Python shows below the text, names the arguments.
 """
 
@@ -34,10 +34,10 @@ class ExamError(Exception):
 
     exit_code = 1
 
-    def __init__(self, text: str, mend: str = "") -> None:
+    def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)
         # no command is an option of a function
-        if options := _OPTION.findall(_COMMAND.sub("", f"{text}\n{mend}")):
+        if options := _OPTION.findall(_COMMAND.sub("", f"{text}\n{hint}")):
             names = (option.replace("-", "_") for option in dict.fromkeys(options))
             self.add_note(f"In Python: {', '.join(f'{name}=...' for name in names)}")
 
@@ -51,7 +51,7 @@ class InputError(ExamError):
     """Something given to exampp is not what it must be.
 
     `what` is the fault; `file`, `line` (counted from 1) and `field` (such as
-    `exam_grades[0].llm`) say where; `mend` says what to do about it.
+    `exam_grades[0].llm`) say where; `hint` says what to do about it.
     """
 
     exit_code = 2
@@ -63,14 +63,14 @@ class InputError(ExamError):
         file: str | Path | None = None,
         line: int | None = None,
         field: str = "",
-        mend: str = "",
+        hint: str = "",
     ) -> None:
         self.what = _short(what)
         self.file = None if file is None else str(file)
         self.line = line
         self.field = _short(field)
-        self.mend = _short(mend)
-        super().__init__(self.what, self.mend)
+        self.hint = _short(hint)
+        super().__init__(self.what, self.hint)
 
     @property
     def where(self) -> str:
@@ -82,9 +82,9 @@ class InputError(ExamError):
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
-        if not self.mend:
+        if not self.hint:
             return text
-        return f"{text} {self.mend}" if text.endswith(("?", ".", "!")) else f"{text}. {self.mend}"
+        return f"{text} {self.hint}" if text.endswith(("?", ".", "!")) else f"{text}. {self.hint}"
 
     def at(self, file: str | Path | None = None, line: int | None = None) -> InputError:
         """Fill in the place where the raiser did not know it, and return self."""
@@ -111,7 +111,7 @@ class EditConflict(InputError):
     def __init__(
         self, what: str, *, number: int, author: str, when: str, theirs: Any, yours: Any = None
     ) -> None:
-        super().__init__(what, mend="Look at it again, then decide which of the two is to stand")
+        super().__init__(what, hint="Look at it again, then decide which of the two is to stand")
         self.number = number
         self.author = author
         self.when = when
@@ -138,8 +138,8 @@ class CollectionBusy(Unfinished):
 class StorageFault(Unfinished):
     """The disk, a quota or a limit refuses to read or write `file`; `why` is the reason."""
 
-    def __init__(self, file: str | Path, why: str, mend: str) -> None:
-        super().__init__(f"{file}: {why}. {mend}")
+    def __init__(self, file: str | Path, why: str, hint: str) -> None:
+        super().__init__(f"{file}: {why}. {hint}")
         self.why = why
 
 

@@ -113,7 +113,7 @@ class Registry(Generic[T]):
             cause = str(error) if isinstance(error, ExamError) else describe_error(error)
             raise InputError(
                 f"{what} cannot be loaded: {cause}",
-                mend="Install the package again, or another version of it",
+                hint="Install the package again, or another version of it",
             ) from error
         if point.name in self._added:
             return self._added[point.name][1]
@@ -126,12 +126,12 @@ class Registry(Generic[T]):
         packages = " and ".join(map(package_of, points))
         return InputError(
             f"the {self.noun} {name!r} is declared by several packages: {packages}",
-            mend="Uninstall all but one of them",
+            hint="Uninstall all but one of them",
         )
 
     def _taken(self, name: str, why: str) -> InputError:
         return InputError(
-            f"the {self.noun} {name!r} cannot be added: {why}", mend="Give it another name"
+            f"the {self.noun} {name!r} cannot be added: {why}", hint="Give it another name"
         )
 
 

@@ -82,7 +82,7 @@ def check_texts(fields: Mapping[str, Any]) -> None:
                 raise InputError(
                     f"{_shown(part)} is not UTF-8 text",
                     field=name,
-                    mend="Type it again, in a terminal that is set to UTF-8",
+                    hint="Type it again, in a terminal that is set to UTF-8",
                 )
 
 
@@ -95,7 +95,7 @@ def check_path(path: str | Path) -> Path:
     """The path; InputError where it is none, or no file can have it: for a NUL or its length."""
     if not isinstance(path, str | os.PathLike):
         what = f"a path is a text or a Path, not a {type(path).__name__}"
-        raise InputError(what, mend="Give several files one by one, as in import_files(*paths)")
+        raise InputError(what, hint="Give several files one by one, as in import_files(*paths)")
     try:
         os.lstat(path)
     except ValueError:
@@ -103,7 +103,7 @@ def check_path(path: str | Path) -> Path:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             what = f"{_shown(str(path))} is too long for a path"
-            raise InputError(what, mend="Give it a shorter name") from None
+            raise InputError(what, hint="Give it a shorter name") from None
     return Path(path)
 
 
@@ -167,7 +167,7 @@ def check_id(identifier: str) -> str:
     if _UNFIT.search(identifier):
         raise InputError(
             f"the id {_shown(identifier)} holds a character that is no text",
-            mend="Ids are never changed: remove the NUL, or the half of a surrogate pair",
+            hint="Ids are never changed: remove the NUL, or the half of a surrogate pair",
         )
     return identifier
 
@@ -198,14 +198,14 @@ def check_text(name: str, value: object) -> str:
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
     """Raise InputError for a value that is none of those known."""
     if value not in known:
-        raise InputError(f"{name} is {value!r}", mend=f"Choose {' or '.join(known)}")
+        raise InputError(f"{name} is {value!r}", hint=f"Choose {' or '.join(known)}")
 
 
 def check_lists(**given: object) -> None:
     """Raise InputError for an argument, given by its name, that is one value and not several."""
     for name, value in given.items():
         if isinstance(value, str) or not isinstance(value, Iterable):
-            raise InputError(f"{name} is not a list", mend=f"Give one, as in {name}=[{value!r}]")
+            raise InputError(f"{name} is not a list", hint=f"Give one, as in {name}=[{value!r}]")
 
 
 def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
@@ -214,5 +214,5 @@ def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
         return kind()
     if not isinstance(value, kind):
         what = f"{name} must be {kind.__name__}(...), not {_shown(repr(value))}"
-        raise InputError(what, mend=f"Import it from {kind.__module__}")
+        raise InputError(what, hint=f"Import it from {kind.__module__}")
     return value

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.analysis.agreement import AgreementBlock
@@ -49,10 +49,10 @@ def test_one_value_where_a_list_is_asked_for(opened: exampp.Collection) -> None:
         "runs=['a.run']": lambda it: it.grades(runs="a.run").compare("beta", "alpha"),
     }
     with opened:
-        for mend, call in wrong.items():
+        for hint, call in wrong.items():
             with pytest.raises(exampp.InputError) as caught:
                 call(opened)
-            assert mend in str(caught.value)
+            assert hint in str(caught.value)
 
 
 def test_a_comparison_reads_as_many_passages_as_its_measure(opened: exampp.Collection) -> None:

@@ -6,11 +6,11 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-import attacked
 import pytest
 from conftest import Build
 from hypothesis import given
 from hypothesis import strategies as st
+from support import attacked
 
 import exampp
 from exampp.analysis.attacks.battery import Battery, BatterySettings, beside, place_of

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import attacked
 import numpy as np
 import pytest
 from conftest import Build
-from gradebooks import make_book, make_query, make_ranking, official_ranks
+from support import attacked
+from support.gradebooks import make_book, make_query, make_ranking, official_ranks
 
 import exampp
 from exampp.analysis.attacks import families

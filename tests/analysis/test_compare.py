@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gradebooks import GRADER, make_book, make_query, make_ranking
+from support.gradebooks import GRADER, make_book, make_query, make_ranking
 
 from exampp.analysis import compare as compare_module
 from exampp.analysis.compare import (

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
 from hypothesis import given
 from hypothesis import strategies as st
+from support.gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
 
 import exampp
 from exampp.analysis.correlation import (

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from commands import Commands
-from gradebooks import GRADER, make_book, make_query, make_ranking
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.commands import Commands
+from support.gradebooks import GRADER, make_book, make_query, make_ranking
 
 import exampp
 from exampp.analysis.gate import (

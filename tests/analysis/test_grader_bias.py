@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import favoured
 import pytest
-from commands import Commands
-from gradebooks import make_book, make_query, make_ranking
+from support import favoured
+from support.commands import Commands
+from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
 from exampp.analysis.grader_bias import QUESTION, grader_bias

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradebooks import make_book, make_query, make_ranking, official_ranks
+from support.gradebooks import make_book, make_query, make_ranking, official_ranks
 
 import exampp
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze

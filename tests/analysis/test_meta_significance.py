@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from gradebooks import GRADER, dl19, make_book, make_query, make_ranking
+from support.gradebooks import GRADER, dl19, make_book, make_query, make_ranking
 
 from exampp.analysis.significance import (
     Significance,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gradebooks import make_book, make_query, make_ranking
+from support.gradebooks import make_book, make_query, make_ranking
 
 from exampp.analysis.omissions import Omissions, find_omissions, find_pairs
 from exampp.errors import InputError

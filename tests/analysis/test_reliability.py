@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Commands
-from gradebooks import dl19, make_book, make_query, make_ranking
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.commands import Commands
+from support.gradebooks import dl19, make_book, make_query, make_ranking
 
 import exampp
 from exampp.analysis.reliability import (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gradebooks import make_book, make_query, make_ranking
+from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
 from exampp.analysis.report import report

@@ -6,8 +6,8 @@ import json
 
 import pytest
 import scipy
-from commands import Commands
-from gradebooks import dl19, dl19_data, official_ranks
+from support.commands import Commands
+from support.gradebooks import dl19, dl19_data, official_ranks
 
 import exampp
 from exampp.analysis.reproduce import (

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy
-from commands import Commands
-from gradebooks import dl19, make_book, make_query, make_ranking, official_ranks
 from hypothesis import given
 from hypothesis import strategies as st
+from support.commands import Commands
+from support.gradebooks import dl19, make_book, make_query, make_ranking, official_ranks
 
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
 from exampp.errors import InputError

@@ -8,12 +8,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import exams
 import numpy as np
 import pytest
 import scipy
-from commands import Commands
-from gradebooks import dl19, official_ranks
+from support import exams
+from support.commands import Commands
+from support.gradebooks import dl19, official_ranks
 
 from exampp.analysis.correlation import Method, Scoring, graded_method, listed_method
 from exampp.analysis.side_by_side import side_by_side

@@ -8,9 +8,9 @@ import json
 import re
 from pathlib import Path
 
-import exams
 import pytest
 from click.testing import CliRunner, Result
+from support import exams
 
 import exampp
 from exampp.cli.analyze import agreement

@@ -7,9 +7,9 @@ import io
 import json
 from pathlib import Path
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Bad system output: one clear line with file, place and mend; the collection as it was."""
+"""Bad system output: one clear line with file, place and fix; the collection as it was."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import car_files
-import exams
 import pytest
-from commands import Commands
+from support import car_files, exams
+from support.commands import Commands
 
 from exampp.installed import install_command
 

@@ -9,7 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import exams
+from support import exams
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:

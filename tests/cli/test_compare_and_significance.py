@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Commands, Ran
+from support.commands import Commands, Ran
 
 import exampp
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 import pytest
-from commands import Commands
+from support.commands import Commands
 
 from exampp.cli.main import PURPOSES, Verbs
 

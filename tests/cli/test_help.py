@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import options_example
 import pytest
-from commands import Commands
+from support import options_example
+from support.commands import Commands
 
 import exampp
 from exampp.cli.command import FEW, OTHER, PANELS, by_panel

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 HUGE = (str(10**30), "-" + str(10**30), "9" * 5000, "1e999", "nan")
 LINES = {

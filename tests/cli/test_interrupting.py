@@ -10,10 +10,10 @@ import threading
 import time
 from pathlib import Path
 
-import exams
 import pytest
-from commands import Commands
-from servers import Answer, FaultServer, Plan, Seen, completion
+from support import exams
+from support.commands import Commands
+from support.servers import Answer, FaultServer, Plan, Seen, completion
 
 import exampp
 from exampp import stopping

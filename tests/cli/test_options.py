@@ -31,11 +31,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import options_example
 import pytest
-from commands import Commands
 from conftest import Build
-from options_example import FEW, ITEM, MANY
+from support import options_example
+from support.commands import Commands
+from support.options_example import FEW, ITEM, MANY
 
 from exampp.cli.command import Command
 from exampp.cli.main import app
@@ -53,8 +53,8 @@ class Uses(NamedTuple):
 
     lines: tuple[str, ...]
     options: Mapping[str, Value]
-    mended: Mapping[str, Sequence[str]] = {}
-    """Command lines that are refused as they stand, and the options that mend them."""
+    fixed: Mapping[str, Sequence[str]] = {}
+    """Command lines that are refused as they stand, and the options that fix them."""
     refused: int = 2
     """The exit code of a command line that is refused."""
     queries: int = FEW
@@ -1108,16 +1108,16 @@ def test_every_option_changes_something_or_is_refused(name: str, run: Run) -> No
             elif after.code != uses.refused or not after.err.startswith("exampp: "):
                 idle.append(f"{longer}  {after.err.strip()[:200]}")
         honoured |= {option for option in uses.options if is_given(option, line)}
-    honoured |= set(mending(uses, run))
+    honoured |= set(fixing(uses, run))
     if idle:
         pytest.fail("these change nothing:\n" + "\n".join(idle), pytrace=False)
     if never := sorted(set(uses.options) - honoured - ELSEWHERE):
         pytest.fail(f"never honoured: {', '.join(never)}", pytrace=False)
 
 
-def mending(uses: Uses, run: Run) -> Iterator[str]:
-    """The options that mend command lines, which are refused as they stand."""
-    for line, options in uses.mended.items():
+def fixing(uses: Uses, run: Run) -> Iterator[str]:
+    """The options that hint command lines, which are refused as they stand."""
+    for line, options in uses.fixed.items():
         assert run(line).code == uses.refused, f"{line} is not refused"
         for option in options:
             after = run(f"{line} {option}")

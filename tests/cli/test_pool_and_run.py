@@ -7,9 +7,9 @@ import os
 import re
 from pathlib import Path
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.project.config import read_config
@@ -401,7 +401,7 @@ def test_a_bad_configuration_is_one_clear_line(
 def test_run_generates_a_bank_once(
     tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import servers
+    from support import servers
 
     def script(seen: servers.Seen) -> servers.Answer:
         return servers.Answer(servers.completion('{"questions": ["What is a tide?"]}'))

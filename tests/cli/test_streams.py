@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import fault, file
+from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import argue

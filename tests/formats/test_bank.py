@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+from support.samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import bank

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from samples import file
+from support.samples import file
 
 from exampp.errors import InputError
 from exampp.formats.detect import detect
@@ -52,7 +52,7 @@ def test_binary_files_are_named(tmp_path: Path, what: str) -> None:
         with pytest.raises(InputError) as caught:
             read(path)
         assert str(caught.value).startswith(f"{path}: {what}. ")
-        assert caught.value.mend
+        assert caught.value.hint
         assert "\\x" not in str(caught.value)
 
 

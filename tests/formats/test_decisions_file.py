@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import exams
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import IDS, TEXTS, fault, file, in_one_folder
+from support import exams
+from support.samples import IDS, TEXTS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats.decisions import HEADER, read, write

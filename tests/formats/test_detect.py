@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from samples import COMPRESSIONS, file
+from support.samples import COMPRESSIONS, file
 
 from exampp.errors import InputError
 from exampp.formats.detect import detect, of_role
@@ -134,9 +134,9 @@ def test_what_may_be_several_kinds(
     with pytest.raises(InputError) as caught:
         detect(path)
     roles = [f"--{role} {name}" for role in ROLES if {*of_role(role)} & {*named}]
-    mend = " or ".join(roles) + (", or name their --system" if "responses" in named else "")
+    hint = " or ".join(roles) + (", or name their --system" if "responses" in named else "")
     may = " or ".join(sorted(named))
-    assert str(caught.value) == f"{path}: {found}; that may be {may}. Say what it is: {mend}"
+    assert str(caught.value) == f"{path}: {found}; that may be {may}. Say what it is: {hint}"
     for role in ROLES:
         if role in named:
             assert detect(path, role) == role

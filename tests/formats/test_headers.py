@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from samples import fault, file
+from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from samples import COMPRESSIONS, SPOKEN, fault, file, in_one_folder
+from support.samples import COMPRESSIONS, SPOKEN, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import leaderboards

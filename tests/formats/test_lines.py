@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import zstandard
-from samples import COMPRESSIONS, fault, file
+from support.samples import COMPRESSIONS, fault, file
 
 import exampp
 from exampp.errors import InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import SPOKEN, TEXTS, WORDS, fault, file, in_one_folder
+from support.samples import SPOKEN, TEXTS, WORDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats.detect import detect

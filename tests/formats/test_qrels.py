@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import IDS, fault, file, in_one_folder
+from support.samples import IDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import trec
@@ -75,7 +75,7 @@ def test_bad_lines(tmp_path: Path, line: str, field: str, what: str) -> None:
 
 def test_a_subtopic_judged_twice(tmp_path: Path) -> None:
     error = fault(trec.read_qrels, file(tmp_path, SUBTOPICS + "q 2 d1 0\n"), subtopics=True)
-    assert (error.line, error.what, error.mend) == (
+    assert (error.line, error.what, error.hint) == (
         3,
         "the judgment of passage 'd1' for query 'q' and subtopic '2' was on line 2 already",
         "Remove one of the two",

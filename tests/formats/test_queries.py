@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+from support.samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import queries

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import COMPRESSIONS, IDS, fault, file, in_one_folder
+from support.samples import COMPRESSIONS, IDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import trec

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from samples import fault, file
+from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import leaderboards

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import fault, file
+from support.samples import fault, file
 
 from exampp.formats import tqa
 from exampp.formats.detect import detect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from samples import fault, file
+from support.samples import fault, file
 
 from exampp.formats import nuggets
 from exampp.formats.detect import detect

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader

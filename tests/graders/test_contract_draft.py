@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from contract import GraderContract, Make
+from support.contract import GraderContract, Make
 
 from exampp.graders.draft import LOOK_AHEAD, DraftGrader
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from contract import GraderContract, Make
-from openai_graders import openai_grader
-from servers import FaultServer, capable, llama_server
+from support.contract import GraderContract, Make
+from support.openai_graders import openai_grader
+from support.servers import FaultServer, capable, llama_server
 
 POLICY: dict[str, Any] = {"concurrency": 16, "timeout": 30, "backoff": 0.01}
 LABELS = tuple("012345")

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.graders.base import LEAST_MASS, MARKED, MEASURED, WRITTEN
@@ -26,7 +26,7 @@ from exampp.records import State
 from exampp.store.connection import connect
 from exampp.store.grades import graders
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 SHORT = {"max_new_tokens": 4}

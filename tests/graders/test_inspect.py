@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from contract import GraderContract, Make, answers, make_asks
+from support.contract import GraderContract, Make, answers, make_asks
 
 from exampp.errors import InputError
 from exampp.graders.base import Usage
@@ -134,7 +134,7 @@ def test_an_error_that_every_request_meets_stops_the_run_without_the_key(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
     with pytest.raises(InputError, match=r"\*\*\* is wrong") as caught:
         list(grader().answer(make_asks(3)))
-    assert hint in caught.value.mend
+    assert hint in caught.value.hint
     assert "sk-secret" not in str(caught.value)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from contract import GraderContract, Make
-from tiny_models import LABELS
+from support.contract import GraderContract, Make
+from support.tiny_models import LABELS
 
 from exampp.graders.local import grader, load
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import WORDS
+from support.tiny_models import WORDS
 
 from exampp.errors import InputError
 from exampp.graders.base import Request
@@ -25,7 +25,7 @@ from exampp.installed import install_command
 from exampp.prompts import fill
 from exampp.prompts import load as load_prompt
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 
 PROMPT = load_prompt("question-answering")
 
@@ -199,7 +199,7 @@ def test_missing_accelerate(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(InputError, match="needs the package accelerate") as error:
         finetune(str(t5), data, tmp_path / "out", prompt=ask)
-    assert install_command("hf") in error.value.mend
+    assert install_command("hf") in error.value.hint
 
 
 @pytest.mark.parametrize("kind", ["t5", "bert", "t5_reader", "t5 as a reader"])

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import LABELS
+from support.tiny_models import LABELS
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Request
 from exampp.graders.local import load
 from exampp.graders.local.checkpoint import load_model
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 
 Copy = Callable[[Path], Path]
 

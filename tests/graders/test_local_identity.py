@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 from exampp.graders.local import checkpoint, load
 from exampp.graders.local.checkpoint import display_name, folder_hash
 from exampp.records import GraderIdentity
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 OPTIONS: Mapping[str, Any] = {"prompt": "question-self-rating", "device": "cpu"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import LABELS, build_llama
+from support.tiny_models import LABELS, build_llama
 
 from exampp.errors import InputError
 from exampp.graders.base import Request
@@ -18,7 +18,7 @@ from exampp.graders.local import checkpoint, load
 from exampp.graders.local.checkpoint import default_dtype, find_device
 from exampp.installed import install_command
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 
 
 def test_settings_of_a_scoring_grader(transformers: Any, t5: Path) -> None:
@@ -90,7 +90,7 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
     assert load(str(t5), device="cpu").settings["decode"] == "generate"
     with pytest.raises(InputError, match="the label 'bad' is not a single token") as error:
         load(str(t5), labels=("good", "bad"), decode="score", device="cpu")
-    assert "decode='generate'" in error.value.mend
+    assert "decode='generate'" in error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_model_that_does_not_fit_on_its_device(
     with pytest.raises(InputError, match="Tried to allocate 2 GiB") as caught:
         load(str(t5), device="cpu")
     assert caught.value.what.endswith("2 GiB.")
-    assert "--quantize 8bit" in caught.value.mend
+    assert "--quantize 8bit" in caught.value.hint
 
 
 def test_bars_are_drawn_on_a_terminal_alone(
@@ -169,7 +169,7 @@ def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Pa
 def test_fewer_bits_need_a_package(t5: Path, bits: str) -> None:
     with pytest.raises(InputError, match=f"weights of {bits} need the package bitsandbytes") as at:
         load(str(t5), device="cpu", quantize=bits)
-    assert "--dtype bfloat16" in at.value.mend
+    assert "--dtype bfloat16" in at.value.hint
 
 
 @pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed")
@@ -252,7 +252,7 @@ def test_unknown_model_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match="'nobody/no-model' could not be loaded") as error:
         load("nobody/no-model", device="cpu")
-    assert "Hugging Face hub" in error.value.mend
+    assert "Hugging Face hub" in error.value.hint
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
@@ -260,7 +260,7 @@ def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=f"need the package {package}") as error:
         load("some/model")
-    assert install_command("hf") in error.value.mend
+    assert install_command("hf") in error.value.hint
 
 
 def test_old_transformers(transformers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +299,7 @@ def test_default_device_and_dtype() -> None:
     assert find_device(both, "cuda:1") == "cuda:1"
     with pytest.raises(InputError, match="no device 'cuda:2' here") as caught:
         find_device(both, "cuda:2")
-    assert "cuda:0, cuda:1" in caught.value.mend
+    assert "cuda:0, cuda:1" in caught.value.hint
     assert find_device(FakeTorch(cuda=False, mps=True), None) == "mps"
     assert find_device(FakeTorch(cuda=False, mps=False), None) == "cpu"
     assert default_dtype(both, "cuda:1") == "bfloat16"

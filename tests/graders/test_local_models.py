@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract import make_asks
-from tiny_models import LABELS, WORDS
+from support.contract import make_asks
+from support.tiny_models import LABELS, WORDS
 
 import exampp
 from exampp.graders.base import Reply, Request
@@ -20,7 +20,7 @@ from exampp.graders.local.texts import choose
 from exampp.prompts import fill, fit
 from exampp.prompts import load as load_prompt
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 PROMPT = load_prompt("question-self-rating")

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract import item_text, passage_text
-from tiny_models import LABELS, Build
+from support.contract import item_text, passage_text
+from support.tiny_models import LABELS, Build
 
 from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load
 from exampp.graders.local.checkpoint import require
 from exampp.graders.local.tensors import families, shared
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 INSTRUCTIONS = "Rate from 0 to 5 what is said in the passage. " * 6

@@ -230,7 +230,7 @@ def test_label_tokens(tokens: dict[str, list[int]], shared: tuple[int, ...]) -> 
 def test_labels_that_one_pass_cannot_tell_apart(tokens: dict[str, list[int]], message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         label_tokens(list(tokens), tokens.__getitem__, unknown=2)
-    assert "generate" in error.value.mend or message.startswith("1 ")
+    assert "generate" in error.value.hint or message.startswith("1 ")
 
 
 def test_choose_by_hand() -> None:

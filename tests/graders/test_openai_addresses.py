@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from contract import answers, make_asks
-from openai_graders import openai_grader
-from servers import DIGITS, Answer, FaultServer, Seen, capable, error, rating
+from support.contract import answers, make_asks
+from support.openai_graders import openai_grader
+from support.servers import DIGITS, Answer, FaultServer, Seen, capable, error, rating
 
 from exampp.errors import InputError
 from exampp.graders.openai import OpenAICompatibleGrader

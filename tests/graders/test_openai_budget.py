@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from contract import Counted, answers, make_ask, make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Seen, completion, error
+from support.contract import Counted, answers, make_ask, make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.errors import InputError
 from exampp.graders.base import Reply, Request, Usage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from servers import Answer, FaultServer, Seen, error, rating
+from support import exams
+from support.servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import TEMPLATE_TOKENS, ApproximateTokens

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from contract import Counted, answers, item_text, make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Seen, capable, decide, error
+from support.contract import Counted, answers, item_text, make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Seen, capable, decide, error
 
 from exampp.errors import InputError
 from exampp.graders.openai import OpenAICompatibleGrader

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contract import answers
-from servers import llama_server
+from support.contract import answers
+from support.servers import llama_server
 
 from exampp.graders.base import LEAST_MASS, Reply
 from exampp.grading.plan import make_grading

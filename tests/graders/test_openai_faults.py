@@ -7,9 +7,18 @@ import time
 from typing import Any
 
 import pytest
-from contract import Counted, answers, make_ask, make_asks
-from openai_graders import openai_grader
-from servers import HOSTILE, Answer, FaultServer, Plan, Seen, completion, error, random_faults
+from support.contract import Counted, answers, make_ask, make_asks
+from support.openai_graders import openai_grader
+from support.servers import (
+    HOSTILE,
+    Answer,
+    FaultServer,
+    Plan,
+    Seen,
+    completion,
+    error,
+    random_faults,
+)
 
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.base import Reply, Request, sanitize_reply

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from contract import answers, make_ask, make_asks
-from openai_graders import openai_grader
-from servers import DIGITS, llama_server
+from support.contract import answers, make_ask, make_asks
+from support.openai_graders import openai_grader
+from support.servers import DIGITS, llama_server
 
 from exampp.errors import InputError
 from exampp.graders.openai import OpenAICompatibleGrader

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from contract import answers, make_ask, make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Seen, capable, completion, error, logprobs
+from support.contract import answers, make_ask, make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Seen, capable, completion, error, logprobs
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply, Request, Usage

@@ -8,9 +8,9 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from contract import answers, make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Seen, error
+from support.contract import answers, make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import InputError
 from exampp.graders.openai import OpenAICompatibleGrader

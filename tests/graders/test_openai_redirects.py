@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from contract import make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer
+from support.contract import make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer
 
 from exampp.errors import ExamError, InputError
 
@@ -35,7 +35,7 @@ def test_a_redirect_to_another_server_stops_the_run(status: int, decode: str) ->
             with pytest.raises(InputError, match="redirects requests to") as caught:
                 list(grader.answer(make_asks(3)))
         assert other.requests == []
-    assert "--redirect-to 127.0.0.1:" in caught.value.mend
+    assert "--redirect-to 127.0.0.1:" in caught.value.hint
 
 
 def test_an_allowed_redirect_is_followed() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from contract import answers, make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Seen, error, rating
+from support.contract import answers, make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError
 from exampp.graders.openai import OpenAICompatibleGrader

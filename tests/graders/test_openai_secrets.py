@@ -12,9 +12,9 @@ import traceback
 from typing import Any
 
 import pytest
-from contract import make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Seen, error
+from support.contract import make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import ExamError, InputError
 from exampp.installed import install_command

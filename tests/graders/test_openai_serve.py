@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract import answers, make_asks
-from forked import forked
-from openai_graders import openai_grader
+from support.contract import answers, make_asks
+from support.forked import forked
+from support.openai_graders import openai_grader
 
-pytest_plugins = ("tiny_models",)
+pytest_plugins = ("support.tiny_models",)
 
 NEEDED = ("torch", "transformers", "fastapi", "uvicorn", "accelerate")
 pytestmark = pytest.mark.skipif(

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from contract import answers, item_text, make_asks, passage_text
-from openai_graders import openai_grader
-from servers import DIGITS, FaultServer, Seen, error, llama_server
+from support.contract import answers, item_text, make_asks, passage_text
+from support.openai_graders import openai_grader
+from support.servers import DIGITS, FaultServer, Seen, error, llama_server
 
 from exampp.graders.base import Request
 from exampp.graders.openai import OpenAICompatibleGrader

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from contract import make_asks
-from openai_graders import openai_grader
-from servers import Answer, FaultServer, Plan, error
+from support.contract import make_asks
+from support.openai_graders import openai_grader
+from support.servers import Answer, FaultServer, Plan, error
 
 from exampp.graders.background import BackgroundLoop
 from exampp.graders.function import FunctionGrader

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.errors import Unfinished
@@ -71,7 +71,7 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
         ) as no:
             collection.grade(Bare())  # type: ignore[arg-type]
         assert "settings" not in str(no.value).split(".")[0]
-        assert "Derive it from exampp.Grader" in no.value.mend
+        assert "Derive it from exampp.Grader" in no.value.hint
         with pytest.raises(exampp.InputError, match="has no settings, answer"):
             collection.grade(object())  # type: ignore[arg-type]
 

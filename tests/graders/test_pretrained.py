@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from contract import answers
-from openai_graders import openai_grader
-from servers import llama_server
+from support import exams
+from support.contract import answers
+from support.openai_graders import openai_grader
+from support.servers import llama_server
 
 import exampp
 from exampp.graders.base import Request
@@ -23,7 +23,7 @@ from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.prompts import load as load_prompt
 from exampp.records import State
 
-pytest_plugins = ("pretrained",)
+pytest_plugins = ("support.pretrained",)
 pytestmark = pytest.mark.pretrained
 
 PROMPT = load_prompt("question-self-rating-passage-first")

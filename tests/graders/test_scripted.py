@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from contract import answers, item_text, make_ask, make_asks, passage_text
+from support.contract import answers, item_text, make_ask, make_asks, passage_text
 
 from exampp.errors import InputError
 from exampp.graders.base import Reply, Request

@@ -11,9 +11,9 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from batch_servers import (
+from support import exams
+from support.batch_servers import (
     BatchStub,
     Call,
     Json,
@@ -21,8 +21,8 @@ from batch_servers import (
     Outcome,
     rated,
 )
-from commands import Commands
-from forked import forked
+from support.commands import Commands
+from support.forked import forked
 
 import exampp
 from exampp.cli.main import main

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import exams
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support import exams
 
 import exampp
 from exampp.bank import Bank

@@ -39,7 +39,7 @@ class Marking(Grader):
 def test_a_model_that_marks_spans_is_asked_for_no_ratings(name: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"cannot answer the prompt {name!r}")) as caught:
         join_grading(Marking(), "m", load(name))
-    assert "nugget-extraction, question-answering" in caught.value.mend
+    assert "nugget-extraction, question-answering" in caught.value.hint
 
 
 def test_a_model_that_marks_spans_is_asked_for_answers_by_default() -> None:

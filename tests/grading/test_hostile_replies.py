@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import exams
 import pytest
+from support import exams
 from test_run import run, scripted
 
 import exampp

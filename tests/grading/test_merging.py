@@ -14,11 +14,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from forked import FORK
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import exams
+from support.forked import FORK
 
 import exampp
 from exampp.graders.base import Reply, Request

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.errors import InputError

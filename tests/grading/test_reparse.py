@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.graders.base import Reply

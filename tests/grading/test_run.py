@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import exams
-import interrupting
 import pytest
+from support import exams, interrupting
 
 import exampp
 from exampp.graders.base import Reply, Request, Usage
@@ -145,9 +144,9 @@ def test_failures_never_replace_a_rating(tmp_path: Path) -> None:
             "SELECT DISTINCT detail FROM grade WHERE state = 4"
         ).fetchall()
         assert reason == [('{"reason":"timeout"}',)]
-        mended = scripted("4", faults={"What makes a magnet?": "timeout"})
-        mended.grader._faults.clear()  # type: ignore[attr-defined]
-        assert run(collection, mended, select="failed").done == 2
+        repaired = scripted("4", faults={"What makes a magnet?": "timeout"})
+        repaired.grader._faults.clear()  # type: ignore[attr-defined]
+        assert run(collection, repaired, select="failed").done == 2
         assert {state for _, _, state, _ in grades(collection)} == {0}
 
 

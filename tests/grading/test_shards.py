@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.graders.base import Request

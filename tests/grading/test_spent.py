@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-import servers
-from commands import Commands
+from support import exams, servers
+from support.commands import Commands
 
 from exampp.errors import InputError
 

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from contract import GraderContract, Make, make_ask, make_asks, passage_text
-from process_workers import ProcessWorkers
+from support import exams
+from support.contract import GraderContract, Make, make_ask, make_asks, passage_text
+from support.process_workers import ProcessWorkers
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request

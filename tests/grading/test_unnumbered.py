@@ -6,10 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-import servers
-from commands import Commands
+from support import exams, servers
+from support.commands import Commands
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader

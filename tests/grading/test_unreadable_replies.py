@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
-import exams
-from commands import Commands
-
-sys.path.append(str(Path(__file__).parents[1] / "graders"))
-from servers import Answer, FaultServer, Seen, completion
+from support import exams
+from support.commands import Commands
+from support.servers import Answer, FaultServer, Seen, completion
 
 
 def unreadable(seen: Seen) -> Answer:

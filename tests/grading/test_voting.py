@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from commands import Commands
-from servers import FaultServer
+from support import exams
+from support.commands import Commands
+from support.servers import FaultServer
 
 import exampp
 from exampp.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import Commands
+from support.commands import Commands
 
 from exampp import Collection
 from exampp.errors import InputError

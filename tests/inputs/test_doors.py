@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
 import zstandard
+from support import exams
 
 import exampp
 from exampp.errors import ExamError, InputError

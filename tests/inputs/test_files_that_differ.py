@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from commands import Commands
+from support.commands import Commands
 
 import exampp
 from exampp.errors import InputError

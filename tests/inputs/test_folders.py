@@ -6,9 +6,9 @@ import gzip
 import json
 from pathlib import Path
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.formats.lines import system_of

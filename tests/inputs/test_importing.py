@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.records import item_id

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import car_files
-import exams
 import pytest
+from support import car_files, exams
 
 import exampp
 from exampp.formats import car

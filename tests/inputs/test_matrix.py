@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-import car_files
-import exams
 import pytest
 import test_rag_files
+from support import car_files, exams
 
 import exampp
 from exampp.cli.collection import ExportFormat

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from commands import Commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.inputs.importing import ImportReport

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.items.edits import change_item, changes_of, find_item

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
-from commands import Commands
-from servers import Answer, FaultServer, Seen, completion, error
+from support import exams
+from support.commands import Commands
+from support.servers import Answer, FaultServer, Seen, completion, error
 
 import exampp
 from exampp.errors import InputError, Unfinished

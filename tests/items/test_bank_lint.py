@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.formats import bank as workbench_bank

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import exams
 
 import exampp
 from exampp.formats import bank as workbench_bank

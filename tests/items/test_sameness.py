@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from same_questions import DISTINCT, SAME
+from support.same_questions import DISTINCT, SAME
 
 from exampp.items.lint import near_duplicates, text_difference
 from exampp.records import Item

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import exams
 import numpy as np
 import pytest
+from support import exams
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -133,7 +133,7 @@ def test_names_are_told_apart() -> None:
     assert parse_measure("Reach@3") == Measure("Reach", 3)
     with pytest.raises(exampp.InputError, match="there is no measure 'Raech'") as error:
         parse_measure("Raech")
-    assert "Did you mean Reach?" in error.value.mend
+    assert "Did you mean Reach?" in error.value.hint
     with pytest.raises(exampp.InputError, match="'nDCG' cannot be added: exampp has one"):
         exampp.measure("nDCG")(reach)
     names: tuple[Any, ...] = ("a b", "MAP", "", "P@5", None, 3)

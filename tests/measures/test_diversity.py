@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradebooks import dl19, make_book, make_query, make_ranking
+from support.gradebooks import dl19, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.installed import install_command

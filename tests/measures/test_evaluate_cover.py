@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from gradebooks import Cells, make_book, make_query, make_ranking
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.gradebooks import Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.cover import (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from gradebooks import dl19, dl19_data, expected, official_ranks
+from support.gradebooks import dl19, dl19_data, expected, official_ranks
 
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import EXAM, RUBRIC, cover

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from gradebooks import make_book, make_query, make_ranking
+from support.gradebooks import make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.cover import cover

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from gradebooks import GRADER, Cells, make_book, make_query, make_ranking
+from support.gradebooks import GRADER, Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.board import BoardRow, Leaderboard, tidy, wide

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gradebooks import make_book, make_query
 from hypothesis import given
 from hypothesis import strategies as st
+from support.gradebooks import make_book, make_query
 
 from exampp.errors import InputError
 from exampp.measures.qrels import Labelling, label_passages, qrels, subtopic_qrels

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gradebooks import Cells, dl19, make_book, make_query, make_ranking
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.cover import cover

@@ -6,10 +6,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import exams
 import ir_measures
 import pytest
 from ir_measures import AP, ScoredDoc
+from support import exams
 
 import exampp
 from exampp.graders.base import Request

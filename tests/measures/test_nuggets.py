@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gradebooks import dl19, make_book, make_query, make_ranking
+from support.gradebooks import dl19, make_book, make_query, make_ranking
 
 import exampp
 from exampp.errors import InputError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.errors import InputError

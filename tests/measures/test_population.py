@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gradebooks import make_book, make_query, make_ranking
+from support.gradebooks import make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.leaderboard import evaluate

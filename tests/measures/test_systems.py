@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import exams
 import pytest
-from gradebooks import make_book, make_query, make_ranking
+from support import exams
+from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
 from exampp.measures import board as boards

@@ -331,7 +331,7 @@ def test_a_bad_file_is_told_with_place_and_mend(
         load(file)
     assert said in str(caught.value)
     assert caught.value.file == str(file)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_question_that_fills_the_prompt_is_an_error(spare: int, said: str) -> 
     alone = len(by_word(fill(PROMPT, {**slots, "context": ""}).user))
     with pytest.raises(InputError, match=said) as caught:
         fit(PROMPT, slots, alone + spare, by_word)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_the_slot_to_cut_may_stand_in_the_middle() -> None:

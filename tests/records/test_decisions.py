@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from decided_cells import PEOPLE, by_definition
 from hypothesis import given
 from hypothesis import strategies as st
+from support.decided_cells import PEOPLE, by_definition
 
 from exampp.records.decisions import (
     Decision,

@@ -9,11 +9,11 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
-import exams
 import pytest
-from commands import Commands
 from hypothesis import given
 from hypothesis import strategies as st
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.formats.workbench_graders import identity_json

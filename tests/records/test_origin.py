@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.graders.base import Request

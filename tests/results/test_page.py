@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from axe import put_axe, violations
+from support.axe import put_axe, violations
 
 from exampp.errors import InputError
 from exampp.installed import install_command

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import exams
 import numpy as np
 import pytest
+from support import exams
 
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import GraderIdentity, item_id

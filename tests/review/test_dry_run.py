@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import exams
 import pytest
-from commands import Commands
+from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.bank import Bank

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from heat_map import dossier
+from support.heat_map import dossier
 
 from exampp.review.evidence import item_coverage, passage_order, returned, returned_by
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from books import GRADER, edited, random_book, random_edits
 from hypothesis import given
 from hypothesis import strategies as st
+from support.books import GRADER, edited, random_book, random_edits
 
 import exampp
 from exampp.measures.cover import cover

@@ -8,12 +8,12 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-import exams
 import numpy as np
 import pytest
-from books import random_book
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import exams
+from support.books import random_book
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader

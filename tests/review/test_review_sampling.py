@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sampled_exam
-from sampled_exam import QUERIES, qrels
+from support import sampled_exam
+from support.sampled_exam import QUERIES, qrels
 
 import exampp
 from exampp.analysis.corrected import CorrectionSettings

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from gradebooks import dl19
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.gradebooks import dl19
 
 from exampp.measures.cover import coverings
 from exampp.stats.estimate import draw_queries

@@ -10,8 +10,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import interrupting
 import pytest
+from support import interrupting
 
 import exampp
 from exampp.errors import CollectionBusy, InputError

@@ -10,8 +10,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.errors import StorageFault

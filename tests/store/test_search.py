@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import exams
 import pytest
+from support import exams
 
 import exampp
 from exampp.errors import InputError

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import exams
 import pytest
-from decided_cells import PEOPLE, by_definition
+from support import exams
+from support.decided_cells import PEOPLE, by_definition
 
 import exampp
 from exampp.errors import InputError

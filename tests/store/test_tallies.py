@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import exams
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support import exams
 
 import exampp
 from exampp.graders.base import Reply, Request

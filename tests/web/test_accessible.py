@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import live
 import pytest
-from browsers import Trouble, faults, page_of
-from live import Client
+from support import live
+from support.browsers import Trouble, faults, page_of
+from support.live import Client
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import hostile
 import pytest
-from browsers import Trouble, faults, page_of
-from live import Client, visiting
+from support import hostile
+from support.browsers import Trouble, faults, page_of
+from support.live import Client, visiting
 
 import exampp
 

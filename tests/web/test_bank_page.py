@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import exams
-import live
-import pages
 import pytest
-from live import Client
+from support import exams, live, pages
+from support.live import Client
 
 import exampp
 from exampp.measures.leaderboard import evaluate_gradebook

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import exams
-import live
-import pages
 import pytest
-from live import Client
+from support import exams, live, pages
+from support.live import Client
 
 import exampp
 

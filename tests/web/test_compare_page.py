@@ -7,12 +7,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import exams
-import live
-import pages
 import pytest
-from browsers import page_of
-from live import Client
+from support import exams, live, pages
+from support.browsers import page_of
+from support.live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader

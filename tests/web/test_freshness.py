@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-import live
 import pytest
-from live import Client
-from pages import read
+from support import live
+from support.live import Client
+from support.pages import read
 
 import exampp
 

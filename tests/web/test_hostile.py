@@ -8,10 +8,9 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import urlencode
 
-import hostile
-import pages
 import pytest
-from live import Client, visiting
+from support import hostile, pages
+from support.live import Client, visiting
 
 from exampp.web.cells import CellIds
 

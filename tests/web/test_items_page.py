@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import exams
-import live
-import pages
+from support import exams, live, pages
 
 import exampp
 from exampp.analysis.items import item_list

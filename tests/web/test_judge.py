@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import exams
-import live
-import pages
 import pytest
-from live import Client
+from support import exams, live, pages
+from support.live import Client
 
 import exampp
 from exampp.graders.base import Request

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
-import exams
-import live
-import pages
 import pytest
+from support import exams, live, pages
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -137,7 +135,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
             if prompt is None and address in GRADED:
                 assert "exampp " in answer.text, address
                 assert "Bad Request" not in answer.text, address
-            # what cannot be shown says why, and how to mend it
+            # what cannot be shown says why, and how to fix it
             assert answer.status in (200, 400), (address, answer.text)
             assert answer.status == 200 or address not in FIXED, (address, answer.text)
             assert "undefined" not in re.sub(r"<[^>]*>", "", answer.text).lower().split(), address

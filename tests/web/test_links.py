@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import live
 import pytest
-from live import Client
-from pages import Element, read
+from support import live
+from support.live import Client
+from support.pages import Element, read
 
 import exampp
 

@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import exams
-import live
 import pytest
-from live import Client
+from support import exams, live
+from support.live import Client
 from test_overview import text_of
 
 import exampp

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import live
 import pytest
+from support import live
 
 import exampp
 from exampp.store.connection import connect, data_version, transaction

@@ -6,9 +6,9 @@ import re
 import time
 from pathlib import Path
 
-import live
 import pytest
-from live import Client
+from support import live
+from support.live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader

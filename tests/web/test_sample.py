@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import live
-import pages
 import pytest
-from live import Client
+from support import live, pages
+from support.live import Client
 
 import exampp
 from exampp.store.connection import connect, transaction

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import exams
-import live
 import pytest
-from live import Client
-from pages import read
+from support import exams, live
+from support.live import Client
+from support.pages import read
 from test_overview import text_of
 
 import exampp

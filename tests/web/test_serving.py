@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 
-import live
 import pytest
-from live import Client
+from support import live
+from support.live import Client
 
 from exampp.errors import InputError
 from exampp.installed import install_command

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import exams
-import live
-import pages
 import pytest
-from browsers import page_of
-from live import Client
-from pages import Element
+from support import exams, live, pages
+from support.browsers import page_of
+from support.live import Client
+from support.pages import Element
 
 import exampp
 

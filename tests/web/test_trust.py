@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
-import attacked
-import favoured
-import live
-import pages
 import pytest
 from conftest import Build
-from live import Client
+from support import attacked, favoured, live, pages
+from support.live import Client
 
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings

@@ -7,11 +7,9 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import exams
-import live
-import pages
 import pytest
-from browsers import page_of
+from support import exams, live, pages
+from support.browsers import page_of
 
 from exampp.web.live_collection import LiveCollection
 

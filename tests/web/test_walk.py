@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import live
 import pytest
-from browsers import page_of
-from live import Client
+from support import live
+from support.browsers import page_of
+from support.live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader

@@ -327,12 +327,12 @@ def _check_against(against: str | None, has_qrels: bool) -> None:
     if against not in (None, *get_args(Against)):
         raise InputError(
             f"labels are not compared against {against!r}",
-            mend=f"Choose from {', '.join(get_args(Against))}",
+            hint=f"Choose from {', '.join(get_args(Against))}",
         )
     if has_qrels and against not in (None, "judgments"):
         raise InputError(
             f"qrels are compared as judgments are, not against {against}",
-            mend="Leave out --against, or use --against judgments",
+            hint="Leave out --against, or use --against judgments",
         )
 
 

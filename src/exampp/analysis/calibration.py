@@ -171,7 +171,7 @@ class CalibrationSettings:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             known = " or ".join(MODELS)
-            raise InputError(f"there is no model {self.model!r}", mend=f"Give {known}")
+            raise InputError(f"there is no model {self.model!r}", hint=f"Give {known}")
         check_integer("folds", self.folds, 2, MOST_DRAWS)
         check_draws(self.samples, self.seed)
 
@@ -241,7 +241,7 @@ class _Judged:
             raise InputError(
                 f"nobody judged a passage that {names} graded, so that there is nothing to "
                 "calibrate to",
-                mend="Import judgments: exampp import COLLECTION FILE.qrels",
+                hint="Import judgments: exampp import COLLECTION FILE.qrels",
             )
 
         def column(name: str) -> NDArray[np.float64]:
@@ -271,18 +271,18 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
         raise InputError(
             f"people gave the label {data.known[0]} to all of {passages}, so that there is nothing "
             "to tell apart",
-            mend="Judge passages of other labels, too",
+            hint="Judge passages of other labels, too",
         )
     if not np.ptp(data.vectors, axis=0).any():
         raise InputError(
             f"all of {passages} have the same ratings, which tell nothing of people's labels",
-            mend="Choose another grader: exampp analyze leaderboards",
+            hint="Choose another grader: exampp analyze leaderboards",
         )
     if len(data.query_ids) < 2:
         raise InputError(
             f"all of {passages} belong to one query, {data.query_ids[0]}: a calibration is tried "
             "on queries that it has not seen",
-            mend="Judge passages of a second query, too; ten are a beginning",
+            hint="Judge passages of a second query, too; ten are a beginning",
         )
     least = settings.min_relevant
     if least is None:
@@ -293,7 +293,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
         raise InputError(
             f"labels from {data.known[0]} to {data.known[-1]} are not told apart by "
             f"--min-relevant {least}",
-            mend=f"Choose from {data.known[0] + 1} to {data.known[-1]}",
+            hint=f"Choose from {data.known[0] + 1} to {data.known[-1]}",
         )
     return least
 

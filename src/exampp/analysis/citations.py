@@ -96,7 +96,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
     if high - low not in (1, 2):
         raise InputError(
             f"{book.grader.name} rates from {low} to {high}, which says nothing of full support",
-            mend="Grade with --prompt citation-support",
+            hint="Grade with --prompt citation-support",
         )
     answers: defaultdict[str, defaultdict[str, list[_Sentence]]]
     answers = defaultdict(lambda: defaultdict(list))
@@ -105,7 +105,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
         if place is None:
             raise InputError(
                 f"query {query.query_id!r} is no sentence of an answer",
-                mend="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
+                hint="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
             )
         weights = tuple(_weights(query, low, high))
         sentence = _Sentence(place, weights[:1] if first else weights)

@@ -288,7 +288,7 @@ class SystemComparison(Result):
             known = [one.query_id for one in self.book.queries]
             raise InputError(
                 f"there is no query {query_id!r}",
-                mend=suggest(query_id, known) or f"Queries: {_some(known)}",
+                hint=suggest(query_id, known) or f"Queries: {_some(known)}",
             )
         both = _only(replace(self.book, queries=(query,)), (self.first, self.second))
         dossier = next(iter(self.read([query_id])), None)
@@ -502,17 +502,17 @@ def compare(
             is not the cutoff of the measure; there are no queries, items, grades or rankings.
     """
     if missing := missing_prerequisite(gradebook):
-        raise InputError(missing.cause, mend=missing.mend)
+        raise InputError(missing.cause, hint=missing.hint)
     asked = as_measures([measure])[0]
     if asked.weights:
         raise InputError(
             f"{asked} weighs items otherwise than the bank, by which items are explained",
-            mend=f"Compare by {asked.name}",
+            hint=f"Compare by {asked.name}",
         )
     if None not in (k, asked.cutoff) and k != asked.cutoff:
         raise InputError(
             f"{asked} reads {asked.cutoff} passages, but k is {k}",
-            mend=f"Leave out k, or ask for {asked.name}@{k}",
+            hint=f"Leave out k, or ask for {asked.name}@{k}",
         )
     k = asked.cutoff or (20 if k is None else k)
     check_integer("k", k, 1)
@@ -523,7 +523,7 @@ def compare(
     rows = [_row(gradebook.systems, name) for name in (first, second)]
     check_integer("the seed", seed, 0)
     if first == second:
-        raise InputError(f"{first!r} is compared with itself", mend="Name two systems")
+        raise InputError(f"{first!r} is compared with itself", hint="Name two systems")
     values, counts = column.values.values[rows], column.values.counts[rows]
     (pair,) = compared_pairs(
         gradebook,
@@ -647,7 +647,7 @@ def _answer(dossier: Dossier, passage: int, item: int) -> str:
 def _row(systems: Sequence[str], name: str) -> int:
     if name not in systems:
         meant = suggest(name, systems) or (f"Systems: {_some(systems)}" if systems else "")
-        raise InputError(f"there is no system {name!r}", mend=meant)
+        raise InputError(f"there is no system {name!r}", hint=meant)
     return systems.index(name)
 
 

@@ -84,8 +84,8 @@ class CorrectionSettings:
             ("scope", self.over, get_args(Scope)),
         ):
             if value not in known:
-                mend = f"Choose {' or '.join(known)}"
-                raise InputError(f"there is no {what} {value!r}", mend=mend)
+                hint = f"Choose {' or '.join(known)}"
+                raise InputError(f"there is no {what} {value!r}", hint=hint)
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
         check_integer("looks", self.looks, 1, MOST_DRAWS)
@@ -467,7 +467,7 @@ def correct(
     if settings.over == "queries" and len(population.query_ids) < 2:
         raise InputError(
             "there is one query, and nothing to be said of queries like it",
-            mend="Leave out --over queries: intervals over its pool can be had",
+            hint="Leave out --over queries: intervals over its pool can be had",
         )
     at = _per_system(population.coefficients, rows)
     graded = _per_system(population.graded, rows)

@@ -328,7 +328,7 @@ def qrels_method(
     of_qrels = [one for one in as_measures(measures) if not (one.kind.cover or one.kind.formula)]
     if not of_qrels:
         raise InputError(
-            f"no measure for the qrels {name}", mend="Ask for one of qrels too, such as P@20"
+            f"no measure for the qrels {name}", hint="Ask for one of qrels too, such as P@20"
         )
     highest = max(1, *(max(labels[query.query_id].values()) for query in known))
     judged = Gradebook(
@@ -429,11 +429,11 @@ def compare_methods(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"two methods are called {twice}", mend="Name each once; files may be renamed"
+            f"two methods are called {twice}", hint="Name each once; files may be renamed"
         )
     if not methods or not officials or not wanted:
         raise InputError(
-            "there is nothing to compare", mend="Give an official leaderboard and a statistic"
+            "there is nothing to compare", hint="Give an official leaderboard and a statistic"
         )
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     found: list[MethodCorrelation] = []

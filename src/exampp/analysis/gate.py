@@ -99,7 +99,7 @@ def parse_requirement(text: str) -> Requirement:
     if found is None:
         raise InputError(
             f"{text!r} is no requirement",
-            mend="Write MEASURE>=NUMBER or MEASURE>=baseline-MARGIN, such as Cover@20>=0.7",
+            hint="Write MEASURE>=NUMBER or MEASURE>=baseline-MARGIN, such as Cover@20>=0.7",
         )
     measure, sign, number, side, distance = found.groups()
     if number is not None:
@@ -124,7 +124,7 @@ def required(
     named = list(dict.fromkeys(map(parse_requirement, texts)))
     if not named and not baseline:
         raise InputError(
-            "nothing is required", mend='Say what must hold, such as --require "Cover@20>=0.7"'
+            "nothing is required", hint='Say what must hold, such as --require "Cover@20>=0.7"'
         )
     compared = {one.measure for one in named if one.relative}
     left = dict.fromkeys(one.measure for one in named) if named else [DEFAULT_MEASURE]
@@ -132,12 +132,12 @@ def required(
     if margin is None and open_:
         raise InputError(
             f"how much worse than the baseline may {open_[0]} be?",
-            mend=f"Say it for all measures, --margin 0.02, or for this one, "
+            hint=f"Say it for all measures, --margin 0.02, or for this one, "
             f'--require "{open_[0]}>=baseline-0.02"',
         )
     if margin is not None and not open_:
         why = "every measure says it itself" if baseline else "there is no baseline"
-        raise InputError(f"the margin changes nothing here: {why}", mend="Leave it out")
+        raise InputError(f"the margin changes nothing here: {why}", hint="Leave it out")
     not_worse = (Requirement(one, ">=", 0.0 - (margin or 0.0), relative=True) for one in open_)
     return (*named, *not_worse)
 
@@ -460,7 +460,7 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutc
         board = with_bounds(book, measure, settings.min_rating)
         column = board.column(measure)
     except InputError as error:
-        # the mend may list all measures
+        # the hint may list all measures
         return textwrap.shorten(str(error), _LONGEST, placeholder=" ...").removesuffix(".")
     if measure.kind.added:
         return f"{measure} is added up over queries, and has no mean"

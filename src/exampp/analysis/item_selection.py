@@ -83,19 +83,19 @@ def fitted(scores: ItemScores, outlier: str) -> ItemAbilities:
     if scores.kind != "covered":
         raise InputError(
             "a model of items needs items that are covered or not",
-            mend="Leave out --irt, or the credit",
+            hint="Leave out --irt, or the credit",
         )
     if len(scores.systems) < fewest:
         raise InputError(
             f"a model of items needs {fewest} systems or more, not {len(scores.systems)}",
-            mend="Leave it out: the item-rest correlations take no model",
+            hint="Leave it out: the item-rest correlations take no model",
         )
     rest = np.array([system != outlier for system in scores.systems], np.bool_)
     found = _fit(scores, np.ones_like(rest))
     if found is None:
         raise InputError(
             "every item is covered by all systems or by none, so that there is nothing to model",
-            mend="Choose another minimum rating",
+            hint="Choose another minimum rating",
         )
     enough = rest.sum() >= fewest and not rest.all()
     return ItemAbilities(found, _fit(scores, rest) if enough else None)

@@ -146,14 +146,14 @@ def find_omissions(
     if not pairs:
         raise InputError(
             "no system has both an answer and what it was made of",
-            mend="Import what answers cite with --cited, or name the two: --pair ANSWER=RETRIEVED. "
+            hint="Import what answers cite with --cited, or name the two: --pair ANSWER=RETRIEVED. "
             f"Systems: {', '.join(scores.systems)}",
         )
     place = {name: number for number, name in enumerate(scores.systems)}
     for name in (*pairs, *pairs.values()):
         if name not in place:
-            mend = f"Known: {', '.join(scores.systems)}"
-            raise InputError(f"there is no system {name!r}", mend=mend)
+            hint = f"Known: {', '.join(scores.systems)}"
+            raise InputError(f"there is no system {name!r}", hint=hint)
     covered = scores.credit > 0
     rows, items = [], []
     for answer, retrieved in pairs.items():

@@ -331,7 +331,7 @@ def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
         known = [layout for layout in LAYOUTS if layout == name.upper()]
         if not known:
             raise InputError(
-                f"there is no layout {name!r}", mend=f"Choose from {', '.join(LAYOUTS)}"
+                f"there is no layout {name!r}", hint=f"Choose from {', '.join(LAYOUTS)}"
             )
         found += known
     return tuple(dict.fromkeys(found))
@@ -483,7 +483,7 @@ def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None
         return
     raise InputError(
         f"the minimum rating {min_rating} makes no sense for these graders",
-        mend=f"Choose from {min(g.lowest for g in graders) + 1} to "
+        hint=f"Choose from {min(g.lowest for g in graders) + 1} to "
         f"{max(g.highest for g in graders)}",
     )
 
@@ -500,7 +500,7 @@ def check_min_relevant(judgments: Labels, min_relevant: Sequence[int]) -> None:
             raise InputError(
                 f"the minimum relevant judgment {cut} makes no sense for judgments from {lowest} "
                 f"to {highest}",
-                mend=f"Choose from {least} to {highest}",
+                hint=f"Choose from {least} to {highest}",
             )
 
 

@@ -592,7 +592,7 @@ def scored_column(
     if missing == "bounds":
         raise InputError(
             "reliability needs scores, and bounds are none",
-            mend="Choose --missing zero or skip",
+            hint="Choose --missing zero or skip",
         )
     column = board.columns[0]
     exams, no_items = _exams(book, board, missing, texts or BankTexts())

@@ -76,10 +76,10 @@ class Declaration:
         for policy in self.missing:
             if policy not in get_args(Missing) or policy == "bounds":
                 raise InputError(
-                    f"missing cells cannot be {policy!r} here", mend="Choose zero, skip or both"
+                    f"missing cells cannot be {policy!r} here", hint="Choose zero, skip or both"
                 )
         if not (self.measures and self.missing):
-            raise InputError("nothing is declared", mend="Name measures and what missing cells are")
+            raise InputError("nothing is declared", hint="Name measures and what missing cells are")
 
 
 def takes_cutoff(text: str) -> bool:

@@ -189,7 +189,7 @@ def side_by_side(
     if not found or not 0 <= order <= len(found) or (order == 0 and not officials):
         raise InputError(
             f"there is no column {order} to order by",
-            mend=f"Choose from 1 to {len(found)}" if order else "Give an official leaderboard",
+            hint=f"Choose from 1 to {len(found)}" if order else "Give an official leaderboard",
         )
     systems = dict.fromkeys(system for one in found for system in one.means)
     compared = (

@@ -55,7 +55,7 @@ class SignificanceSettings:
         if self.correction not in get_args(Correction):
             raise InputError(
                 f"there is no correction {self.correction!r}",
-                mend=f"Choose from {', '.join(get_args(Correction))}",
+                hint=f"Choose from {', '.join(get_args(Correction))}",
             )
         if self.permutations is not None:
             check_integer("permutations", self.permutations, 1, MOST_DRAWS)

@@ -180,12 +180,12 @@ def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[
     if len(others) > 1:
         raise InputError(
             f"{others[1]} is a second collection: agreement is that of one",
-            mend="Name one collection, and any number of qrels files",
+            hint="Name one collection, and any number of qrels files",
         )
     if not others and len(by_name(files)) < 2:
         raise InputError(
             f"{files[0]} has nothing to be compared with",
-            mend="Name a second qrels file, a collection or graded passages",
+            hint="Name a second qrels file, a collection or graded passages",
         )
     judgments = {name: list(trec.read_qrels(path)) for name, path in by_name(files).items()}
     return (others[0] if others else None), judgments

@@ -504,5 +504,5 @@ def unsaid(
 def _read_pair(text: str) -> tuple[str, str]:
     answer, mark, retrieved = text.partition("=")
     if not (answer and mark and retrieved):
-        raise InputError(f"--pair is {text!r}", mend="Give ANSWER=RETRIEVED, two systems")
+        raise InputError(f"--pair is {text!r}", hint="Give ANSWER=RETRIEVED, two systems")
     return answer, retrieved

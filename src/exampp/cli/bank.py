@@ -306,7 +306,7 @@ def edit_bank(
     """
     given = values or []
     if operation == "add" and len(given) != 1:
-        raise InputError("add takes a query and a text", mend="Quote the text")
+        raise InputError("add takes a query and a text", hint="Quote the text")
 
     def change(bank: Bank) -> Table:
         if operation == "add":

@@ -153,7 +153,7 @@ def run(
 def write_template(path: Path, collection: Path | None) -> None:
     """Write the commented configuration; InputError where there is a file already."""
     if path.exists():
-        raise InputError("exists already", file=path, mend="Choose another name")
+        raise InputError("exists already", file=path, hint="Choose another name")
     text = (files("exampp.project") / "template.toml").read_text(encoding="utf-8")
     if collection is not None:
         text = text.replace('path = "my.exam"', f'path = "{collection.as_posix()}"', 1)
@@ -186,7 +186,7 @@ def demo(
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
-        raise InputError("exists already", file=path, mend="Choose another name")
+        raise InputError("exists already", file=path, hint="Choose another name")
     if files:
         write_tour(files)
     with temporary_file(path) as made:
@@ -316,11 +316,11 @@ def systems(
     with exampp.Collection(collection) as opened:
         if operation == "list":
             if given:
-                raise InputError(f"list takes no name, not {given[0]!r}", mend="Leave it out")
+                raise InputError(f"list takes no name, not {given[0]!r}", hint="Leave it out")
             show(opened.systems.tables(), display)
         elif operation == "rename":
             if len(given) != 2:
-                raise InputError("rename takes two names", mend="Say: rename OLD NEW")
+                raise InputError("rename takes two names", hint="Say: rename OLD NEW")
             opened.systems.rename(*given)
             print_line(f"{given[0]} is {given[1]} now.")
         else:
@@ -375,7 +375,7 @@ def init(
         following = command("import", collection)
         print_line(f"{collection}: an empty collection. Next: {following} FILE ...")
     else:
-        raise InputError("nothing to create", mend="Name a collection, or a file with --config")
+        raise InputError("nothing to create", hint="Name a collection, or a file with --config")
 
 
 def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
@@ -389,7 +389,7 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
         raise InputError(
             "is no collection of exampp",
             file=path,
-            mend=f"Name the collection first: exampp import my.exam {path.name} ...",
+            hint=f"Name the collection first: exampp import my.exam {path.name} ...",
         )
     if not path.exists() and path.parent.is_dir():
         with temporary_file(path) as made:
@@ -559,10 +559,10 @@ def import_(
     for file in bank or ():
         if not file.exists():
             raise InputError(
-                "no such file", file=file, mend="--bank takes files; --bank-name names their bank"
+                "no such file", file=file, hint="--bank takes files; --bank-name names their bank"
             )
     if not any((files, queries, passages, bank, runs, qrels, responses)):
-        raise InputError("no files to import", mend="Name them: exampp import my.exam FILE ...")
+        raise InputError("no files to import", hint="Name them: exampp import my.exam FILE ...")
     report = _import(
         collection,
         files or [],
@@ -598,10 +598,10 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str]:
     for one in given or ():
         name, sign, column = one.partition("=")
         if not (name.strip() and sign and column.strip()):
-            mend = 'Give NAME=COLUMN, as in --columns question="Gold question"'
-            raise InputError(f"--columns is {one!r}", mend=mend)
+            hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
+            raise InputError(f"--columns is {one!r}", hint=hint)
         if name.strip() in found:
-            raise InputError(f"--columns says twice what {name.strip()} is", mend="Leave one out")
+            raise InputError(f"--columns says twice what {name.strip()} is", hint="Leave one out")
         found[name.strip()] = column.strip()
     return found
 

@@ -346,11 +346,11 @@ class Command(click.Command):
         for param, times in Counter(order).items():
             if times > 1 and not param.multiple:
                 what = f"{_name(param)} is given {times} times, and takes one value"
-                raise InputError(what, mend="Give the one that is meant")
+                raise InputError(what, hint="Give the one that is meant")
             value = raw.get(param.name)
             several = value if isinstance(value, list | tuple) else [value]
             if any(isinstance(one, str) and not one.strip() for one in several):
-                raise InputError(f"{_name(param)} is empty", mend="Give a value, or leave it out")
+                raise InputError(f"{_name(param)} is empty", hint="Give a value, or leave it out")
         return rest
 
     def make_parser(self, ctx: Any) -> Any:
@@ -402,9 +402,9 @@ class Command(click.Command):
         others = graders_with(option) if takes_graders else ""
         named = _named_grader(args)
         if others and named:
-            raise InputError(f"the grader {named} has no option {option}", mend=f"{others} has it")
+            raise InputError(f"the grader {named} has no option {option}", hint=f"{others} has it")
         if others:
-            raise InputError(f"{option} is an option of {others}", mend="Name one by --grader")
+            raise InputError(f"{option} is an option of {others}", hint="Name one by --grader")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.
@@ -418,7 +418,7 @@ class Command(click.Command):
                 idle = [one for one in rule.options if one in named and _is_given(ctx, named[one])]
                 if idle and not rule.where(ctx.params):
                     what = f"{idle[0]} changes nothing here: it counts only {rule.only}"
-                    raise InputError(what, mend="Leave it out")
+                    raise InputError(what, hint="Leave it out")
             result = super().invoke(ctx)
             output.flush()
             return result

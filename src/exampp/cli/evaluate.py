@@ -121,7 +121,7 @@ def evaluate(
     labels_of = labelling(labels)
     if qrels and labels_of.needs_threshold and len(set(min_rating or ())) > 1:
         what = "the labels of --qrels depend on the threshold"
-        raise InputError(what, mend="Give one --min-rating")
+        raise InputError(what, hint="Give one --min-rating")
     inputs = [selection.collection, selection.bank, *files_of(official or ())]
     check_outputs([qrels], [*inputs, *(selection.runs or ())])
     with opened_grades(selection) as grades:
@@ -208,7 +208,7 @@ def compare(
     """
     if query is not None and queries is not None:
         what = "--queries says how many are explained, but --query names one"
-        raise InputError(what, mend="Leave one of the two out")
+        raise InputError(what, hint="Leave one of the two out")
     with opened_grades(selection) as grades:
         found = grades.compare(
             first,

@@ -243,7 +243,7 @@ def rating_scale(text: str | None) -> RatingScale | None:
         return None
     low, dots, high = text.partition("..")
     if not (dots and low.isdecimal() and high.isdecimal() and len(low + high) < _DIGITS):
-        raise InputError(f"{text!r} is not a scale", field="--scale", mend="Give one as 0..3")
+        raise InputError(f"{text!r} is not a scale", field="--scale", hint="Give one as 0..3")
     return check_scale((int(low), int(high)))
 
 

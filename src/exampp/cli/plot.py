@@ -92,7 +92,7 @@ def _scatter(of: PlotRequest) -> Figure:
 
     if of.official is None:
         what = "scatter needs an official leaderboard"
-        raise InputError(what, mend="Name one with --official")
+        raise InputError(what, hint="Name one with --official")
     ranks = leaderboards.read(of.official)
     return scatter_figure(of.board, of.board.columns[0], ranks, decimals=of.round_to)
 
@@ -129,7 +129,7 @@ def _curve(of: PlotRequest) -> Figure:
     if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
         raise InputError(
             f"the plot curve shows Cover@k, not {of.measures[0]}",
-            mend="Name the last k, such as --measure Cover@20",
+            hint="Name the last k, such as --measure Cover@20",
         )
     return curves_figure(of.book, of.threshold, depth=parsed.cutoff, subtopics=of.subtopics)
 
@@ -180,7 +180,7 @@ def _methods(of: PlotRequest) -> Figure:
         found[name] = [Spread(*one) for one in leaderboards.read_scores(path).items()]
     if len(found) > _SERIES:
         what = f"{len(found)} series are too many for one plot"
-        raise InputError(what, mend=f"Name at most {_SERIES}")
+        raise InputError(what, hint=f"Name at most {_SERIES}")
     systems = dict.fromkeys(system for board in boards.values() for system in board.systems)
     return figures.methods_figure(
         found,
@@ -337,11 +337,11 @@ def plot(
     measures = measure or kind.measures
     if len(measures) > kind.most:
         too_many = f"{len(measures)} measures are too many for the plot {what}"
-        raise InputError(too_many, mend=f"Name at most {kind.most}")
+        raise InputError(too_many, hint=f"Name at most {kind.most}")
     several = {"--min-rating": min_rating, "--grader": selection.grader, "--bank": selection.bank}
     for name, values in several.items():
         if kind.most == 1 and len(values or ()) > 1:
-            raise InputError(f"the plot {what} shows one value of {name}", mend="Name one")
+            raise InputError(f"the plot {what} shows one value of {name}", hint="Name one")
     write = writer(output)
     boards = files_of([*([official] if official else ()), *(scores or ())])
     read = [selection.collection, *boards, *(selection.bank or ()), *(selection.runs or ())]
@@ -362,8 +362,8 @@ def plot(
     if not figure.spec:
         missing = missing_prerequisite(request.book) if "--subtopics" in kind.options else None
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
-        fix = missing.mend if missing else kind.fix
-        raise InputError(cause, file=selection.collection, mend=fix)
+        fix = missing.hint if missing else kind.fix
+        raise InputError(cause, file=selection.collection, hint=fix)
     if no_title or width != "own":
         figure = figure.on_paper(None if width == "own" else width, title=not no_title)
     content = write(figure, theme)

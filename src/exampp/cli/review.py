@@ -194,7 +194,7 @@ def review(
     if name is None:
         raise InputError(
             "no list is named",
-            mend=f"Name one of {', '.join(NAMES)}; exampp serve shows all as pages",
+            hint=f"Name one of {', '.join(NAMES)}; exampp serve shows all as pages",
         )
     with exampp.open(collection, on_error, rating_scale(scale)) as opened:
         of_kind = kind
@@ -215,7 +215,7 @@ def review(
             _show_parts(found, display)
             return
         if not is_collection(collection):
-            raise InputError("a graded file has no decisions", mend="Give a collection")
+            raise InputError("a graded file has no decisions", hint="Give a collection")
         if name == "plan":
             grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
             if labels is not None:

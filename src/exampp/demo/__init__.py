@@ -66,7 +66,7 @@ def write_tour(folder: Path) -> None:
     files = {folder / name: text for name, text in tour_files().items()}
     for path in files:
         if path.exists():
-            raise InputError("exists already", file=path, mend="Choose another folder")
+            raise InputError("exists already", file=path, hint="Choose another folder")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     with ExitStack() as undo:
         for path, text in files.items():

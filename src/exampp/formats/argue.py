@@ -114,7 +114,7 @@ def _query_id(bank: Json) -> str:
         if holder.get(key) is not None:
             return json_id(holder, key)
     raise InputError(
-        "the bank does not name its query", field="query_id", mend="Give it a `query_id`"
+        "the bank does not name its query", field="query_id", hint="Give it a `query_id`"
     )
 
 
@@ -166,7 +166,7 @@ def _collect(
             raise InputError(
                 f"nugget {brief(item.item_id)} occurs twice",
                 field=place,
-                mend="Give each its own id",
+                hint="Give each its own id",
             )
     except InputError as error:
         on_error(error)
@@ -208,7 +208,7 @@ def _answers(nugget: Json, place: str) -> tuple[str, ...]:
         raise InputError(
             f"an exam item cannot hold the aggregator {brief(aggregator)}",
             field=joined(place, "aggregator_type"),
-            mend="Use AND or OR, or leave such nuggets out with --on-error skip",
+            hint="Use AND or OR, or leave such nuggets out with --on-error skip",
         )
     texts: dict[str, None] = {}
     for where, answer in _listed(nugget.get("answers"), f"{place}.answers"):
@@ -283,7 +283,7 @@ def _importance(item: Item, known: Any, path: str | Path) -> Json:
             f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
             "okay (0.5), which is all that a nugget bank can say",
             file=path,
-            mend="Change the weight, or write the bank as JSON-lines or CSV",
+            hint="Change the weight, or write the bank as JSON-lines or CSV",
         )
     return {"importance": word}
 

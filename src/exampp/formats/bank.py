@@ -99,7 +99,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
 def _converted(value: Json, kind: type[T]) -> T:
     if FORM in value:
-        raise InputError(f"the key `{FORM}` is reserved", mend="Rename it")
+        raise InputError(f"the key `{FORM}` is reserved", hint="Rename it")
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -159,7 +159,7 @@ def _items(entry: BankEntry, values: list[Json], name: str) -> list[Item]:
                 f"item {brief(item.item_id)} differs from the one of the same id at "
                 f"{name}[{earlier}] of this line",
                 field=f"{name}[{index}]",
-                mend="Give each its own id",
+                hint="Give each its own id",
             )
     return items
 

@@ -29,7 +29,7 @@ def read(path: str | Path) -> Calibration:
         raise InputError(
             "this is no calibration",
             file=path,
-            mend="Make one: exampp analyze calibration SOURCE --save FILE",
+            hint="Make one: exampp analyze calibration SOURCE --save FILE",
         )
     try:
         return of_value({key: one for key, one in value.items() if key != "format"})

@@ -184,7 +184,7 @@ def _decoded(decoder: Any, path: str | Path, number: int) -> Any:
     except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:
         place = f"element {number}" if number else "the start of the file"
         raise InputError(
-            f"broken CBOR at {place} ({error})", file=path, mend="Copy or download the file again"
+            f"broken CBOR at {place} ({error})", file=path, hint="Copy or download the file again"
         ) from None
     if not isinstance(value, list):
         raise InputError(f"element {number} is no element of a TREC CAR file", file=path)
@@ -203,7 +203,7 @@ def _library() -> ModuleType:
         import cbor2
     except ImportError:
         raise InputError(
-            "reading TREC CAR files needs cbor2", mend=f"Install it: {install_command('car')}"
+            "reading TREC CAR files needs cbor2", hint=f"Install it: {install_command('car')}"
         ) from None
     return cbor2
 

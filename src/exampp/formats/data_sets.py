@@ -52,7 +52,7 @@ def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
         raise InputError(
             f"which of the qrels? There are {names}",
             file=path / "qrels",
-            mend="Import the files by themselves: --queries, --qrels and --corpus",
+            hint="Import the files by themselves: --queries, --qrels and --corpus",
         )
     left = [one.name for one in splits if one != chosen[0]]
     if left:
@@ -209,7 +209,7 @@ def dataset_topics(name: str | Path) -> Iterator[Query]:
     dataset = _load(name)
     if not dataset.has_queries():
         raise InputError(
-            "the dataset has no topics", file=name, mend="For its documents, name it with --corpus"
+            "the dataset has no topics", file=name, hint="For its documents, name it with --corpus"
         )
     with _Reading(name):
         for query in dataset.queries_iter():
@@ -258,7 +258,7 @@ def _load(name: str | Path) -> Any:
         raise InputError(
             "datasets by their id need ir_datasets",
             file=name,
-            mend=f"Install it: {install_command('datasets')}",
+            hint=f"Install it: {install_command('datasets')}",
         ) from None
     try:
         return ir_datasets.load(str(name).removeprefix(PREFIX))
@@ -266,7 +266,7 @@ def _load(name: str | Path) -> Any:
         raise InputError(
             "ir_datasets knows no such dataset",
             file=name,
-            mend="Its ids are listed at https://ir-datasets.com",
+            hint="Its ids are listed at https://ir-datasets.com",
         ) from None
 
 

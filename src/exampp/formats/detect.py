@@ -82,7 +82,7 @@ def read_bank_file(path: str | Path, on_error: OnError = raise_error) -> Iterato
     if form is None or form.holds is not BankEntry or form.read is None:
         names = (one.name for one in built_in_formats().values() if one.holds is BankEntry)
         raise InputError(
-            f"is no bank but {kind}", file=path, mend=f"Kinds of banks: {', '.join(names)}"
+            f"is no bank but {kind}", file=path, hint=f"Kinds of banks: {', '.join(names)}"
         )
     yield from form.read(Path(path), ReadOptions(on_error))
 
@@ -146,11 +146,11 @@ def _likeliest(sample: FirstRecords, role: str) -> str:
 def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -> InputError:
     if fitting:
         roles = [role for role in ROLES if not {*of_role(role)}.isdisjoint(fitting)]
-        mend = "Say what it is: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
+        hint = "Say what it is: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
         if "responses" in fitting:
-            mend += ", or name their --system"
+            hint += ", or name their --system"
         what = f"{sample.found}; that may be {' or '.join(sorted(fitting))}"
-        return InputError(what, file=path, mend=mend)
+        return InputError(what, file=path, hint=hint)
     own = [] if sample.header or sample.is_json else own_names(sample.head)
     nearest = nearest_kinds(sample.keys or sample.header or own)
     of_programs = {name for preset in presets().values() for name in preset.needs}
@@ -159,11 +159,11 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
     what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")
     what += f"; {slips}" if slips else ""
     detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
-    mend = "If it is of one of these kinds, say which, as in --as run: "
-    mend += ", ".join((*sorted(detected), *presets()))
+    hint = "If it is of one of these kinds, say which, as in --as run: "
+    hint += ", ".join((*sorted(detected), *presets()))
     if own:
-        mend += f". Columns of other names: --columns query_id={shlex.quote(own[0])}"
-    return InputError(f"{sample.found}; {what}", file=path, mend=mend)
+        hint += f". Columns of other names: --columns query_id={shlex.quote(own[0])}"
+    return InputError(f"{sample.found}; {what}", file=path, hint=hint)
 
 
 def nearest_kinds(fields: Collection[str]) -> str:

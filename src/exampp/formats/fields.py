@@ -145,7 +145,7 @@ def duplicate_error(
         file=path,
         line=line,
         field=field,
-        mend="Remove one of the two",
+        hint="Remove one of the two",
     )
 
 
@@ -311,7 +311,7 @@ def weight_of(importance: str, field: str) -> float:
         raise InputError(
             f"{brief(importance)} is neither vital nor okay",
             field=field,
-            mend="Correct it, or leave such nuggets out with --on-error skip",
+            hint="Correct it, or leave such nuggets out with --on-error skip",
         )
     return weight
 

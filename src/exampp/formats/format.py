@@ -359,11 +359,11 @@ class _BuiltIn(Mapping[str, Format]):
 def _checked(name: str, declared: object) -> Format:
     """Return what a package declares as a format, if it is one that can be used."""
     if not isinstance(declared, Format):
-        raise InputError(f"{declared!r} is no exampp.Format", mend="Name one in the entry point")
+        raise InputError(f"{declared!r} is no exampp.Format", hint="Name one in the entry point")
     if declared.role not in RECORDS:
-        raise InputError(f"it holds {declared.role!r}", mend=f"Say one of {', '.join(RECORDS)}")
+        raise InputError(f"it holds {declared.role!r}", hint=f"Say one of {', '.join(RECORDS)}")
     if declared.read is None and declared.write is None:
-        raise InputError("it neither reads nor writes", mend="Give it read, or write, or both")
+        raise InputError("it neither reads nor writes", hint="Give it read, or write, or both")
     return replace(declared, name=name)
 
 

@@ -41,7 +41,7 @@ def write(path: Path, rankeds: Iterable[RankedPassage], collection: Mapping[str,
             if "/" in system or system.startswith("."):
                 raise InputError(
                     f"no file can be named after the system {system!r}",
-                    mend="Name it otherwise: exampp systems COLLECTION rename OLD NEW",
+                    hint="Name it otherwise: exampp systems COLLECTION rename OLD NEW",
                 )
             trec.write_run(made / f"{system}.run", lines, header(system, collection))
 

@@ -72,7 +72,7 @@ def _missing(what: str, fields: Fields, keys: Sequence[str]) -> InputError:
     return InputError(
         f"no {what} (any of {', '.join(keys)})",
         field=keys[0],
-        mend=f"{slips}: correct it" if slips else "",
+        hint=f"{slips}: correct it" if slips else "",
     )
 
 

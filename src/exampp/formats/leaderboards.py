@@ -152,7 +152,7 @@ def read_folder(path: Path) -> Scores:
             raise InputError(
                 "holds no scores of one system",
                 file=file,
-                mend="Its lines are `measure value` or `measure topic value`",
+                hint="Its lines are `measure value` or `measure topic value`",
             )
         for measure, by_system in scores.items():
             of_measure = found.setdefault(measure, {})
@@ -196,7 +196,7 @@ def read_query_scores(path: str | Path) -> Sequence[QueryScore] | None:
         raise InputError(
             "holds means, and no scores of single queries",
             file=path,
-            mend="Write it with: exampp evaluate COLLECTION --per-query --format json",
+            hint="Write it with: exampp evaluate COLLECTION --per-query --format json",
         )
     return scores
 
@@ -247,14 +247,14 @@ def read_matrix(path: str | Path) -> ScoreMatrix:
     file, measure = split_measure(path)
     if (matrix := _matrix(file)) is not None:
         if measure is not None:
-            raise InputError("names no measures", file=file, mend=f"Leave :{measure} out")
+            raise InputError("names no measures", file=file, hint=f"Leave :{measure} out")
         return matrix
     found = read_by_topic(file)
     if not found:
         raise InputError(
             "holds no scores of topics",
             file=file,
-            mend="Give a line of systems and then a line of scores a topic, or rows of run, topic, "
+            hint="Give a line of systems and then a line of scores a topic, or rows of run, topic, "
             "measure, value",
         )
     name = _chosen(found, measure, file)
@@ -358,7 +358,7 @@ def _split(path: str | Path, separator: str | None, *, quoted: bool) -> _Lines:
             raise InputError(
                 "is a table for people to look at",
                 file=path,
-                mend="Write it with --format tsv, csv or json, which hold all digits, too",
+                hint="Write it with --format tsv, csv or json, which hold all digits, too",
             )
         cells = _quoted(text, separator or ",") if quoted else text.split(separator)
         lines.append((number, [cell.strip() for cell in cells or [text]]))
@@ -434,7 +434,7 @@ def _without_names(lines: _Lines, path: str | Path, alone: bool) -> list[_Row] |
             "which column holds the topics? No header names it, and no row is of `all` topics",
             file=path,
             line=lines[0][0],
-            mend="Name the columns in a first line: run, topic, measure, value",
+            hint="Name the columns in a first line: run, topic, measure, value",
         )
     (topic,) = topics
     others = [place for place in range(width - 1) if place != topic]
@@ -512,7 +512,7 @@ def _grouped(
                 f"system {brief(row.system)} has {row.measure}{topic} twice",
                 file=path,
                 line=row.line,
-                mend="Remove one of the two",
+                hint="Remove one of the two",
             )
         scores[key] = row.value
     return totals, topics
@@ -537,11 +537,11 @@ def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
     return totals
 
 
-def _missing(system: str, measure: str, topic: str, path: str | Path, mend: str) -> InputError:
+def _missing(system: str, measure: str, topic: str, path: str | Path, hint: str) -> InputError:
     return InputError(
         f"system {brief(system)} has no {measure} of topic {brief(topic)}, which others have",
         file=path,
-        mend=mend,
+        hint=hint,
     )
 
 
@@ -569,9 +569,9 @@ def _chosen(names: Mapping[str, object], measure: str | None, path: str | Path) 
         raise InputError(
             f"holds several measures: {listed}",
             file=path,
-            mend=f"Choose one: {choice if choice.split() == [choice] else repr(choice)}",
+            hint=f"Choose one: {choice if choice.split() == [choice] else repr(choice)}",
         )
-    raise InputError(f"has no measure {brief(measure)}", file=path, mend=f"It has {listed}")
+    raise InputError(f"has no measure {brief(measure)}", file=path, hint=f"It has {listed}")
 
 
 def split_measure(path: str | Path) -> tuple[Path, str | None]:
@@ -642,7 +642,7 @@ def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool
     if (scores := read_by_measure(path)) is not None:
         return dict(one_of(scores, measure, path)), True
     if measure is not None:
-        raise InputError("names no measures", file=path, mend=f"Leave :{measure} out")
+        raise InputError("names no measures", file=path, hint=f"Leave :{measure} out")
     first, head = next(read_lines(path))
     is_score = False
     if head.lstrip().startswith((b"{", b"[")):
@@ -672,7 +672,7 @@ def _ranked(
             raise InputError(
                 f"the rank of system {brief(found[0])} is {found[1]:g}, but ranks start at 1",
                 field="rank",
-                mend="If these are scores, call the column `score`: in a header line of a file, or "
+                hint="If these are scores, call the column `score`: in a header line of a file, or "
                 'as in {"system": [...], "score": [...]}',
             )
         return found
@@ -717,7 +717,7 @@ def _only(scores: Scores, name: str) -> Mapping[str, float]:
         raise InputError(
             f"holds several measures: {', '.join(scores)}" if scores else "holds no score",
             file=name,
-            mend="Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them",
+            hint="Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them",
         )
     return next(iter(scores.values()))
 
@@ -730,7 +730,7 @@ def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
         raise InputError(
             f"is no two columns, system and rank or score, but {', '.join(map(brief, names)) or 0}",
             file=name,
-            mend="Choose two, as in frame[['system', 'nDCG@10']]",
+            hint="Choose two, as in frame[['system', 'nDCG@10']]",
         )
     return system, others[0]
 
@@ -751,7 +751,7 @@ def _is_score(name: str, path: str | Path, number: int | None) -> bool:
             file=path,
             line=number,
             field="column 2",
-            mend="Call the column `rank` (1 is best) or `score` (higher is better)",
+            hint="Call the column `rank` (1 is best) or `score` (higher is better)",
         )
     return lowered not in _RANKS
 

@@ -83,18 +83,18 @@ def existing_file(path: str | Path) -> Path:
         raise InputError(
             "is a folder, not a file",
             file=path,
-            mend="Name its files, or say what they are, as in --runs; a folder of responses holds "
+            hint="Name its files, or say what they are, as in --runs; a folder of responses holds "
             "SYSTEM/QUERY.txt, .md or .html",
         )
     if path.exists() and not path.is_file():
-        raise InputError("is no regular file", file=path, mend="Save it to a file first")
+        raise InputError("is no regular file", file=path, hint="Save it to a file first")
     if is_collection(path):
         # to open it here would take away the locks that this process may hold on it
         refuse_binary(SQLITE, path)
     try:
         empty = not path.stat().st_size
     except FileNotFoundError:
-        raise InputError("no such file", file=path, mend="Check the path") from None
+        raise InputError("no such file", file=path, hint="Check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
     if not os.access(path, os.R_OK):
@@ -226,7 +226,7 @@ def _too_long(path: Path, number: int) -> InputError:
         f"a line of more than {LONGEST_LINE >> 20} MiB",
         file=path,
         line=number,
-        mend="Break it into several",
+        hint="Break it into several",
     )
 
 
@@ -250,7 +250,7 @@ def read_text(path: str | Path) -> str:
 def _whole_text(data: bytes, path: Path) -> str:
     data = data.removeprefix(_BOM)
     if len(data) >= LONGEST_TEXT:
-        raise InputError(f"holds more than {LONGEST_TEXT >> 30} GiB", file=path, mend="Divide it")
+        raise InputError(f"holds more than {LONGEST_TEXT >> 30} GiB", file=path, hint="Divide it")
     if not data.strip():
         raise InputError("the file is empty", file=path)
     if _NUL in data:
@@ -267,7 +267,7 @@ def _damaged(path: Path, lines: int | None, error: Exception) -> InputError:
     cut = isinstance(error, EOFError)
     what = "the compressed file is cut off" if cut else f"the file cannot be read ({error})"
     reached = "" if lines is None else f" after line {lines}"
-    return InputError(what + reached, file=path, mend="Copy or download the file again")
+    return InputError(what + reached, file=path, hint="Copy or download the file again")
 
 
 def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:
@@ -275,7 +275,7 @@ def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:
         f"not UTF-8 text (byte {byte} of the line)",
         file=path,
         line=line,
-        mend="Convert the file to UTF-8",
+        hint="Convert the file to UTF-8",
     )
 
 
@@ -327,7 +327,7 @@ def decode_json(
         ) from None
     except UnicodeDecodeError:
         raise InputError(
-            "not UTF-8 text", file=path, line=number, mend="Convert the file to UTF-8"
+            "not UTF-8 text", file=path, line=number, hint="Convert the file to UTF-8"
         ) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None
@@ -548,8 +548,8 @@ _RANX = (
     "Run.from_file(FILE).save('NAME.json'), or Qrels"
 )
 _KINDS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
-    (re.compile(start, re.DOTALL), what, mend)
-    for start, what, mend in (
+    (re.compile(start, re.DOTALL), what, hint)
+    for start, what, hint in (
         (re.escape(SQLITE), "is an SQLite file, as collections are", "Write what is needed "
          "of a collection to a file: exampp export"),
         (rb"PK\x03\x04", "is a zip archive, as the files of spreadsheets are", _SAVE),
@@ -575,15 +575,15 @@ def refuse_binary(head: bytes, path: str | Path) -> None:
 
     Raises InputError that says what it is instead.
     """
-    for start, what, mend in _KINDS:
+    for start, what, hint in _KINDS:
         if start.match(head):
-            raise InputError(what, file=path, mend=mend)
+            raise InputError(what, file=path, hint=hint)
     try:
         head.decode()
     except UnicodeDecodeError as error:
         is_cut = error.start > len(head) - 4
         if not is_cut and _CONTROLS.search(head):
-            raise InputError("is a binary file, no text", file=path, mend=_SAVE) from None
+            raise InputError("is a binary file, no text", file=path, hint=_SAVE) from None
 
 
 # ---- compression ---------------------------------------------------------------------------------
@@ -660,7 +660,7 @@ class _Unpacked(io.RawIOBase):
             raise InputError(
                 f"unpacks to more than {PROPORTION} times its size",
                 file=self._path,
-                mend="Unpack it first, if that is what it is to hold",
+                hint="Unpack it first, if that is what it is to hold",
             )
         return len(found)
 

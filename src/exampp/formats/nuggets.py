@@ -73,7 +73,7 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
                 raise InputError(
                     "the nuggets have assignments, and the line has no text that they are of",
                     field="nuggets[].assignment",
-                    mend="Add answer_text and run_id, or candidate_text and docid",
+                    hint="Add answer_text and run_id, or candidate_text and docid",
                 )
         items = items_of(query_id, value, lambda error: on_error(error.at(path, number)))
         return query_id, query_text, items, without(value, *read)
@@ -111,7 +111,7 @@ def items_of(
                 raise InputError(
                     f"nugget {brief(item.text)} of query {brief(query_id)} occurs twice",
                     field=place,
-                    mend="Remove one of the two",
+                    hint="Remove one of the two",
                 )
         except InputError as error:
             on_error(error)
@@ -176,7 +176,7 @@ def _nuggetizer_row(item: Item, path: str | Path) -> Json:
             f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
             "okay (0.5), which is all that a nuggetizer file can say",
             file=path,
-            mend="Change the weight, or write the bank as JSON-lines or CSV",
+            hint="Change the weight, or write the bank as JSON-lines or CSV",
         )
     own: Json = {"text": item.text, "importance": word}
     if item.item_id != item_id(item.query_id, item.text, item.subtopic_id):
@@ -330,7 +330,7 @@ def _assigned_row(item: Item, grades: Mapping[str, Grade], path: str | Path) -> 
             f"item {brief(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "
             "is vital (1) or okay (0.5)",
             file=path,
-            mend="Name another bank with --bank, or write the grades as a workbench file",
+            hint="Name another bank with --bank, or write the grades as a workbench file",
         )
     row: Json = {"text": item.text, "importance": word} | without(dict(item.extra), "importance")
     if grade := grades.get(item.item_id):
@@ -387,7 +387,7 @@ def _trec_item(columns: list[str]) -> Item:
         raise InputError(
             f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 4 "
             "(query, nugget, vital or okay, text)",
-            mend="Separate them by one tab each",
+            hint="Separate them by one tab each",
         )
     query_id, nugget_id, importance, text = (column.strip() for column in columns)
     for name, value in (("query_id", query_id), ("nugget_id", nugget_id), ("text", text)):
@@ -420,7 +420,7 @@ def write_trec_nuggets(path: str | Path, entries: Iterable[BankEntry]) -> None:
                         f"item {brief(item.item_id)} cannot be a line of TREC nuggets, which are "
                         "vital or okay, of one line, and without known answers and subtopics",
                         file=path,
-                        mend="Write the bank as JSON-lines or CSV",
+                        hint="Write the bank as JSON-lines or CSV",
                     )
                 line = f"{parts[0]}\t{parts[1]}\t{word}\t{parts[2]}\n"
                 stream.write(encode_text(line, path))

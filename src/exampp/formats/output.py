@@ -44,9 +44,9 @@ def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | 
     read = [check_path(path) for path in inputs if path]
     for number, path in enumerate(written):
         if any(_same_file(path, other) for other in read):
-            raise InputError("is read, and would be lost", file=path, mend="Write to another file")
+            raise InputError("is read, and would be lost", file=path, hint="Write to another file")
         if any(_same_file(path, other) for other in written[:number]):
-            raise InputError("would be written twice", file=path, mend="Name two files")
+            raise InputError("would be written twice", file=path, hint="Name two files")
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -93,7 +93,7 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
         raise InputError(
             f"what is written is text, and no {ending} file",
             file=path,
-            mend="Give the file another ending",
+            hint="Give the file another ending",
         )
     if descriptor(path) is not None or (path.exists() and not path.is_file()):
         with _through(path) as stream:
@@ -187,7 +187,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises InputError where there is something already, and for a place that cannot be written.
     """
     if path.exists():
-        raise InputError("is there already", file=path, mend="Name a folder that is not")
+        raise InputError("is there already", file=path, hint="Name a folder that is not")
     made = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         made.mkdir()
@@ -268,7 +268,7 @@ def _spare_collections(path: Path) -> None:
     if beside and is_collection(beside):
         what = f"belongs to the collection {beside.name}"
     if what:
-        raise InputError(f"{what}, and would be lost", file=path, mend="Write to another file")
+        raise InputError(f"{what}, and would be lost", file=path, hint="Write to another file")
 
 
 @contextmanager

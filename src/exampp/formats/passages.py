@@ -61,10 +61,10 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
             f"the columns are {', '.join(columns)}, which are not those of passages",
             file=path,
             line=start,
-            mend="Passages have two or three columns: id, text and perhaps title",
+            hint="Passages have two or three columns: id, text and perhaps title",
         )
     if columns and not skips_header and (slips := slips_of(columns, _KNOWN_KEYS)):
-        raise InputError(slips, file=path, line=start, mend="Correct the header")
+        raise InputError(slips, file=path, line=start, hint="Correct the header")
     keys = Keys(path, _KNOWN_KEYS, stored=True)
 
     def checked(line: bytes, number: int) -> Passage:
@@ -107,7 +107,7 @@ def _from_columns(line: bytes, path: str | Path, number: int) -> Passage:
     if len(columns) not in (2, 3):
         raise InputError(
             f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 or 3 (id, text, title)",
-            mend="Separate the columns by one tab, or use JSON-lines",
+            hint="Separate the columns by one tab, or use JSON-lines",
         )
     passage_id = columns[0].strip()
     if not passage_id:
@@ -191,7 +191,7 @@ def read_pool(path: str | Path, on_error: OnError = raise_error) -> Iterator[Poo
             raise InputError(
                 f"passage {brief(passage_id)} has another text on line {first}",
                 field="text",
-                mend="Give different texts different ids",
+                hint="Give different texts different ids",
             )
         return PooledText(query_id, query_text, passage)
 

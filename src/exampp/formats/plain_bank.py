@@ -104,7 +104,7 @@ def _entries(
                 raise InputError(
                     f"differs from the one on line {line}",
                     field=name,
-                    mend="Give it once, or the same every time",
+                    hint="Give it once, or the same every time",
                 )
         return item
 
@@ -175,7 +175,7 @@ def _check_read_back(bare: Sequence[BankEntry], rows: Iterable[PlainRow], path: 
             f"query {brief(next(wrong, bare[0]).query_id)} would not read back the same from this "
             f"kind of file{why}",
             file=path,
-            mend="Write the bank as JSON-lines",
+            hint="Write the bank as JSON-lines",
         )
 
 
@@ -192,7 +192,7 @@ def _table_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[Plai
             "the first line does not name the columns query_id and question or nugget",
             file=path,
             line=1,
-            mend=f"{slips}: correct it"
+            hint=f"{slips}: correct it"
             if slips
             else "The texts of queries, in a column query, do in place of their ids",
         )
@@ -222,7 +222,7 @@ def _meanings(names: Sequence[str], path: str | Path, number: int) -> list[str]:
                 file=path,
                 line=number,
                 field=name,
-                mend=f"{slips}. {known}" if slips else known,
+                hint=f"{slips}. {known}" if slips else known,
             )
         header.append(meaning)
     return header
@@ -321,7 +321,7 @@ def _compose(text: str, path: str | Path, on_error: OnError) -> yaml.Node:
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.AliasEvent):
                 raise InputError(
-                    "aliases are not read", line=_line(event), mend="Write the text out"
+                    "aliases are not read", line=_line(event), hint="Write the text out"
                 )
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
@@ -445,7 +445,7 @@ def _yaml_row(node: yaml.Node, default_kind: str, on_error: OnError) -> PlainRow
                 f"unknown or repeated key {brief(key)} of an item",
                 line=_line(part),
                 field=key,
-                mend=f"{slips}. " * bool(slips) + f"Known keys are {', '.join(sorted(_ITEM_KEYS))}",
+                hint=f"{slips}. " * bool(slips) + f"Known keys are {', '.join(sorted(_ITEM_KEYS))}",
             )
         is_list = isinstance(part, yaml.SequenceNode)
         if meaning == "answers":
@@ -526,7 +526,7 @@ def _quoted_key(text: str, path: str | Path) -> str:
     """Return the text as the key of a mapping; InputError if it is too long for one."""
     key = _quoted(text)
     if len(key.encode(errors="surrogatepass")) > _LONGEST_KEY:
-        raise InputError(f"{brief(text)} is too long for a key of YAML", file=path, mend="Use CSV")
+        raise InputError(f"{brief(text)} is too long for a key of YAML", file=path, hint="Use CSV")
     return key
 
 

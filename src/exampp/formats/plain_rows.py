@@ -109,7 +109,7 @@ def _kind_and_text(row: PlainRow) -> tuple[str, str]:
         raise InputError(
             f"the kind of a {given[0]} cannot be {brief(kind)}",
             field="kind",
-            mend="It is either question or nugget",
+            hint="It is either question or nugget",
         )
     return kind, row.cells[given[0]]
 

@@ -94,7 +94,7 @@ def _from_pair(pair: tuple[str, object], _: int) -> Query:
     key, value = pair
     if key in ID_KEYS:
         raise InputError(
-            "a query is spread over several lines", field=key, mend="Write one query a line"
+            "a query is spread over several lines", field=key, hint="Write one query a line"
         )
     if not key.strip():
         raise InputError("the id of a query is blank")
@@ -153,14 +153,14 @@ def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Que
         if names_of(columns):
             raise InputError(
                 f"the columns are {', '.join(columns)}, which are not those of queries",
-                mend="Queries have two columns, id and text",
+                hint="Queries have two columns, id and text",
             )
         if slips := slips_of(columns, frozenset(ID_KEYS + TEXT_KEYS)):
-            raise InputError(slips, mend="Correct the header")
+            raise InputError(slips, hint="Correct the header")
     if len(columns) != 2:
         raise InputError(
             f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
-            mend="Separate id and text by one tab",
+            hint="Separate id and text by one tab",
         )
     if not columns[0].strip():
         raise InputError("the id of a query is blank", field="column 1")
@@ -199,7 +199,7 @@ def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
         raise InputError(
             f"query {brief(query.query_id)} has subtopics, and a JSON dictionary has none",
             file=path,
-            mend="End the name of the file in .jsonl",
+            hint="End the name of the file in .jsonl",
         )
     return query.query_id, query.text
 

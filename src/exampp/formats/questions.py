@@ -97,7 +97,7 @@ def _same(known: str, row: Json, keys: tuple[str, ...]) -> str:
         raise InputError(
             "differs from the one that an earlier line gives",
             field=key or "",
-            mend="Give it once, or the same every time",
+            hint="Give it once, or the same every time",
         )
     return known or text
 
@@ -135,7 +135,7 @@ def _item(row: Json) -> Item:
 
 def _missing(what: str, field: str, row: Json) -> InputError:
     slips = nearly(row, _KNOWN)
-    return InputError(what, field=field, mend=f"{slips}: correct it" if slips else "")
+    return InputError(what, field=field, hint=f"{slips}: correct it" if slips else "")
 
 
 def _answers(row: Json) -> tuple[str, ...]:

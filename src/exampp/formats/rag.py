@@ -283,7 +283,7 @@ def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Pres
             "passages and answers of a data set",
             file=path,
             field=contexts[0],
-            mend="If a system returned them, say --as answers. If they are gold, say --columns "
+            hint="If a system returned them, say --as answers. If they are gold, say --columns "
             f"reference_contexts={contexts[0]}"
             + (f" --columns reference={answers[0]}" if answers else ""),
         )
@@ -385,7 +385,7 @@ def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
         raise InputError(
             "is a table, column by column",
             field=place,
-            mend="Write it record by record, as pandas does by "
+            hint="Write it record by record, as pandas does by "
             "to_json(FILE, orient='records', lines=True)",
         )
     query = _text(value, place, preset, is_question=True)

@@ -107,7 +107,7 @@ def _conversation(what: str, field: str) -> InputError:
     return InputError(
         f"{what}, and exampp reads single questions",
         field=field,
-        mend="Write one question that stands alone into each record, such as the rewritten "
+        hint="Write one question that stands alone into each record, such as the rewritten "
         "question, or leave conversations out with --on-error skip",
     )
 
@@ -179,7 +179,7 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         f"is an object with the fields {', '.join(value)}, which has {what}"
         + (f" under {', '.join(present)}" if present else ""),
         field=field,
-        mend=f"Keep the text under one of {', '.join(keys)}",
+        hint=f"Keep the text under one of {', '.join(keys)}",
     )
 
 

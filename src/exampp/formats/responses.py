@@ -135,7 +135,7 @@ def _response(fields: Fields, system: str | None) -> Response:
         raise InputError(
             f"no system (any of {', '.join(SYSTEM_KEYS)})",
             field=SYSTEM_KEYS[0],
-            mend="Name it with --system",
+            hint="Name it with --system",
         )
     key = key_of(fields, STATEMENT_KEYS)
     if key is None:
@@ -268,11 +268,11 @@ def _files(path: Path) -> Iterator[Path]:
 def _file(file: Path, system: str | None) -> Response:
     markup = MARKUP_OF_SUFFIX.get(file.suffix.lower())
     if markup is None:
-        raise InputError("is no text file", mend=f"Known: {', '.join(MARKUP_OF_SUFFIX)}")
+        raise InputError("is no text file", hint=f"Known: {', '.join(MARKUP_OF_SUFFIX)}")
     if system is None:
         raise InputError(
             "whose response is this?",
-            mend="Put it into a folder that is named like its system, or name it with --system",
+            hint="Put it into a folder that is named like its system, or name it with --system",
         )
     # what an author typed as plain text may be HTML all the same
     return Response(

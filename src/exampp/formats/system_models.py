@@ -46,7 +46,7 @@ def read(path: str | Path) -> list[SystemUse]:
             f"the columns are {', '.join(map(brief, names))}",
             file=path,
             line=number,
-            mend="Name them system and uses; a system that uses several things has several rows",
+            hint="Name them system and uses; a system that uses several things has several rows",
         )
     found: dict[tuple[str, str], SystemUse] = {}
     for number, cells in rows:

@@ -87,7 +87,7 @@ def _polars_faults(path: str | Path) -> Iterator[None]:
         raise InputError(
             f"is a file of {name_of(path)}, which polars reads",
             file=path,
-            mend=f"Install it: {install_command('polars')}",
+            hint=f"Install it: {install_command('polars')}",
         ) from None
     try:
         yield
@@ -115,7 +115,7 @@ def table_rows(text: str, separator: str, path: str | Path) -> Iterator[tuple[in
             f"broken CSV ({error})",
             file=path,
             line=number,
-            mend="Put a cell with quotes or line breaks in quotes, and double the quotes inside",
+            hint="Put a cell with quotes or line breaks in quotes, and double the quotes inside",
         ) from None
 
 
@@ -126,7 +126,7 @@ def check_width(cells: Sequence[str], header: Sequence[str], path: str | Path, l
             f"{len(cells)} cell{'s' * (len(cells) != 1)}, but the header has {len(header)}",
             file=path,
             line=line,
-            mend="Put a cell that holds a separator in double quotes, and leave no cell out",
+            hint="Put a cell that holds a separator in double quotes, and leave no cell out",
         )
 
 

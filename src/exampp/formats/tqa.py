@@ -79,7 +79,7 @@ def _item(query_id: str, question_id: str, question: Json) -> Item:
     try:
         key = key_text(letter, choices)
     except InputError as error:
-        raise InputError(error.what, field="correctAnswer", mend=error.mend) from None
+        raise InputError(error.what, field="correctAnswer", hint=error.hint) from None
     extra: Json = {"choices": choices, "correct": letter}
     if kind := optional(question, "questionType", str):
         extra["question_type"] = kind

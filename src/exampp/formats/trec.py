@@ -106,12 +106,12 @@ def word_of(data: bytes, field: str) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise InputError("not UTF-8 text", field=field, mend="Convert the file to UTF-8") from None
+        raise InputError("not UTF-8 text", field=field, hint="Convert the file to UTF-8") from None
     if text.startswith(_BOM):
         raise InputError(
             "a byte-order mark inside the file",
             field=field,
-            mend="It comes from joining files that start with one; remove it",
+            hint="It comes from joining files that start with one; remove it",
         )
     return text
 
@@ -176,7 +176,7 @@ def read_run(
                 raise InputError(
                     f"the file holds several systems, {' and '.join(tags)}, but is named after one",
                     field="system",
-                    mend="Import it by itself, where the last column names them",
+                    hint="Import it by itself, where the last column names them",
                 )
             found = replace(found, system=system)
         check(found)
@@ -234,7 +234,7 @@ def _from_objects(
             raise InputError(
                 "neither a rank nor a score",
                 field=SCORE_KEYS[0],
-                mend="Give a rank (1 comes first) or a score (the highest comes first)",
+                hint="Give a rank (1 comes first) or a score (the highest comes first)",
             )
         if rank < 1:
             raise InputError(f"the rank {rank} is below 1, and there is no score", field="rank")
@@ -508,7 +508,7 @@ def write_ranx(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
         raise InputError(
             f"a run of ranx is that of one system, and there are {len(systems)}",
             file=path,
-            mend="Write the runs as TREC runs, which name theirs: --format runs",
+            hint="Write the runs as TREC runs, which name theirs: --format runs",
         )
     with writing(path) as stream:
         stream.write(encode_json(by_query, path))

@@ -531,7 +531,7 @@ def read(
                 raise InputError(
                     f"query {query_id!r} occurs twice, first in line {earlier}",
                     field="[0]",
-                    mend="Put all passages of a query into one line",
+                    hint="Put all passages of a query into one line",
                 )
             pool = _pool(query_id, typed, originals, _Reading(scale, bad.append))
             for part, of_part in keys:

@@ -145,7 +145,7 @@ def head_of(entry: SheetJson | DirectJson, scale: RatingScale | None = None) -> 
     raise InputError(
         f"here stand grades of {here}, and the prompt {prompt!r} is for a {kind}",
         field="prompt_info",
-        mend=f"Move the entry to {other}, or correct its prompt",
+        hint=f"Move the entry to {other}, or correct its prompt",
     )
 
 

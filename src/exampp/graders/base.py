@@ -162,7 +162,7 @@ class Grader(ABC):
         """Everything that determines a reply, JSON-able: it becomes part of the identity."""
         raise InputError(
             f"{type(self).__name__} does not say what determines its replies",
-            mend="Write its settings, such as the name and version of the model",
+            hint="Write its settings, such as the name and version of the model",
         )
 
     @abstractmethod
@@ -258,7 +258,7 @@ class Grader(ABC):
     def _counts_nothing(self, *_: str) -> InputError:
         return InputError(
             f"{type(self).__name__} has a limit and counts no tokens",
-            mend="Write its offsets and length, too, or leave the limit out",
+            hint="Write its offsets and length, too, or leave the limit out",
         )
 
 
@@ -275,7 +275,7 @@ def check_grader(grader: object) -> Grader:
         if missing := [name for name in parts if not hasattr(grader, name)]:
             raise InputError(
                 f"{kind.__name__} is no grader: it has no {', '.join(missing)}",
-                mend="Derive it from exampp.Grader and write settings and answer; the rest has "
+                hint="Derive it from exampp.Grader and write settings and answer; the rest has "
                 "defaults there",
             )
     return cast(Grader, grader)

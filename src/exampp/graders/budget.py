@@ -131,7 +131,7 @@ class Budget:
             raise InputError(
                 f"one request alone could cost {self._largest:.6g}, and max_cost is "
                 f"{self._max_cost:g}",
-                mend="Give a greater --max-cost, or a smaller --max-new-tokens",
+                hint="Give a greater --max-cost, or a smaller --max-new-tokens",
             )
 
     def retry(self, worst: float, *, lost: bool) -> str:

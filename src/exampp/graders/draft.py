@@ -133,7 +133,7 @@ class DraftGrader(Grader):
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads if threads is not None else os.cpu_count() or 1
         if self._threads < 1:
-            raise InputError(f"{threads} threads", mend="Give 1 or more")
+            raise InputError(f"{threads} threads", hint="Give 1 or more")
         self._encode = load_encoder()
         self._encode_item = lru_cache(ITEM_CACHE)(self._encode)
 
@@ -187,10 +187,10 @@ def _runs(requests: Iterable[Request]) -> Iterator[list[Request]]:
 
 
 def _check(file: Path, sha256: str) -> None:
-    mend = "Install exampp again"
+    hint = "Install exampp again"
     if not file.is_file():
-        raise InputError("a file of the draft grader is missing", file=file, mend=mend)
+        raise InputError("a file of the draft grader is missing", file=file, hint=hint)
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != sha256:
-        raise InputError("not the file that this release was made with", file=file, mend=mend)
+        raise InputError("not the file that this release was made with", file=file, hint=hint)

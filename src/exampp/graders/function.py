@@ -81,7 +81,7 @@ class FunctionGrader(Grader):
     ) -> None:
         if isinstance(function, type) or not callable(function):
             what = f"{getattr(function, '__name__', function)} is no function"
-            raise InputError(what, mend="Give a function (item, passage) -> rating, or a Grader")
+            raise InputError(what, hint="Give a function (item, passage) -> rating, or a Grader")
         self._function = function
         self._scale = scale
         self.same_text_same_grade = same_text_same_grade

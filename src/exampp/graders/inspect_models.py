@@ -129,7 +129,7 @@ class InspectGrader(ApproximateTokens):
         except ImportError:
             raise InputError(
                 "the grader inspect needs the package inspect_ai",
-                mend=f"Install it: {install_command('inspect')}",
+                hint=f"Install it: {install_command('inspect')}",
             ) from None
         config = GenerateConfig(max_retries=0, **self._sampling())
         try:
@@ -163,7 +163,7 @@ class InspectGrader(ApproximateTokens):
                 reason, again = _message(error), bool(model.api.should_retry(error))
                 status = getattr(error, "status_code", None) or getattr(error, "code", None)
                 if status in STOPPING:
-                    raise InputError(f"{self._name}: {reason}", mend=STOPPING[status]) from None
+                    raise InputError(f"{self._name}: {reason}", hint=STOPPING[status]) from None
             else:
                 usage = _read_usage(output.usage)
                 self._budget.settle(worst, usage)

@@ -102,7 +102,7 @@ class ModelOptions(NamedOptions):
     def named_model(self) -> str:
         """The model; InputError without one."""
         if self.model is None:
-            raise InputError("which model?", mend="Name it with --model")
+            raise InputError("which model?", hint="Name it with --model")
         return self.model
 
 
@@ -172,7 +172,7 @@ class BilledOptions(ModelOptions):
         if (self.price_read is None) != (self.price_written is None):
             raise InputError("a price needs both --price-read and --price-written")
         if self.max_cost is not None and self.price_read is None:
-            raise InputError("max_cost needs a price", mend="Give --price-read and --price-written")
+            raise InputError("max_cost needs a price", hint="Give --price-read and --price-written")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,10 +223,10 @@ class OpenAIOptions(BilledOptions, TextOptions):
             raise InputError(
                 f"extra_body sets {', '.join(taken)}",
                 field="extra_body",
-                mend="These have options of their own",
+                hint="These have options of their own",
             )
         if self.max_cost is not None and self.max_new_tokens is None:
-            raise InputError("max_cost needs max_new_tokens", mend="Give it, such as 512")
+            raise InputError("max_cost needs max_new_tokens", hint="Give it, such as 512")
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def check_least_mass(options: TextOptions, *, scores: bool) -> None:
     """Raise InputError for a least mass where no labels are scored."""
     if options.least_mass is not None and not scores:
         raise InputError(
-            "--least-mass would change nothing: no labels are scored", mend="Leave it out"
+            "--least-mass would change nothing: no labels are scored", hint="Leave it out"
         )
 
 
@@ -293,7 +293,7 @@ def declared_options(record: Any) -> Mapping[str, Option]:
         if declared is None or kind not in _READERS:
             raise InputError(
                 f"its option {one.name!r} is not declared",
-                mend="Declare it as a field: name: int = exampp.option(help, default), or of str, "
+                hint="Declare it as a field: name: int = exampp.option(help, default), or of str, "
                 "float or Mapping",
             )
         default = "" if one.default is None else f" [default: {one.default}]"
@@ -317,7 +317,7 @@ def read_options(record: type[Record], given: Mapping[str, Any], owner: str) -> 
         meant = suggest(unknown, shown) or f"it has {', '.join(map(dashed, shown))}"
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",
-            mend=meant[0].upper() + meant[1:],
+            hint=meant[0].upper() + meant[1:],
         )
     return record(**{key: _checked(key, value, known[key]) for key, value in values.items()})
 
@@ -338,7 +338,7 @@ def _checked(name: str, value: Any, declared: Option) -> Any:
         bounds["{:g} at most"] = declared.most
         wanted = ", ".join(text.format(n) for text, n in bounds.items() if n is not None)
     if found is None:
-        raise InputError(f"{name.replace('_', '-')} is {value!r}", mend=f"Give {wanted}")
+        raise InputError(f"{name.replace('_', '-')} is {value!r}", hint=f"Give {wanted}")
     return found
 
 

@@ -83,17 +83,17 @@ RESERVED = frozenset(
 def _check_backend(_: str, declared: object) -> Backend:
     """Return what a package declares as a grader, checked."""
     if not isinstance(declared, Backend):
-        raise InputError(f"{declared!r} is no exampp.Backend", mend="Name one in the entry point")
+        raise InputError(f"{declared!r} is no exampp.Backend", hint="Name one in the entry point")
     if not (is_dataclass(declared.options) and issubclass(declared.options, GraderOptions)):
         raise InputError(
             f"its options are {declared.options!r}",
-            mend="Give a dataclass that derives from exampp.GraderOptions",
+            hint="Give a dataclass that derives from exampp.GraderOptions",
         )
     for name in declared_options(declared.options):
         if name in RESERVED or name != name.lower():
             raise InputError(
                 f"an option cannot be called {name!r}",
-                mend="Give it another name, in small letters and with _",
+                hint="Give it another name, in small letters and with _",
             )
     return declared
 

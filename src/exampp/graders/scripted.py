@@ -61,7 +61,7 @@ class ScriptedGrader(Grader):
         record: bool = True,
     ) -> None:
         if look_ahead < 1:
-            raise InputError(f"a look-ahead of {look_ahead}", mend="Give 1 or more")
+            raise InputError(f"a look-ahead of {look_ahead}", hint="Give 1 or more")
         self.calls: list[Request] = []
         self._record = record
         reasons: Mapping[Any, str] = faults or {}
@@ -106,7 +106,7 @@ class ScriptedGrader(Grader):
         if line is None:
             raise InputError(
                 f"the script has no line for the item {request.item[:80]!r}",
-                mend="Add one by (item, passage) or by item, lengthen the queue, or give a default",
+                hint="Add one by (item, passage) or by item, lengthen the queue, or give a default",
             )
         return Reply(line) if isinstance(line, str) else line
 

@@ -75,7 +75,7 @@ class Decisions:
         if self.grades is None:
             raise InputError(
                 "these are the decisions of a whole collection",
-                mend="Name the grades: exam.grades(...).decisions",
+                hint="Name the grades: exam.grades(...).decisions",
             )
         return self.grades
 
@@ -389,13 +389,13 @@ def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator
     if not undone.adjudicates and undone.author != author:
         raise InputError(
             f"decision {undone.number} is {undone.author}'s, who alone can take it back",
-            mend="Decide the cell yourself, or adjudicate",
+            hint="Decide the cell yourself, or adjudicate",
         )
     later = beside[beside.index(undone) + 1 :]
     if replacing := [one for one in later if replaces(one, undone)]:
         raise InputError(
             f"decision {undone.number} has been replaced by decision {replacing[-1].number}",
-            mend="Take that one back",
+            hint="Take that one back",
         )
     # the cell becomes what it is without the decision
     left = [one for one in beside if one != undone]

@@ -47,7 +47,7 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
                     f"system {ranked.system!r} ranks for query {ranked.query_id!r} in "
                     f"{earlier} too",
                     file=path,
-                    mend="Give the runs different names in their last column",
+                    hint="Give the runs different names in their last column",
                 )
             run = found.setdefault(ranked.system, {})
             returned = (ranked.passage_id, ranked.score, ranked.rank)

@@ -111,7 +111,7 @@ def find_plan(
             if one.number == number:
                 return one
         known = ", ".join(str(one.number) for one in plans) or "none"
-        raise InputError(f"there is no plan {number}", mend=f"Plans: {known}")
+        raise InputError(f"there is no plan {number}", hint=f"Plans: {known}")
     fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
     return fitting[-1] if fitting else None
 
@@ -128,7 +128,7 @@ def sample_of(
     if plan is None:
         raise InputError(
             "no sample was drawn",
-            mend=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
+            hint=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
         )
     return progress(grades.connection, plan, book or whole_book(grades), grades.grader)
 
@@ -194,14 +194,14 @@ def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least
         raise InputError(
             f"{where} is a sample of {plan.unit}s in the first {plan.k}, and {units.measure} adds "
             f"up {units.unit}s in the first {units.k}: its decisions are refused for it",
-            mend=again,
+            hint=again,
         )
     if plan.unit == "item" and (plan.bank, plan.kind) != (grades.bank, kind):
-        raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", mend=again)
+        raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", hint=again)
     if plan.unit == "item" and plan.min_rating != least:
         raise InputError(
             f"{where} settles what is answered from rating {plan.min_rating} on, not {least}",
-            mend=f"Leave out --min-rating, or: {again}",
+            hint=f"Leave out --min-rating, or: {again}",
         )
     if pool_hash(units.names) != plan.pool_hash:
         changed = sorted(set(units.systems) ^ set(plan.systems))
@@ -210,7 +210,7 @@ def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least
             f"{where} was drawn from {plan.pool_size:,} {plan.unit}s; the pool has "
             f"{len(units.names):,} now, not all of them the same{why}. What had no chance to be "
             "drawn is not in the sample, so that its decisions are refused",
-            mend=again,
+            hint=again,
         )
 
 
@@ -230,7 +230,7 @@ def _judged(
             f"{len(found.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
             f"{named}{more}. Without them the sample is no longer the one that was drawn, and no "
             "interval would hold",
-            mend=f"Decide them: exampp serve {path}"
+            hint=f"Decide them: exampp serve {path}"
             + (f", or exampp import {path} judged.qrels" if plan.unit == "passage" else ""),
         )
     place = {name: number for number, name in enumerate(units.names)}
@@ -290,9 +290,9 @@ def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
     """
     from exampp.analysis.corrected import JudgedSample
 
-    mend = f"Draw a sample: {draw_command(grades, units.measure)}"
+    hint = f"Draw a sample: {draw_command(grades, units.measure)}"
     if is_graded_file(grades.connection):
-        mend = "Import it into a collection, and draw a sample there: exampp review --help"
+        hint = "Import it into a collection, and draw a sample there: exampp review --help"
     known = ~np.isnan(units.judged)
     if units.unit == "passage" and known.all():
         return JudgedSample(
@@ -306,13 +306,13 @@ def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
     if other is not None:
         _check_plan(other, units, grades, other.min_rating)
     if units.unit == "item":
-        raise InputError(f"{_strays(grades)}no items were drawn", mend=mend)
+        raise InputError(f"{_strays(grades)}no items were drawn", hint=hint)
     count = int(known.sum())
     said = f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
     raise InputError(
         f"{said} a judgment, and no sample was drawn: nobody knows with which chance a passage "
         "came to be judged",
-        mend=mend,
+        hint=hint,
     )
 
 

@@ -295,7 +295,7 @@ class Outbox:
         if failure.status == 404:
             raise InputError(
                 f"{self.service.server} does not know the batch {remote}",
-                mend="Use the key that sent it; --cancel-batches forgets it, and what it was about "
+                hint="Use the key that sent it; --cancel-batches forgets it, and what it was about "
                 "is due again",
             )
         if failure.action is not RetryAction.RETRY or self._silent >= MOST_SILENT:
@@ -403,8 +403,8 @@ class Outbox:
                     found.strange += len(ours)
         if not (found.answered or found.passing):
             what = "no line of it answers a request that is out"
-            mend = "Give what came back for a file of --batch-file, with the options it had"
-            raise InputError(what, file=path, mend=mend)
+            hint = "Give what came back for a file of --batch-file, with the options it had"
+            raise InputError(what, file=path, hint=hint)
         if bad:
             unreadable = f"{counted(len(bad), 'line')} cannot be read, the first is line {bad[0]}"
             self.notes.append(f"{path.name}: {unreadable}")
@@ -487,10 +487,10 @@ class Batches:
         if (self.file is not None) + (self.replies is not None) + self.cancel > 1:
             raise InputError(
                 "a file of requests, a file of replies and the end of batches exclude each other",
-                mend="Give one of --batch-file, --replies and --cancel-batches",
+                hint="Give one of --batch-file, --replies and --cancel-batches",
             )
         if self.poll is not None and not 0 <= self.poll <= 86_400:
-            raise InputError(f"poll is {self.poll:g}", mend="Give seconds, up to a day")
+            raise InputError(f"poll is {self.poll:g}", hint="Give seconds, up to a day")
 
     @property
     def offline(self) -> bool:

@@ -105,7 +105,7 @@ def label_collection(
         raise InputError(
             "no passage has grades of " + " and ".join(one.name for one in calibration.sources),
             file=path,
-            mend="Grade the passages with them first: exampp grade",
+            hint="Grade the passages with them first: exampp grade",
         )
     pool = sum(query.pool_size for query in books[0].queries)
     named = next(one.identity for one in graders(connection) if one.key == grader)
@@ -128,7 +128,7 @@ def _grader(known: Sequence[StoredGrader], source: SourceGrader, path: Path) -> 
             f"{'several graders are' if found else 'no grader here is'} {source.name}, from whose "
             f"ratings the calibration makes labels. Here graded: {names}",
             file=path,
-            mend="Grade with the same model and prompt: exampp grade",
+            hint="Grade with the same model and prompt: exampp grade",
         )
     (one,) = found
     if (one.identity.lowest, one.identity.highest) != (source.lowest, source.highest):
@@ -137,7 +137,7 @@ def _grader(known: Sequence[StoredGrader], source: SourceGrader, path: Path) -> 
             f"{one.identity.highest} here, and went from {source.lowest} to {source.highest} where "
             "the calibration was made",
             file=path,
-            mend="Calibrate to judgments of passages on this scale",
+            hint="Calibrate to judgments of passages on this scale",
         )
     return one
 

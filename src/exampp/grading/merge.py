@@ -149,7 +149,7 @@ def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
             raise InputError("is the collection that others are merged into", file=file)
         found.setdefault(file.resolve(), file)
     if not found:
-        raise InputError("no collection to merge", mend="Name one or several")
+        raise InputError("no collection to merge", hint="Name one or several")
     return list(found.values())
 
 
@@ -162,7 +162,7 @@ def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
             raise InputError(
                 "is not merged: attacks on graders stay apart from exams and from other attacks",
                 file=file,
-                mend="Merge a battery with copies of itself alone",
+                hint="Merge a battery with copies of itself alone",
             )
     return other
 
@@ -173,5 +173,5 @@ def _refuse_graded_now(connection: sqlite3.Connection, file: Path) -> None:
             raise InputError(
                 f"is being graded just now. {holder}",
                 file=file,
-                mend="Merge when it has finished",
+                hint="Merge when it has finished",
             )

@@ -78,7 +78,7 @@ def kind_of(prompt: Prompt, kind: str | None) -> str:
     others = ", ".join(name for name in names() if grades & set(load(name).grades))
     raise InputError(
         f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
-        mend=f"Leave --kind away, or choose one that does by --prompt: {others}",
+        hint=f"Leave --kind away, or choose one that does by --prompt: {others}",
     )
 
 
@@ -91,13 +91,13 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
     if verifies and answers_of is None:
         raise InputError(
             f"the prompt {prompt.name!r} verifies answers that another grader extracted",
-            mend="Name that grader with --answers-of; to extract answers, grade with "
+            hint="Name that grader with --answers-of; to extract answers, grade with "
             "--prompt question-answering",
         )
     if answers_of is not None and not verifies:
         raise InputError(
             f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
-            mend="Leave --answers-of out, or choose --prompt answer-verification",
+            hint="Leave --answers-of out, or choose --prompt answer-verification",
         )
 
 
@@ -130,7 +130,7 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
             if prompt.reading != SELF_RATING
             else "with this decode every reply is a label"
         )
-        raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
+        raise InputError(f"--unnumbered would change nothing: {why}", hint="Leave it out")
     return {}
 
 
@@ -151,7 +151,7 @@ def check_prompt(grader: Grader, prompt: Prompt) -> None:
             f"this grader cannot answer the prompt {prompt.name!r}, which wants a "
             f"{READINGS_IN_WORDS[prompt.reading]}",
             field="prompt",
-            mend=f"It answers {', '.join(fitting)}, and prompts of yours that are read like them",
+            hint=f"It answers {', '.join(fitting)}, and prompts of yours that are read like them",
         )
 
 
@@ -213,11 +213,11 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if backend is None:
         raise _no_grader(name, writers)
     if backend.writes is None:
-        mend = f"Give {' or '.join(writers)}"
-        raise InputError(f"the grader {name!r} writes no texts", mend=mend)
+        hint = f"Give {' or '.join(writers)}"
+        raise InputError(f"the grader {name!r} writes no texts", hint=hint)
     given = {option: value for option, value in options.items() if value is not None}
     if "unnumbered" in given:
-        raise InputError("a bank that is generated has no ratings", mend="Leave --unnumbered out")
+        raise InputError("a bank that is generated has no ratings", hint="Leave --unnumbered out")
     for option, wanted in backend.writes.items():
         if (value := given.setdefault(option, wanted)) != wanted:
             raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
@@ -228,7 +228,7 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
     meant = suggest(name, known) or f"known: {', '.join(known)}"
-    return InputError(f"no grader is called {name!r}", mend=meant[0].upper() + meant[1:])
+    return InputError(f"no grader is called {name!r}", hint=meant[0].upper() + meant[1:])
 
 
 def make_grading(
@@ -259,7 +259,7 @@ def make_grading(
         raise InputError(
             "a server is asked from here, and workers would not make it any faster",
             field="on",
-            mend="Leave --on out",
+            hint="Leave --on out",
         )
     else:
         if (model := given.get("model")) is not None and Path(model).is_dir():
@@ -328,7 +328,7 @@ def make_batch_grading(
     """
     if not isinstance(grader, str) or grader != "openai":
         called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
-        raise InputError(f"{called} takes no batches", mend="Use --grader openai")
+        raise InputError(f"{called} takes no batches", hint="Use --grader openai")
     # a file needs no server, and so no key
     out = kept.batches_of(connection, None, (PREPARED, OPEN))
     offline = chosen.offline or (chosen.cancel and grader not in {row.provider for row in out})
@@ -356,7 +356,7 @@ def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
         how = "Read what comes back with --replies FILE" if written else "Wait for it with --batch"
         raise InputError(
             f"requests of this grader are out: {describe_batches(rows)}",
-            mend=f"{how}, or end it with --cancel-batches",
+            hint=f"{how}, or end it with --cancel-batches",
         )
 
 
@@ -408,7 +408,7 @@ def plan_run(
     cluster = Cluster(on) if isinstance(on, str) else on
     chosen_batches = Batches() if batches is True else batches or None
     if cluster is not None and chosen_batches:
-        raise InputError("a cluster takes no batches", mend="Leave on out, or batches")
+        raise InputError("a cluster takes no batches", hint="Leave on out, or batches")
     grading = (
         make_batch_grading(connection, grader, options, chosen_batches, answers)
         if chosen_batches
@@ -460,7 +460,7 @@ def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
     raise InputError(
         f"the prompt {asked.prompt!r} rates from {asked.lowest} to {asked.highest} now, and "
         f"{grader_label(known)} has rated from {known.lowest} to {known.highest}",
-        mend="Give the prompt another name, which makes it another grader, or read the replies "
+        hint="Give the prompt another name, which makes it another grader, or read the replies "
         "that were kept on the new scale: exampp reparse --rules FILE",
     )
 
@@ -476,19 +476,19 @@ def _grading_of(
     settings = {"answers_of": answers_of} if answers_of else None
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
-            raise InputError("a function grades passages", mend="Leave answers_of out")
+            raise InputError("a function grades passages", hint="Leave answers_of out")
         return function_grading(grader, said, kinds, options, cluster)
     if said.scale is not None or said.batch is not None or said.same_text_same_grade:
         raise InputError(
             "scale, batch and same_text_same_grade are options of a function",
-            mend="Leave them out; a grader class has an attribute same_text_same_grade",
+            hint="Leave them out; a grader class has an attribute same_text_same_grade",
         )
     if isinstance(grader, str):
         if said.name is not None:
-            raise InputError(f"the grader {grader} has a name", mend="Leave name out")
+            raise InputError(f"the grader {grader} has a name", hint="Leave name out")
         return make_grading(grader, options, settings, cluster)
     if isinstance(grader, type):
-        raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
+        raise InputError(f"{grader.__name__} is a class", hint="Give one that is made of it")
     own = check_grader(grader)
     wanted = read_options(NamedOptions, options, "a grader that you give")
     prompt = load(wanted.prompt or default_prompt(own))
@@ -516,7 +516,7 @@ def parse_shard(text: str) -> Shard:
     number, of = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= of:
         raise InputError(
-            f"shard is {text!r}", mend="Give its number and how many there are: 1/16 to 16/16"
+            f"shard is {text!r}", hint="Give its number and how many there are: 1/16 to 16/16"
         )
     return Shard(number, of)
 
@@ -545,7 +545,7 @@ def function_grading(
     )
     if wanted.kind is None and len(kinds) > 1:
         what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
-        raise InputError(what, mend="Say it with kind")
+        raise InputError(what, hint="Say it with kind")
     kind = wanted.kind or (kinds[0] if kinds else KINDS[0])
     if cluster is not None:
         grader = _on_workers(grader, cluster)
@@ -558,12 +558,12 @@ def _checked_name(name: str | None) -> str:
     if name is None:
         raise InputError(
             "what is this grader called?",
-            mend='Name it, as in name="mine-v1": its ratings are kept under that name, and the '
+            hint='Name it, as in name="mine-v1": its ratings are kept under that name, and the '
             "same name continues. A function that rates otherwise is another grader",
         )
     is_text = isinstance(name, str) and name.strip() == name and name.isprintable()
     if not is_text or not 0 < len(name) <= LONGEST_NAME:
-        raise InputError(f"a grader cannot be called {name!r}", mend="Give a short text, on a line")
+        raise InputError(f"a grader cannot be called {name!r}", hint="Give a short text, on a line")
     if name in GRADERS.names():
-        raise InputError(f"{name!r} is the name of another grader", mend="Choose another name")
+        raise InputError(f"{name!r} is the name of another grader", hint="Choose another name")
     return name

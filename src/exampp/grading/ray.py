@@ -87,7 +87,7 @@ class RayWorkers:
             each = " and ".join(f"{most} {name}s" for name, most in self._each.items() if most)
             raise InputError(
                 f"no node of the cluster has {each}",
-                mend="Ask less of a worker: --worker-cpus, --worker-gpus",
+                hint="Ask less of a worker: --worker-cpus, --worker-gpus",
             )
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
@@ -174,7 +174,7 @@ def _connect(address: str) -> Any:
     except ImportError:
         raise InputError(
             "grading on a cluster needs the package ray",
-            mend=f"Install it: {install_command('ray')}",
+            hint=f"Install it: {install_command('ray')}",
         ) from None
     if ray.is_initialized():
         return ray
@@ -187,7 +187,7 @@ def _connect(address: str) -> Any:
         if address != HERE:
             raise InputError(
                 f"no Ray cluster answers at {address}",
-                mend="Give the address that `ray start --head` printed, such as 10.0.0.1:6379",
+                hint="Give the address that `ray start --head` printed, such as 10.0.0.1:6379",
             ) from error
         ray.init("local", include_dashboard=False, object_store_memory=OBJECTS, **quiet)
     except (RuntimeError, ValueError) as error:

@@ -188,15 +188,15 @@ def _chosen_rules(
     identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
 ) -> ReplyRules:
     if mode not in READERS:
-        raise InputError(f"there is no mode {mode!r}", mend=f"Give one of {', '.join(READERS)}")
+        raise InputError(f"there is no mode {mode!r}", hint=f"Give one of {', '.join(READERS)}")
     settings = identity.settings
     if settings.get("name") == FUNCTION:
         what = f"the ratings of {identity.name} are those of a function, and no replies"
-        raise InputError(what, mend="There is nothing to read again; grade under another name")
+        raise InputError(what, hint="There is nothing to read again; grade under another name")
     prompt = _prompt(identity, rules)
     if prompt.reading == "thresholds":
         raise InputError(
-            "draft grades follow from scores alone", mend="There is nothing to read again"
+            "draft grades follow from scores alone", hint="There is nothing to read again"
         )
     matters = mode == _EXAM and prompt.reading == SELF_RATING
     if unnumbered is not None and not matters:
@@ -205,7 +205,7 @@ def _chosen_rules(
             if mode == _EXAM
             else "the papers' own program has a rule of its own"
         )
-        raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
+        raise InputError(f"--unnumbered would change nothing: {why}", hint="Leave it out")
     without = (unnumbered or unnumbered_of(settings)) if matters else UNNUMBERED[0]
     return replace(ReplyRules.of(prompt, settings), mode=mode, unnumbered=without, thresholds=())
 
@@ -221,7 +221,7 @@ def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
     except InputError:
         raise InputError(
             f"the prompt {identity.prompt!r} of this grader does not come with exampp",
-            mend="Give its file, or a prompt whose rules of reading are to count, with --rules",
+            hint="Give its file, or a prompt whose rules of reading are to count, with --rules",
         ) from None
 
 
@@ -272,7 +272,7 @@ def _read_all(
     if not result.replies:
         raise InputError(
             f"no replies of {result.source.name} were kept",
-            mend="There is nothing to read again; grade with exampp grade",
+            hint="There is nothing to read again; grade with exampp grade",
         )
 
 

@@ -105,7 +105,7 @@ def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
             f"the model takes {limit}, which leaves {max(0, limit - alone)} for them, and "
             f"{LEAST_PASSAGE} are the least",
             field="prompt",
-            mend="Choose a shorter prompt (exampp prompts list) or a model that takes more",
+            hint="Choose a shorter prompt (exampp prompts list) or a model that takes more",
         )
 
 
@@ -275,6 +275,6 @@ def unnumbered_setting(unnumbered: str) -> dict[str, str]:
     """
     if unnumbered not in UNNUMBERED:
         raise InputError(
-            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
+            f"unnumbered is {unnumbered!r}", hint=f"Give one of {', '.join(UNNUMBERED)}"
         )
     return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}

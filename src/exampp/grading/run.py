@@ -184,7 +184,7 @@ class GradingRun:
         take_over: bool = False,
     ) -> None:
         if select not in SELECTIONS:
-            raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
+            raise InputError(f"select is {select!r}", hint=f"Give one of {', '.join(SELECTIONS)}")
         check_numbers(exam, max_failures)
         self.connection = connection
         self.grading = grading
@@ -438,7 +438,7 @@ class GradingRun:
         """Store the first of the replies that have arrived."""
         if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
             self._replies.arrived.popleft()
-            raise InputError(fault, mend="A grader yields each request once, with its Reply")
+            raise InputError(fault, hint="A grader yields each request once, with its Reply")
         ask, reply = self._replies.arrived[0]
         query, one, kept, limit = self._waiting[ask.key]
         if reply.later:

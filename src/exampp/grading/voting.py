@@ -141,11 +141,11 @@ def _voted_grade(cell: RatedCell, ratings: Sequence[int], rule: str, least: int,
 def _identity(members: Sequence[StoredGrader], rule: str, at_least: int | None) -> GraderIdentity:
     """Return the grader that a vote is: other members, or another rule, are another grader."""
     if rule not in RULES:
-        raise InputError(f"there is no rule {rule!r}", mend=f"Give one of {', '.join(RULES)}")
+        raise InputError(f"there is no rule {rule!r}", hint=f"Give one of {', '.join(RULES)}")
     if len(members) < 2:
         raise InputError(
             f"{len(members)} grader cannot vote" if members else "nobody votes",
-            mend="Name two or more graders (exampp status lists them)",
+            hint="Name two or more graders (exampp status lists them)",
         )
     first = members[0].identity
     for one in members[1:]:
@@ -154,12 +154,12 @@ def _identity(members: Sequence[StoredGrader], rule: str, at_least: int | None) 
             raise InputError(
                 f"{first.name} grades {first.kind} items from {first.lowest} to {first.highest}, "
                 f"{one.identity.name} {same[0]} items from {same[1]} to {same[2]}",
-                mend="Let graders vote that grade the same on one scale",
+                hint="Let graders vote that grade the same on one scale",
             )
     least = len(members) if at_least is None else at_least
     if not 1 <= least <= len(members):
         raise InputError(
-            f"at-least is {least}, of {len(members)} members", mend=f"Give 1 to {len(members)}"
+            f"at-least is {least}, of {len(members)} members", hint=f"Give 1 to {len(members)}"
         )
     named = [{"name": one.identity.name, "key": one.identity.key} for one in members]
     # who votes makes the grader, not the order in which they are named

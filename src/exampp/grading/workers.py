@@ -370,7 +370,7 @@ class SpreadGrader(Grader):
             if isinstance(event, WorkerLost) and (event.refused or lost == TRIES):
                 raise InputError(
                     f"a worker cannot grade: {event.reason}",
-                    mend="What the model needs must be there on every node, at the same place",
+                    hint="What the model needs must be there on every node, at the same place",
                 )
         raise Unfinished(f"no worker came within {PATIENCE:.0f} s: others may hold all there is")
 

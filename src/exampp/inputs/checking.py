@@ -93,5 +93,5 @@ def refuse_damaged(connection: sqlite3.Connection, path: str | Path) -> None:
         raise InputError(
             f"has {counted(len(problems), 'problem')}, the first: {first}",
             file=path,
-            mend=f"See all of them: exampp check {path}",
+            hint=f"See all of them: exampp check {path}",
         )

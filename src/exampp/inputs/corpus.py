@@ -51,7 +51,7 @@ def look_up(
             f"it has none of the {counted(len(left), 'passage')} that are looked for, such as "
             f"{left[0]!r}",
             file=corpus,
-            mend="Check that its ids are written as those of runs and qrels; or leave --corpus "
+            hint="Check that its ids are written as those of runs and qrels; or leave --corpus "
             "out, and keep passages without a text by --unknown-passages keep",
         )
     return left
@@ -79,7 +79,7 @@ def _files(path: Path) -> list[Path]:
         raise InputError(
             "the folder holds no corpus files",
             file=path,
-            mend=f"Known endings: {', '.join(_SUFFIXES)} and these with .gz, .xz or .zst",
+            hint=f"Known endings: {', '.join(_SUFFIXES)} and these with .gz, .xz or .zst",
         )
     return files
 

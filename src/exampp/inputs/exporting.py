@@ -61,7 +61,7 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
     form = FORMATS.get(kind)
     if form is None or form.write is None or (form.exports or kind) != kind or not form.holds:
         known = ", ".join((*exported(), *of_packages()))
-        raise InputError(f"cannot export {kind!r}", mend=f"Known: {known}")
+        raise InputError(f"cannot export {kind!r}", hint=f"Known: {known}")
     records = _Counted(_STORED[form.holds](connection, bank))
     if kind == "bank" and {".csv", ".tsv", ".yaml", ".yml"} & set(path.suffixes):
         plain_bank.write(path, records)
@@ -85,7 +85,7 @@ def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry
     name = bank or MAIN_BANK
     entries = list(read_bank(connection, name))
     if not entries:
-        raise InputError(f"the collection has no bank {name!r}", mend="Name one with --bank")
+        raise InputError(f"the collection has no bank {name!r}", hint="Name one with --bank")
     return entries
 
 

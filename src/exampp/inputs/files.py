@@ -84,7 +84,7 @@ class Renaming:
                 raise InputError(
                     f"no column is called {brief(name)}" + (f"; {slips}" if slips else ""),
                     field="columns",
-                    mend=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
+                    hint=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
                     "of the table",
                 )
 
@@ -117,7 +117,7 @@ class Renaming:
                 raise InputError(
                     f"no table has the column {brief(column)}, which {name} is to be",
                     field="columns",
-                    mend=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
+                    hint=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
                     f". Names on the left: {', '.join(COLUMNS)}",
                 )
 
@@ -237,7 +237,7 @@ def given_data(by_role: Sequence[object]) -> list[GivenFile]:
         for name, system, part in parts_of(role, data)
     ]
     if not given:
-        raise InputError("nothing to add", mend=f"Give one of {', '.join(ROLES)}")
+        raise InputError("nothing to add", hint=f"Give one of {', '.join(ROLES)}")
     return given
 
 
@@ -377,7 +377,7 @@ def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
             raise InputError(
                 f"two files of the folder are named after one system, {other.name} too",
                 file=file,
-                mend="Rename one of them",
+                hint="Rename one of them",
             )
         yield Known(file, *found, system=name)
 

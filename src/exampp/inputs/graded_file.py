@@ -116,7 +116,7 @@ class GradedFile:
             of_scales = dict(self._notes_of_scales(connection, given=scale is not None))
             if scale is not None and not of_scales:
                 raise InputError(
-                    "every grader has its own scale", file=self.path, mend="Leave out --scale"
+                    "every grader has its own scale", file=self.path, hint="Leave out --scale"
                 )
             here = json.dumps(str(self.path))[1:-1]
             cached = json.dumps(notes | of_scales).replace(here, "\\u0000")

@@ -190,7 +190,7 @@ def _import_files(
     kinds = file_kinds(given, system=importer.system is not None)
     with_kinds = sorted(kinds, key=lambda file: list(LOADERS).index(_record_of(file.kind)))
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
-        raise InputError("only graded passages have a scale to be given", mend="Leave out --scale")
+        raise InputError("only graded passages have a scale to be given", hint="Leave out --scale")
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
@@ -294,7 +294,7 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
             raise InputError(
                 f"{file.kind} files are not imported",
                 file=file.path,
-                mend="An official leaderboard goes to exampp evaluate --official; a run has the "
+                hint="An official leaderboard goes to exampp evaluate --official; a run has the "
                 "columns query Q0 passage rank score system"
                 if file.kind == "leaderboard"
                 else f"Known kinds: {', '.join((*dict.fromkeys(known), *of_packages()))}",

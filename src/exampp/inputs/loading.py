@@ -123,7 +123,7 @@ class QueryPlaces:
         raise InputError(
             f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
             field="query",
-            mend="Import the queries first, or name them in a column query_id",
+            hint="Import the queries first, or name them in a column query_id",
         )
 
     def _with_text(self, generated: str) -> str | None:
@@ -147,7 +147,7 @@ class QueryPlaces:
         raise InputError(
             f"query {written!r} is not in the collection",
             field="query_id",
-            mend="Import the queries or the bank first, or leave such lines out with "
+            hint="Import the queries or the bank first, or leave such lines out with "
             "--on-error skip",
         )
 
@@ -237,7 +237,7 @@ class RunLog:
             raise Repeated(
                 f"system {system!r} has results for query {query_id!r} in {earlier.name} already",
                 field="system",
-                mend="Give different runs different names",
+                hint="Give different runs different names",
             )
 
     def rank(self, ranked: RankedPassage) -> None:
@@ -353,7 +353,7 @@ class Loader:
             raise InputError(
                 f"passage {passage_id!r} is not in the collection",
                 field="docid",
-                mend="Import the passages first, name their corpus with --corpus, or keep "
+                hint="Import the passages first, name their corpus with --corpus, or keep "
                 "such passages as ungraded with --unknown-passages keep",
             )
 
@@ -392,7 +392,7 @@ class Loader:
                 if is_strict and not entry.query_text:
                     self.places.find(entry.query_id)
             except InputError as error:
-                error.mend = (
+                error.hint = (
                     "Import the queries first, give their texts as query_text, or leave such items "
                     "out with --on-error skip"
                 )
@@ -450,7 +450,7 @@ class Loader:
 
         count = put_pools(self.connection, seen(), self.by.edit)
         if not graders:
-            raise InputError("every grader has its own scale", mend="Leave out --scale")
+            raise InputError("every grader has its own scale", hint="Leave out --scale")
         for identity in graders.values():
             set_scale(self.connection, put_grader(self.connection, identity), self.by.scale)
         return count
@@ -686,7 +686,7 @@ def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
             raise InputError(
                 f"run {brief(one.system)} has the answer of another run to query "
                 f"{brief(one.query_id)}, but other assignments",
-                mend="Leave one of the two out",
+                hint="Leave one of the two out",
             )
         if one.system:
             ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)

@@ -74,7 +74,7 @@ def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
             raise InputError(
                 "which system returned this?",
                 line=number,
-                mend='Name it, as in runs={"bm25": frame}, or give a column `system`',
+                hint='Name it, as in runs={"bm25": frame}, or give a column `system`',
             )
         yield number, row
 
@@ -100,7 +100,7 @@ def _rows(role: str, data: Any) -> Iterable[object]:
     if isinstance(data, str | bytes | Path):
         raise InputError(
             f"is {type(data).__name__}, which has no rows",
-            mend=f"Give {_TABLES}; import_files takes files",
+            hint=f"Give {_TABLES}; import_files takes files",
         )
     if isinstance(data, Mapping):
         return _of_columns(data) if is_columns(role, data) else _FROM_MAPPING[role](data)
@@ -111,13 +111,13 @@ def _rows(role: str, data: Any) -> Iterable[object]:
     if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # pyarrow
         return _of_arrow(data)
     if hasattr(data, "collect_schema") or hasattr(data, "collect"):
-        raise InputError("is a query that was not run", mend="Collect it first")
+        raise InputError("is a query that was not run", hint="Collect it first")
     if hasattr(data, "to_frame") or hasattr(data, "null_count"):
-        raise InputError("is one column", mend=f"Give {_TABLES}; of a series its to_dict()")
+        raise InputError("is one column", hint=f"Give {_TABLES}; of a series its to_dict()")
     if hasattr(data, "__arrow_c_stream__"):
         return _of_capsule(data)
     if not isinstance(data, Iterable):
-        raise InputError(f"{type(data).__name__} has no rows", mend=f"Give {_TABLES}")
+        raise InputError(f"{type(data).__name__} has no rows", hint=f"Give {_TABLES}")
     return data
 
 
@@ -126,7 +126,7 @@ def _of_pandas(frame: Any) -> Iterator[Row]:
     if index:
         raise InputError(
             f"the index {', '.join(index)} is no column, and would be lost",
-            mend="Make it one with reset_index(), or drop it with reset_index(drop=True)",
+            hint="Make it one with reset_index(), or drop it with reset_index(drop=True)",
         )
     names = list(frame.columns)
     _check_names(names)
@@ -146,7 +146,7 @@ def _of_capsule(data: object) -> Iterator[Row]:
     except ImportError:
         raise InputError(
             f"{type(data).__name__} is read through pyarrow, which is not installed",
-            mend="Install it: pip install pyarrow",
+            hint="Install it: pip install pyarrow",
         ) from None
     return _of_arrow(pyarrow.table(data))
 
@@ -156,7 +156,7 @@ def _check_names(names: Sequence[object]) -> None:
         if not isinstance(name, str):
             raise InputError(
                 f"the column {brief(name)} has no text for a name",
-                mend="Name the columns, as in query_id and text",
+                hint="Name the columns, as in query_id and text",
             )
         if names.count(name) > 1:
             raise InputError(f"the column {brief(name)} is there twice", field=name)
@@ -184,7 +184,7 @@ def _of_columns(columns: Mapping[Any, Any]) -> Iterator[Row]:
     _check_names(list(columns))
     if len({len(cells) for cells in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(cells)}" for name, cells in columns.items())
-        raise InputError(f"the columns differ in length: {lengths}", mend="Leave no cell out")
+        raise InputError(f"the columns differ in length: {lengths}", hint="Leave no cell out")
     for cells in zip(*columns.values(), strict=True):
         yield dict(zip(columns, cells, strict=True))
 
@@ -216,7 +216,7 @@ def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
             raise InputError(
                 f"stands under {brief(identifier)}, and says {brief(columns[name])}",
                 field=name,
-                mend="Leave the column out, or correct it",
+                hint="Leave the column out, or correct it",
             )
     return {key: identifier, **columns}
 
@@ -226,7 +226,7 @@ def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
     for query, items in data.items():
         if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
             raise InputError(
-                "must be a list of items", field=brief(query), mend='As in {"q1": ["What is ...?"]}'
+                "must be a list of items", field=brief(query), hint='As in {"q1": ["What is ...?"]}'
             )
         for item in _parts("bank", items):
             columns = item if isinstance(item, Mapping) else {"question": item}
@@ -246,7 +246,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
             for passage, score in returned.items():
                 yield {"query_id": query, "passage_id": passage, "score": score}
         elif isinstance(returned, set | frozenset):
-            raise InputError("a set has no order", field=brief(query), mend="Give a list")
+            raise InputError("a set has no order", field=brief(query), hint="Give a list")
         elif isinstance(returned, Iterable) and not isinstance(returned, str):
             for rank, passage in enumerate(_parts("runs", returned), 1):
                 if isinstance(passage, Mapping):
@@ -257,7 +257,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
             raise InputError(
                 "must be passages with scores, or a list of passages",
                 field=brief(query),
-                mend='As in runs={"bm25": {"q1": {"p7": 12.3}}}',
+                hint='As in runs={"bm25": {"q1": {"p7": 12.3}}}',
             )
 
 
@@ -268,7 +268,7 @@ def _judged(data: Mapping[Any, Any]) -> Iterator[Row]:
             raise InputError(
                 "must be passages with their relevance",
                 field=brief(query),
-                mend='As in {"q1": {"p7": 2}}',
+                hint='As in {"q1": {"p7": 2}}',
             )
         for passage, relevance in judged.items():
             yield {"query_id": query, "passage_id": passage, "relevance": relevance}
@@ -294,7 +294,7 @@ def _plain_row(row: Any) -> Row:
     if not isinstance(row, Mapping):
         raise InputError(
             f"a row is {type(row).__name__}, and does not name its columns",
-            mend='Give dicts, such as {"query_id": "q1", "text": "..."}',
+            hint='Give dicts, such as {"query_id": "q1", "text": "..."}',
         )
     found = {}
     for key, value in row.items():
@@ -311,7 +311,7 @@ def _checked_id(value: Any, key: str) -> Any:
         raise InputError(
             f"the id is {value!r}, a number with a fraction",
             field=key,
-            mend="A column of integers with gaps becomes one of fractions: make the column text, "
+            hint="A column of integers with gaps becomes one of fractions: make the column text, "
             f"or whole numbers again, as in frame[{key!r}].astype('Int64')",
         )
     return value

@@ -86,7 +86,7 @@ class JudgeSettings:
     def __post_init__(self) -> None:
         if self.graded not in ("report", "documents"):
             raise InputError(
-                f"graded is {self.graded!r}", field="settings", mend="Give report or documents"
+                f"graded is {self.graded!r}", field="settings", hint="Give report or documents"
             )
         for name in self.measures:
             parse_measure(name)
@@ -94,7 +94,7 @@ class JudgeSettings:
             raise InputError(
                 "what a server can do is found out by requests that no cache holds",
                 field="settings.decode",
-                mend="Give text, labels or json",
+                hint="Give text, labels or json",
             )
 
     @property
@@ -117,12 +117,12 @@ class JudgeSettings:
                 raise InputError(
                     "which model is asked, and where, comes from the environment alone",
                     field=f"settings.{name}",
-                    mend="Set OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY, and leave it out",
+                    hint="Set OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY, and leave it out",
                 )
             known = sorted({*own, *declared_options(OpenAIOptions)} - {*_OF_ENVIRONMENT})
             if name not in known:
-                mend = suggest(name, known) or f"Known: {', '.join(known)}"
-                raise InputError("there is no such setting", field=f"settings.{name}", mend=mend)
+                hint = suggest(name, known) or f"Known: {', '.join(known)}"
+                raise InputError("there is no such setting", field=f"settings.{name}", hint=hint)
         mine = {name: value for name, value in given.items() if name in own}
         return cls(**mine, options={name: v for name, v in given.items() if name not in own})
 
@@ -362,11 +362,11 @@ def _kind(exam: Collection, settings: JudgeSettings) -> str:
         raise InputError(
             "the banks have questions and claims: which are graded?",
             field="settings.kind",
-            mend="Give question or nugget",
+            hint="Give question or nugget",
         )
     raise InputError(
         "there are no nuggets to grade by",
-        mend="Create them (create_nuggets: true), or name them (--nugget-banks)",
+        hint="Create them (create_nuggets: true), or name them (--nugget-banks)",
     )
 
 
@@ -374,7 +374,7 @@ def _model(llm_config: LlmConfigBase, settings: JudgeSettings) -> dict[str, Any]
     """The options of the model. Raises InputError where nobody names it."""
     unnamed = llm_config.model == LlmConfigBase().model
     if unnamed and not any(os.environ.get(name) for name in _OWN_MODEL):
-        raise InputError("which model judges?", mend="Set OPENAI_MODEL, and OPENAI_BASE_URL")
+        raise InputError("which model judges?", hint="Set OPENAI_MODEL, and OPENAI_BASE_URL")
     server = {"base_url": llm_config.base_url, "api_key": llm_config.api_key}
     usual = {"decode": "text", "limit": LIMIT}
     return {**usual, **settings.options, "model": llm_config.model, **server}

@@ -172,7 +172,7 @@ def find_item(
     if not fitting:
         where = f" of query {brief(query_id)}" if query_id else ""
         raise InputError(
-            f"the bank has no item {brief(wanted)}{where}", mend="List them: exampp bank show"
+            f"the bank has no item {brief(wanted)}{where}", hint="List them: exampp bank show"
         )
     listed = "".join(
         f"\n  {s.query_id}: {s.item_id}  {s.text or ''}  ({s.kind})"
@@ -209,7 +209,7 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
     elif operation == "weight":
         after = replace(state, weight=real(values[0], "weight"))
     else:
-        raise InputError(f"no operation {brief(operation)}", mend=f"Known: {', '.join(OPERATIONS)}")
+        raise InputError(f"no operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}")
     return _checked(ItemChange(operation, state, after))
 
 
@@ -226,7 +226,7 @@ def _checked(change: ItemChange) -> ItemChange:
         check_text("an answer", answer)
     if not (before.active or after.active):
         raise InputError(
-            f"item {brief(after.item_id)} is retired", mend="Restore it first: exampp bank edit"
+            f"item {brief(after.item_id)} is retired", hint="Restore it first: exampp bank edit"
         )
     return change
 
@@ -258,7 +258,7 @@ def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
             raise InputError(
                 f"query {brief(new.query_id)} has that {new.kind} already: item "
                 f"{brief(state.item_id)}{retired}",
-                mend="" if state.active else "Restore it: exampp bank edit",
+                hint="" if state.active else "Restore it: exampp bank edit",
             )
     base = new.item_id or item_id(new.query_id, new.text or "", new.subtopic_id)
     own, number = base, 1
@@ -279,7 +279,7 @@ def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]
     """
     operation, before, after = change
     if after is None:
-        raise InputError(f"an edit does not {operation} items", mend="Retire it")
+        raise InputError(f"an edit does not {operation} items", hint="Retire it")
     if before is None:
         items.append(new_item(items, after))
         return [ItemChange("add", None, items[-1])]
@@ -287,7 +287,7 @@ def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]
     if now != before:
         raise InputError(
             f"item {brief(now.item_id)} is not as the change assumes",
-            mend="Make the change from what Bank.items returns now",
+            hint="Make the change from what Bank.items returns now",
         )
     _checked(ItemChange(operation, now, after))
     items[items.index(now)] = after
@@ -356,7 +356,7 @@ def end_of_moment(moment: str) -> str:
     except ValueError:
         raise InputError(
             f"{brief(moment)} is no edit, date or bank",
-            mend="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
+            hint="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
             "name of a bank",
         ) from None
     if _DAY.fullmatch(moment):
@@ -454,7 +454,7 @@ def _changed(
             raise InputError(
                 f"the {what} of item {brief(known.item_id)} is {brief(there or 'none')} in the "
                 f"bank, and {brief(here)} in the file",
-                mend="Retire it, and add it anew without its id",
+                hint="Retire it, and add it anew without its id",
             )
     target = replace(
         now,

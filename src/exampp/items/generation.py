@@ -133,19 +133,19 @@ class GenerationRun:
             raise InputError("more and grounded are numbers of 1 or more")
         if self.wish.keys and not self.prompt.keys_instruction:
             what = f"the prompt {self.prompt.name!r} does not ask for answers"
-            raise InputError(what, mend="Leave --keys out, or choose another prompt")
+            raise InputError(what, hint="Leave --keys out, or choose another prompt")
         if self.wish.more and query_id is None:
-            raise InputError("more items of which query?", mend="Name it with --query")
+            raise InputError("more items of which query?", hint="Name it with --query")
 
     def _checked_per(self, per: str | None) -> str:
         if per is None:
             return "subtopic" if self.prompt.needs_subtopic else "query"
         if per not in PER:
-            raise InputError(f"per is {per!r}", mend=f"Give one of {', '.join(PER)}")
+            raise InputError(f"per is {per!r}", hint=f"Give one of {', '.join(PER)}")
         if per == "query" and self.prompt.needs_subtopic:
             raise InputError(
                 f"the prompt {self.prompt.name!r} asks about subtopics",
-                mend="Leave --per away, or choose another prompt, such as dl-questions",
+                hint="Leave --per away, or choose another prompt, such as dl-questions",
             )
         return per
 
@@ -174,10 +174,10 @@ class GenerationRun:
     def _nothing(self, query_id: str | None) -> InputError:
         if self.per == "subtopic":
             place = "the collection" if query_id is None else f"query {query_id!r}"
-            mend = "Import them, or choose a prompt for whole queries, such as dl-questions"
-            return InputError(f"{place} has no subtopics", mend=mend)
+            hint = "Import them, or choose a prompt for whole queries, such as dl-questions"
+            return InputError(f"{place} has no subtopics", hint=hint)
         if query_id is None:
-            return InputError("the collection has no queries", mend="Import them: exampp import")
+            return InputError("the collection has no queries", hint="Import them: exampp import")
         return InputError(f"query {query_id!r} is not in the collection")
 
     def preview(

@@ -59,7 +59,7 @@ RULES: Mapping[str, str] = {
 class Finding:
     """One item that a rule found; `item_id` is empty where a query is what is wrong.
 
-    `detail` says what the rule saw (a word, another item), and how to mend what cannot be seen.
+    `detail` says what the rule saw (a word, another item), and how to fix what cannot be seen.
     """
 
     rule: str
@@ -298,9 +298,9 @@ def look_alike(one: str, other: str) -> bool:
     return one != other and visible_form(one) == visible_form(other)
 
 
-def _twin(text: str, other: str, name: str, mend: str) -> str:
+def _twin(text: str, other: str, name: str, hint: str) -> str:
     """Return what a twin is like, what in one of the two texts is not seen, and what to do."""
-    return f"as {name}: {describe_invisible(text) or f'there {describe_invisible(other)}'}; {mend}"
+    return f"as {name}: {describe_invisible(text) or f'there {describe_invisible(other)}'}; {hint}"
 
 
 def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator[Finding]:

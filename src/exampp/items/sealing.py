@@ -61,7 +61,7 @@ FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
 def checked_part(part: str) -> str:
     """Return the part, if a bank has one of that name; InputError otherwise."""
     if part not in PARTS:
-        raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
+        raise InputError(f"{part!r} is no part of a bank", hint=f"Parts are {', '.join(PARTS)}")
     return part
 
 
@@ -70,7 +70,7 @@ def split_of(connection: sqlite3.Connection, bank: str) -> Split:
     split = newest_split(connection, bank)
     if split is None:
         raise InputError(
-            f"the bank {bank!r} has no sealed part", mend="Seal one: exampp bank split"
+            f"the bank {bank!r} has no sealed part", hint="Seal one: exampp bank split"
         )
     return split
 
@@ -144,7 +144,7 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
     if not sealed:
         raise InputError(
             f"with a share of {share:g} no item would be sealed",
-            mend="Give a larger share; every query keeps one public item of each kind",
+            hint="Give a larger share; every query keeps one public item of each kind",
         )
     return sealed
 
@@ -291,7 +291,7 @@ def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
             "the file has no seal" if not seals else "the file has several seals",
             file=path,
             field=_SEAL,
-            mend="Give the file that exampp bank split --sealed wrote",
+            hint="Give the file that exampp bank split --sealed wrote",
         )
     try:
         found = msgspec.convert(seals[0], Seal)
@@ -378,7 +378,7 @@ def verify_in_collection(
     if commitment_of(sealed, split.salt) != split.commitment:
         raise InputError(
             "the history of the bank no longer gives the commitment recorded with the split",
-            mend="The collection itself was changed; check the sealed file with --commitment",
+            hint="The collection itself was changed; check the sealed file with --commitment",
         )
     if path is None:
         now = states(connection, bank, NEWEST)

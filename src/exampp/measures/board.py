@@ -217,7 +217,7 @@ class Leaderboard(Result):
             known = ", ".join(dict.fromkeys(str(column.measure) for column in self.columns))
             raise InputError(
                 f"{len(fitting)} columns fit {wanted} at minimum rating {min_rating}",
-                mend=f"Name one threshold and one of {known}",
+                hint=f"Name one threshold and one of {known}",
             )
         return fitting[0]
 

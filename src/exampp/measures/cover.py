@@ -146,12 +146,12 @@ def cover(
     if missing not in get_args(Missing):
         raise InputError(
             f"there is no way {missing!r} with missing cells",
-            mend=f"Ways: {', '.join(get_args(Missing))}",
+            hint=f"Ways: {', '.join(get_args(Missing))}",
         )
     if policy is NUGGETIZER and missing != "zero":
         raise InputError(
             "nuggetizer counts what has no assignment as not supported",
-            mend=f"Leave out --missing {missing}, or --compat",
+            hint=f"Leave out --missing {missing}, or --compat",
         )
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)

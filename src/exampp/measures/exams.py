@@ -75,7 +75,7 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
     if subtopics not in get_args(SubtopicChoice):
         raise InputError(
             f"there is no subtopic mode {subtopics!r}",
-            mend=f"Modes: {', '.join(get_args(SubtopicChoice))}",
+            hint=f"Modes: {', '.join(get_args(SubtopicChoice))}",
         )
     if subtopics != "auto":
         return subtopics

@@ -185,7 +185,7 @@ def provider_scores(
     if measure.kind.subtopics and find_spec("pyndeval") is None:
         raise InputError(
             f"the diversity measure {measure} needs pyndeval",
-            mend=f"Install it: {install_command('diversity')}",
+            hint=f"Install it: {install_command('diversity')}",
         )
     column = {query_id: index for index, query_id in enumerate(query_ids)}
     values: list[NDArray[np.float64]] = []
@@ -200,7 +200,7 @@ def provider_scores(
             for result in evaluator.iter_calc(run) if run else ():
                 values[-1][column[result.query_id]] = result.value
     except (ValueError, RuntimeError, AssertionError, ArithmeticError, OSError) as error:
-        raise InputError(f"ir_measures cannot compute {measure}", mend=str(error)) from error
+        raise InputError(f"ir_measures cannot compute {measure}", hint=str(error)) from error
     return np.array(values).reshape(len(values), len(query_ids))
 
 
@@ -352,7 +352,7 @@ class RankedQuery:
         if self.threshold is None:
             raise InputError(
                 "it reads min_rating and declares no threshold",
-                mend="Declare it with threshold=True",
+                hint="Declare it with threshold=True",
             )
         return self.threshold
 
@@ -374,12 +374,12 @@ def measure(
         InputError: The name is no name, or is taken.
     """
     if callable(name):
-        raise InputError("a measure needs a name", mend='Declare it: exampp.measure("Name")')
+        raise InputError("a measure needs a name", hint='Declare it: exampp.measure("Name")')
     is_name = isinstance(name, str) and _NAME.fullmatch(name)
     if not is_name or name in ALIASES or name in TREC_NAMES:
         raise InputError(
             f"{name!r} cannot be the name of a measure",
-            mend="Give one of letters, digits and _ that no measure has",
+            hint="Give one of letters, digits and _ that no measure has",
         )
 
     def declare(formula: QueryFunction) -> Measure:
@@ -491,5 +491,5 @@ def _invalid_value_error(asked: Measure, query: RankedQuery, what: str) -> Input
     return InputError(
         f"the measure {asked} {what} (query {where!r}, system {query.system!r}, "
         f"{len(query.passage_ids)} passages)",
-        mend="Give a number, or None where the query does not count",
+        hint="Give a number, or None where the query does not count",
     )

@@ -124,7 +124,7 @@ def item_scores(
         InputError: k is below 1, or there is no such subtopic mode or credit.
     """
     if credit not in get_args(Credit):
-        raise InputError(f"there is no credit {credit!r}", mend="Choose covered or graded")
+        raise InputError(f"there is no credit {credit!r}", hint="Choose covered or graded")
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     order = sorted(range(len(gradebook.systems)), key=gradebook.systems.__getitem__)
@@ -205,7 +205,7 @@ def weighted_cover(
     if missing != "zero" or policy.name != "exam":
         raise InputError(
             f"{measure} needs a value of every system on every item",
-            mend="Leave out --missing and --compat",
+            hint="Leave out --missing and --compat",
         )
     columns = []
     for column in plain:
@@ -241,7 +241,7 @@ def _weights(measure: Measure, scores: ItemScores) -> Floats:
     if systems < item_response.FEWEST_SYSTEMS:
         raise InputError(
             f"{measure} needs {item_response.FEWEST_SYSTEMS} systems or more, not {systems}",
-            mend="Leave it out, or take weights='discrimination'",
+            hint="Leave it out, or take weights='discrimination'",
         )
     varying = ~is_constant(scores.credit)
     weights = np.zeros(len(scores.item_ids))

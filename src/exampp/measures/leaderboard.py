@@ -42,10 +42,10 @@ class MissingPrerequisite(NamedTuple):
     """What a gradebook has none of, with what follows from it, and how to fix it."""
 
     cause: str
-    mend: str
+    hint: str
 
     def __str__(self) -> str:
-        return f"{self.cause}. {self.mend}."
+        return f"{self.cause}. {self.hint}."
 
 
 NO_QUERIES = MissingPrerequisite(
@@ -357,7 +357,7 @@ def evaluate_gradebook(
 ) -> Leaderboard:
     """The leaderboard of a gradebook; see `Grades.evaluate`."""
     if compat not in POLICIES:
-        raise InputError(f"no compatibility mode {compat!r}", mend=f"Known: {', '.join(POLICIES)}")
+        raise InputError(f"no compatibility mode {compat!r}", hint=f"Known: {', '.join(POLICIES)}")
     if min_rating is None:
         min_rating = book.grader.default_min_rating
         book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
@@ -456,6 +456,6 @@ def _check_enough(
     asked: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
 ) -> None:
     if not asked:
-        raise InputError("no measure is asked for", mend="Name one, such as Cover@20")
+        raise InputError("no measure is asked for", hint="Name one, such as Cover@20")
     if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in asked)):
-        raise InputError("no minimum rating is given", mend="Say from which rating on one counts")
+        raise InputError("no minimum rating is given", hint="Say from which rating on one counts")

@@ -144,7 +144,7 @@ def _undeclared(name: str, declared: object) -> MeasureKind:
     """Refuse what a package declares in place of a measure: those add themselves when loaded."""
     raise InputError(
         f"{declared!r} is not what exampp.measure({name!r}) gives",
-        mend="Name in the entry point what is declared with exampp.measure under the same name",
+        hint="Name in the entry point what is declared with exampp.measure under the same name",
     )
 
 
@@ -238,7 +238,7 @@ class Measure:
             if required not in dict(checked):
                 raise InputError(
                     f"the measure {self.name} needs the parameter {required}",
-                    mend=f"Write {self.name}({required}=...)",
+                    hint=f"Write {self.name}({required}=...)",
                 )
         if len(dict(checked)) != len(checked):
             raise InputError(f"a parameter of the measure {self.name} is given twice")
@@ -310,7 +310,7 @@ def parse_measure(text: str) -> Measure:
         raise _unknown_name_error(text.strip())
     written, inside, after = form[1], form[2], form[3]
     if written in TREC_NEEDS_CUTOFF:
-        raise InputError(f"the measure {written} needs a cutoff", mend=f"Write {written}.20")
+        raise InputError(f"the measure {written} needs a cutoff", hint=f"Write {written}.20")
     name, implied = _canonical(written)
     params = (*implied, *_read_params(inside, text))
     return Measure(name, None if after is None else _number(after, text), params)
@@ -341,7 +341,7 @@ def _as_measure(given: object) -> Measure:
     if callable(given) and not str(given).strip()[:1].isalpha():
         raise InputError(
             f"{given!r} is a function, and no measure yet",
-            mend='Declare it: exampp.measure("Name")(function)',
+            hint='Declare it: exampp.measure("Name")(function)',
         )
     return given if isinstance(given, Measure) else parse_measure(str(given))
 
@@ -360,7 +360,7 @@ def _unknown_name_error(name: str) -> InputError:
     near = difflib.get_close_matches(name.casefold(), known, 1, 0.5)
     meant = f"Did you mean {known[near[0]]}? " if near else ""
     listed = f"Measures: {', '.join(names)}. One of your own: docs/extending.md"
-    return InputError(f"there is no measure {name!r}", mend=meant + listed)
+    return InputError(f"there is no measure {name!r}", hint=meant + listed)
 
 
 def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
@@ -371,7 +371,7 @@ def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
         if match is None:
             raise InputError(
                 f"the parameters of the measure {text!r} cannot be read",
-                mend="Write them as name=value, separated by commas",
+                hint="Write them as name=value, separated by commas",
             )
         found.append((match[1], _read_value(match[2], text)))
         rest = rest[match.end() :].strip()
@@ -390,7 +390,7 @@ def _read_value(raw: str, text: str) -> ParamValue:
             return tuple((int(label or 0), int(gain or 0)) for label, gain in numbers)
         raise InputError(
             f"the gains of the measure {text!r} cannot be read",
-            mend="Write them as {label:gain,label:gain}",
+            hint="Write them as {label:gain,label:gain}",
         )
     number = _read_number(raw, int, float)
     return raw if number is None else number
@@ -422,7 +422,7 @@ def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | f
         if kind.at_required:
             raise InputError(
                 f"the measure {name} needs a {kind.at}",
-                mend=f"Write {name}@{20 if kind.at == 'cutoff' else 0.1}",
+                hint=f"Write {name}@{20 if kind.at == 'cutoff' else 0.1}",
             )
         return None
     if kind.at == "recall":
@@ -430,7 +430,7 @@ def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | f
             raise InputError(f"the recall of {name} must be between 0 and 1, not {at}")
         return float(at)
     if not kind.at:
-        raise InputError(f"the measure {name} has no cutoff", mend=f"Write {name}")
+        raise InputError(f"the measure {name} has no cutoff", hint=f"Write {name}")
     if not isinstance(at, int) or isinstance(at, bool) or at < 1:
         raise InputError(f"the cutoff of {name} must be a whole number from 1 on, not {at}")
     return at
@@ -441,7 +441,7 @@ def _checked_param(name: str, kind: MeasureKind, key: str, value: ParamValue) ->
     if wanted is None:
         known = ", ".join(kind.params) or "none"
         raise InputError(
-            f"the measure {name} has no parameter {key!r}", mend=f"Its parameters: {known}"
+            f"the measure {name} has no parameter {key!r}", hint=f"Its parameters: {known}"
         )
     if wanted is float and type(value) is int:
         value = float(value)

@@ -58,13 +58,13 @@ def check_partial(measure: Measure, grader: GraderIdentity) -> None:
     if measure.param("strict") is True:
         raise InputError(
             f"the measure {measure} is strict, so that partial support counts nothing",
-            mend="Leave out strict or partial",
+            hint="Leave out strict or partial",
         )
     if not (isinstance(given, int) and grader.lowest < given <= grader.highest):
         raise InputError(
             f"the partial rating {given} makes no sense for ratings from {grader.lowest} to "
             f"{grader.highest}",
-            mend=f"Choose from {grader.lowest + 1} to {grader.highest}",
+            hint=f"Choose from {grader.lowest + 1} to {grader.highest}",
         )
 
 

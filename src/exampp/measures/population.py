@@ -81,12 +81,12 @@ def check_linear(measure: Measure) -> UnitKind:
         raise InputError(
             f"{measure} is not corrected: it is no sum over passages or items (each query is a "
             "ratio, or an order), so that no sample of these says how far it is off",
-            mend="Take P@20, RBP@20 or Cover@20; nDCG, AP and RR need whole queries judged",
+            hint="Take P@20, RBP@20 or Cover@20; nDCG, AP and RR need whole queries judged",
         )
     if measure.cutoff is None:
         raise InputError(
             f"{measure} has no cutoff: its pool is whatever any system returned",
-            mend=f"Write {measure}@20",
+            hint=f"Write {measure}@20",
         )
     return "item" if measure.kind.cover else "passage"
 
@@ -106,7 +106,7 @@ def population(
     if subtopics == {True}:
         raise InputError(
             "systems rank by subtopic alone here, and scores of subtopics are not corrected",
-            mend="Import runs that rank by query",
+            hint="Import runs that rank by query",
         )
     notes = (
         *((BY_QUERY,) if True in subtopics else ()),
@@ -203,7 +203,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
     if measure.name != "Cover":
         raise InputError(
             f"{measure} is not corrected: it divides by what the whole pool covers",
-            mend=f"Take Cover@{k}",
+            hint=f"Take Cover@{k}",
         )
     of_mean = cover(book, [min_rating], k=k, subtopics="query").query_ids
     share = 1 / max(1, len(of_mean))
@@ -223,7 +223,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
     if not names:
         raise InputError(
             "no query has items with a weight, and Cover has nothing to count",
-            mend="Import a bank: exampp import",
+            hint="Import a bank: exampp import",
         )
     if not any(one is not None for _, cut in answered for one in cut):
         raise _no_units_error()
@@ -276,7 +276,7 @@ def _lists(answered: list[_Answered]) -> Ints:
 def _no_units_error() -> InputError:
     return InputError(
         "no system returns a passage for a query that counts",
-        mend="Import runs: exampp import",
+        hint="Import runs: exampp import",
     )
 
 

@@ -55,7 +55,7 @@ class Labelling:
         ):
             if value not in known:
                 raise InputError(
-                    f"there is no {what} {value!r}", mend=f"Choose from {', '.join(known)}"
+                    f"there is no {what} {value!r}", hint=f"Choose from {', '.join(known)}"
                 )
 
     @property
@@ -98,7 +98,7 @@ def label_passages(
     if threshold is None:
         if labelling.needs_threshold:
             raise InputError(
-                "these labels need a threshold", mend="Say from which rating on an item counts"
+                "these labels need a threshold", hint="Say from which rating on an item counts"
             )
         return _mth_best(ratings, labelling.at_least, lowest)
     if labelling.kind == "count":

@@ -269,7 +269,7 @@ def _ranking(
     if np.isnan(scores).any():
         raise InputError("a score is not a number", field=where)
     if len({entry[0] for entry in scored}) != len(scored):
-        raise InputError("a passage is returned twice", field=where, mend="Keep it once")
+        raise InputError("a passage is returned twice", field=where, hint="Keep it once")
     written = [entry[2] for entry in scored if len(entry) == 3]
     ranked = len(written) == len(scored)
     order = _by_rank(scored, written) if ranked else _by_score(scored, scores)

@@ -127,13 +127,13 @@ def read_config(path: str | Path) -> Config:
     for section, value in data.items():
         if section not in _SECTIONS:
             fix = suggest(section, _SECTIONS) or f"Known: {', '.join(_SECTIONS)}"
-            raise InputError(f"unknown section {section!r}", file=path, mend=fix)
+            raise InputError(f"unknown section {section!r}", file=path, hint=fix)
         _check_section(section, value, path)
     if "collection" not in data:
-        raise InputError("no section [collection]", file=path, mend='Add: path = "my.exam"')
+        raise InputError("no section [collection]", file=path, hint='Add: path = "my.exam"')
     if "inputs" in data and not {"files", *ROLES} & data["inputs"].keys():
         fix = f"Give it one or several of files, {', '.join(ROLES)}"
-        raise InputError("names no files", file=path, field="[inputs]", mend=fix)
+        raise InputError("names no files", file=path, field="[inputs]", hint=fix)
     for number, table in enumerate(data.get("evaluate", ()), 1):
         _check_relevant(table, path, f"[[evaluate]] {number}")
     names = [bank.get("name", "main") for bank in data.get("bank", ())]
@@ -142,7 +142,7 @@ def read_config(path: str | Path) -> Config:
             f"two banks are called {min(twice)!r}",
             file=path,
             field="[[bank]]",
-            mend="Give each a name, or put the files of one bank into one list",
+            hint="Give each a name, or put the files of one bank into one list",
         )
     return Config(
         path,
@@ -195,5 +195,5 @@ def _check_relevant(table: Mapping[str, Any], path: Path, where: str) -> None:
                 f"changes nothing about {', '.join(table['measures'])}",
                 file=path,
                 field=f"{where}.{key}",
-                mend="Leave it out",
+                hint="Leave it out",
             )

@@ -42,7 +42,7 @@ def check_table(
     for key, value in table.items():
         if key not in types:
             fix = suggest(key, types) or f"Known: {', '.join(types)}"
-            raise InputError(f"unknown key {key!r}", file=path, field=where, mend=fix)
+            raise InputError(f"unknown key {key!r}", file=path, field=where, hint=fix)
         if not _fits(value, types[key]):
             field = f"{where}.{key}" if where else key
             raise InputError(f"must be {_name(types[key])}", file=path, field=field)

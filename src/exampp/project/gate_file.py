@@ -98,7 +98,7 @@ def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, 
     data = read_toml(path)
     check_table(data, {"collection": Path, **toml_types(GateOptions)}, path)
     if "collection" not in data:
-        raise InputError("names no collection", file=path, mend='Add: collection = "my.exam"')
+        raise InputError("names no collection", file=path, hint='Add: collection = "my.exam"')
     values: dict[str, Any] = {key.replace("-", "_"): value for key, value in data.items()}
     for key in ("collection", "baseline", "junit"):
         if key in values:

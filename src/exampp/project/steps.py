@@ -189,7 +189,7 @@ def _steps(
     for name in (*([until] if until else ()), *again):
         if not any(step.is_called(name) for step in steps):
             listed = ", ".join(step.name for step in steps)
-            raise InputError(f"unknown step {name!r}", file=config.path, mend=f"Name: {listed}")
+            raise InputError(f"unknown step {name!r}", file=config.path, hint=f"Name: {listed}")
     last = [number for number, step in enumerate(steps, 1) if until and step.is_called(until)]
     return steps[: last[-1]] if last else steps
 
@@ -355,7 +355,7 @@ def _style(path: Path, config: Config) -> str:
         raise InputError(
             f"no format for {path.name!r}",
             file=config.path,
-            mend=f"Name it with one of {', '.join(STYLE_OF_SUFFIX)}",
+            hint=f"Name it with one of {', '.join(STYLE_OF_SUFFIX)}",
         )
     return style
 

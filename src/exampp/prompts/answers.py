@@ -311,7 +311,7 @@ def verify(
         raise InputError(
             "there is no known answer to verify against",
             field="gold_answers",
-            mend="give the question gold_answers, or grade without verification",
+            hint="give the question gold_answers, or grade without verification",
         )
     span = None if passage is None else find_span(answer, passage)
     if mode == "rubric":
@@ -388,7 +388,7 @@ def key_text(key: str, choices: Mapping[str, str]) -> str:
         raise InputError(
             f"the key '{key}' is not among the choices {', '.join(choices)}",
             field="correct",
-            mend="give the letter of one of the choices",
+            hint="give the letter of one of the choices",
         )
     return spell_out(choices[key], list(choices.values()))
 

@@ -41,11 +41,11 @@ def _declared_text(name: str, declared: object) -> str:
     if text is None:
         raise InputError(
             f"{declared!r} declares no prompt",
-            mend="Name a text in TOML, or a file of one, in the entry point",
+            hint="Name a text in TOML, or a file of one, in the entry point",
         )
     if (own := parse_toml(text, f"{name}{SUFFIX}").get("name")) != name:
         raise InputError(
-            f"it calls itself {own!r}", field="name", mend=f"Give both the name {name!r}"
+            f"it calls itself {own!r}", field="name", hint=f"Give both the name {name!r}"
         )
     return text
 
@@ -97,7 +97,7 @@ def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
             f"'{found.name}' is the name of a bundled prompt with another text",
             file=name,
             field="name",
-            mend="give your prompt another name, so that its grades are not mistaken for others",
+            hint="give your prompt another name, so that its grades are not mistaken for others",
         )
     return found
 
@@ -109,7 +109,7 @@ def load(name_or_path: str | Path) -> Prompt:
         return found
     raise InputError(
         f"the prompt '{found.name}' asks for the items of a bank, and grades nothing",
-        mend=f"give it to exampp bank generate, or give one of {', '.join(_GRADING)}",
+        hint=f"give it to exampp bank generate, or give one of {', '.join(_GRADING)}",
     )
 
 
@@ -120,7 +120,7 @@ def load_generation(name_or_path: str | Path) -> GenerationPrompt:
         return found
     raise InputError(
         f"the prompt '{found.name}' grades, and asks for no items of a bank",
-        mend=f"give it to exampp grade, or give one of {', '.join(_GENERATING)}",
+        hint=f"give it to exampp grade, or give one of {', '.join(_GENERATING)}",
     )
 
 
@@ -145,13 +145,13 @@ def toml_of(name_or_path: str | Path) -> str:
         return check_path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
-            "the prompt file is not UTF-8", file=path, mend="save it as UTF-8"
+            "the prompt file is not UTF-8", file=path, hint="save it as UTF-8"
         ) from None
     except OSError as error:
         raise InputError(
             f"the prompt file cannot be read: {error.strerror}",
             file=path,
-            mend="check the path, or give the name of a bundled prompt (exampp prompts list)",
+            hint="check the path, or give the name of a bundled prompt (exampp prompts list)",
         ) from None
 
 
@@ -176,7 +176,7 @@ def _unknown(name: str) -> InputError:
     near, known = by_workbench_class(name), PROMPTS.names()
     return InputError(
         f"there is no prompt called '{name}'",
-        mend=(f"did you mean '{near}'?" if near else suggest(name, known))
+        hint=(f"did you mean '{near}'?" if near else suggest(name, known))
         or f"give a name ({', '.join(known)}) or the path of a {SUFFIX} file",
     )
 

@@ -153,8 +153,8 @@ def _shortened(text: str) -> str:
 
 def build(data: Mapping[str, Any], file: str | Path | None = None) -> GenerationPrompt:
     """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
-    for field, what, mend in _faults(data):
-        raise InputError(what, file=file, field=field, mend=mend)
+    for field, what, hint in _faults(data):
+        raise InputError(what, file=file, field=field, hint=hint)
     words = {"one": data["makes"], "many": f"{data['makes']}s"}
     usual = {
         **dict.fromkeys(("title", "source", "system"), ""),
@@ -165,11 +165,11 @@ def build(data: Mapping[str, Any], file: str | Path | None = None) -> Generation
 
 
 def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what is wrong with a declaration: the field, the fault, the mend."""
+    """Yield what is wrong with a declaration: the field, the fault, the hint."""
     for key, value in data.items():
         if key not in _KEYS:
-            mend = suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}"
-            yield key, f"unknown key '{key}'", mend
+            hint = suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}"
+            yield key, f"unknown key '{key}'", hint
         elif not isinstance(value, str):
             yield key, f"'{key}' is {json.dumps(value, default=str)}", "give a text"
     for key in _REQUIRED:
@@ -192,8 +192,8 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for used, known in ((texts, (*SLOTS, "instruction")), (instructions, SLOTS[:3])):
         for slot, key in used.items():
             if slot not in known:
-                what, mend = no_slot(slot, known)
-                yield key, what, mend
+                what, hint = no_slot(slot, known)
+                yield key, what, hint
     if not {"query_text", "query_title"} & set(texts):
         yield "user", "the text does not say which query", "write {query_text} into it"
 

@@ -148,7 +148,7 @@ def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")
 
 
 def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return what is wrong with a slot that there is not, and the mend."""
+    """Return what is wrong with a slot that there is not, and the hint."""
     listed = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (
@@ -227,16 +227,16 @@ def _check_keys(data: Mapping[str, Any]) -> None:
             raise InputError(
                 f"unknown key '{key}'",
                 field=key,
-                mend=suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}",
+                hint=suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}",
             )
         test, form, _ = _KEYS[key]
         if not test(value):
             raise InputError(
-                f"'{key}' is {json.dumps(value, default=str)}", field=key, mend=f"give {form}"
+                f"'{key}' is {json.dumps(value, default=str)}", field=key, hint=f"give {form}"
             )
     for key, (_, form, required) in _KEYS.items():
         if required and key not in data:
-            raise InputError(f"'{key}' is missing", field=key, mend=f"give {form}")
+            raise InputError(f"'{key}' is missing", field=key, hint=f"give {form}")
 
 
 def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
@@ -244,7 +244,7 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
         raise InputError(
             "a prompt has either a scale or a verdict",
             field="scale",
-            mend="give one of: scale = { lowest = 0, highest = 5 }, verdict = true",
+            hint="give one of: scale = { lowest = 0, highest = 5 }, verdict = true",
         )
     if "verdict" in data:
         return 0, 1
@@ -255,7 +255,7 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
         raise InputError(
             f"the scale is {json.dumps(scale, default=str)}",
             field="scale",
-            mend="give whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
+            hint="give whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
         )
     return ends
 
@@ -267,7 +267,7 @@ def _workbench(table: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(
                 "'prompt_class' is not a text",
                 field=f"{place}.prompt_class",
-                mend='write it as prompt_class = "MyPrompt"',
+                hint='write it as prompt_class = "MyPrompt"',
             )
     return dict(table)
 
@@ -278,13 +278,13 @@ def _check_values(prompt: Prompt) -> None:
             raise InputError(
                 f"'{kind}' is nothing that can be graded",
                 field="grades",
-                mend=suggest(kind, GRADES) or f"give one of {', '.join(GRADES)}",
+                hint=suggest(kind, GRADES) or f"give one of {', '.join(GRADES)}",
             )
     if prompt.reading not in reading_names():
         raise InputError(
             f"there are no rules of reading called '{prompt.reading}'",
             field="reading",
-            mend=suggest(prompt.reading, reading_names())
+            hint=suggest(prompt.reading, reading_names())
             or f"give one of {', '.join(reading_names())}",
         )
     for label in prompt.labels:
@@ -293,7 +293,7 @@ def _check_values(prompt: Prompt) -> None:
             raise InputError(
                 f"the label '{label}' would not be read as a grade",
                 field="labels",
-                mend=f"give labels that '{prompt.reading}' reads on the scale "
+                hint=f"give labels that '{prompt.reading}' reads on the scale "
                 f"{prompt.lowest} to {prompt.highest}, or leave labels out",
             )
 
@@ -303,27 +303,27 @@ def _check_slots(prompt: Prompt) -> None:
         raise InputError(
             "'user' is missing",
             field="user",
-            mend="give the text that is sent to the model, with its slots in braces",
+            hint="give the text that is sent to the model, with its slots in braces",
         )
     used = used_slots({"user": prompt.user, "system": prompt.system})
     known = _slots_of(prompt.grades)
     idle = dict.fromkeys((name for name in prompt.slots if name not in used), "slots")
     for name, key in {**used, **idle}.items():
         if name not in known:
-            what, mend = no_slot(name, known)
+            what, hint = no_slot(name, known)
             grades = f" of a prompt that grades {' and '.join(prompt.grades)}"
-            raise InputError(what + grades * (name in SLOTS), field=key, mend=mend)
+            raise InputError(what + grades * (name in SLOTS), field=key, hint=hint)
         if name not in prompt.slots:
             raise InputError(
                 f"the text uses {{{name}}}, which is not among the slots",
                 field=key,
-                mend="add it to slots, or leave slots out",
+                hint="add it to slots, or leave slots out",
             )
         if name in idle:
             raise InputError(
                 f"the slot '{name}' is declared and used nowhere",
                 field="slots",
-                mend=f"write {{{name}}} into the text, or take it out of slots",
+                hint=f"write {{{name}}} into the text, or take it out of slots",
             )
     _check_needed(prompt, used)
     if prompt.user and prompt.cut not in prompt.slots:
@@ -331,7 +331,7 @@ def _check_slots(prompt: Prompt) -> None:
         raise InputError(
             what,
             field="cut",
-            mend="name the slot to shorten when the prompt is too long: "
+            hint="name the slot to shorten when the prompt is too long: "
             f"one of {', '.join(prompt.slots) or '(declare slots first)'}",
         )
 
@@ -342,7 +342,7 @@ def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
             if not set(wanted) & {"nugget" if slot == "nuggets" else slot for slot in used}:
                 listed = " or ".join(f"{{{slot}}}" for slot in wanted)
                 raise InputError(
-                    f"the text has no {listed}: {why}", field="user", mend=f"write {listed} into it"
+                    f"the text has no {listed}: {why}", field="user", hint=f"write {listed} into it"
                 )
 
 
@@ -375,14 +375,14 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
     if not prompt.user:
         raise InputError(
             f"the prompt '{prompt.name}' has no text: it is graded without asking a model",
-            mend="choose another prompt for this grader (exampp prompts list)",
+            hint="choose another prompt for this grader (exampp prompts list)",
         )
     for name in prompt.slots:
         if name not in slots:
             raise InputError(
                 f"the prompt '{prompt.name}' needs a text for {{{name}}}",
                 field=name,
-                mend=f"the prompt grades items of the kind {' or '.join(prompt.grades)}",
+                hint=f"the prompt grades items of the kind {' or '.join(prompt.grades)}",
             )
 
     def put(match: re.Match[str]) -> str:
@@ -436,5 +436,5 @@ def fit(
 def _no_room(prompt: Prompt, what: str, limit: int) -> InputError:
     return InputError(
         f"the prompt '{prompt.name}' {what}, the limit is {limit}",
-        mend="shorten the item's text, or grade with a model that takes longer prompts",
+        hint="shorten the item's text, or grade with a model that takes longer prompts",
     )

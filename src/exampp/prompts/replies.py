@@ -301,7 +301,7 @@ def _read_thresholds(reply: RawReply) -> Outcome:
         raise InputError(
             f"the thresholds are {list(reply.thresholds)}",
             field="thresholds",
-            mend=f"give {wanted} numbers, none smaller than the one before",
+            hint=f"give {wanted} numbers, none smaller than the one before",
         )
     try:
         score = float(reply.text)
@@ -423,17 +423,17 @@ def read(
 
     """
     if mode not in READERS:
-        raise InputError(f"there is no mode '{mode}'", mend=f"give one of {', '.join(READERS)}")
+        raise InputError(f"there is no mode '{mode}'", hint=f"give one of {', '.join(READERS)}")
     if reading not in READERS[mode]:
         raise InputError(
             f"there are no rules of reading called '{reading}'",
-            mend=f"give one of {', '.join(reading_names())}",
+            hint=f"give one of {', '.join(reading_names())}",
         )
     if unnumbered not in UNNUMBERED:
         raise InputError(
             f"a text without a number cannot be '{unnumbered}'",
             field="unnumbered",
-            mend=f"give one of {', '.join(UNNUMBERED)}",
+            hint=f"give one of {', '.join(UNNUMBERED)}",
         )
     text: str | None = reply
     if mode == "exam":

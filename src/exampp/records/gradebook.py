@@ -193,11 +193,11 @@ def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str])
     for name in (*only, *without):
         if name not in known:
             raise InputError(
-                f"there is no system {name!r}", mend=f"Known: {', '.join(book.systems)}"
+                f"there is no system {name!r}", hint=f"Known: {', '.join(book.systems)}"
             )
     left = {name for name in only or known if name not in without}
     if not left and known:
-        raise InputError("no system is left", mend="Leave out fewer")
+        raise InputError("no system is left", hint="Leave out fewer")
     if left == known:
         return book
     queries = tuple(
@@ -238,7 +238,7 @@ def answering(book: Gradebook) -> dict[str, set[str]]:
 def check_decisions(choice: DecisionChoice) -> DecisionChoice:
     """The choice. Raises InputError where it is none of `DecisionChoice`."""
     if choice not in get_args(DecisionChoice):
-        raise InputError(f"decisions is {choice!r}", mend="Choose with or without")
+        raise InputError(f"decisions is {choice!r}", hint="Choose with or without")
     return choice
 
 

@@ -167,7 +167,7 @@ class GraderIdentity:
             raise InputError(
                 f"the minimum rating {least} makes no sense for ratings from {self.lowest} to "
                 f"{self.highest}",
-                mend=f"Choose from {self.lowest + 1} to {self.highest}",
+                hint=f"Choose from {self.lowest + 1} to {self.highest}",
             )
         return least
 
@@ -204,12 +204,12 @@ def check_scale(scale: RatingScale) -> RatingScale:
         lowest, highest = (check_integer("a rating", rating) for rating in scale)
     except (TypeError, ValueError, InputError):
         raise InputError(
-            f"scale is {scale!r}", mend="Give the lowest and the highest rating, as (0, 3)"
+            f"scale is {scale!r}", hint="Give the lowest and the highest rating, as (0, 3)"
         ) from None
     if not 0 <= lowest < highest <= MOST_RATINGS:
         raise InputError(
             f"there is no scale from {lowest} to {highest}",
-            mend=f"It has two ratings or more, from 0 to {MOST_RATINGS} at most, as 0..3",
+            hint=f"It has two ratings or more, from 0 to {MOST_RATINGS} at most, as 0..3",
         )
     return lowest, highest
 
@@ -346,7 +346,7 @@ def choose_grader(
     names = [grader_label(one) + _reading(one) for one in fitting or graders]
     listed = "".join(f"\n  {name}" for name in names)
     if not graders:
-        raise InputError("there are no grades yet", mend="Make some: exampp grade")
+        raise InputError("there are no grades yet", hint="Make some: exampp grade")
     if not fitting:
         raise InputError(f"no grader fits; these graded:{listed}")
     raise AmbiguousGrader(

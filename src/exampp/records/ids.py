@@ -37,11 +37,11 @@ def check_system_names(names: Iterable[str]) -> None:
     """Raise InputError for what no system may be called: nothing, or as the whole pool is."""
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise InputError(f"{name!r} is no name of a system", mend="Give it another")
+            raise InputError(f"{name!r} is no name of a system", hint="Give it another")
         if name == OVERALL:
             raise InputError(
                 f"a system is called {OVERALL}, as the whole pool is in leaderboards",
-                mend="Rename it",
+                hint="Rename it",
             )
 
 

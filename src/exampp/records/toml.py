@@ -17,20 +17,20 @@ _LINE = re.compile(r"\(at line (\d+)")
 
 
 def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, Any]:
-    """The tables of a file; InputError where it cannot be read, with `missing` as the mend."""
+    """The tables of a file; InputError where it cannot be read, with `missing` as the hint."""
     path = check_path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError("no such file", file=path, mend=missing) from None
+        raise InputError("no such file", file=path, hint=missing) from None
     except UnicodeDecodeError:
-        raise InputError("not UTF-8 text", file=path, mend="Convert the file to UTF-8") from None
+        raise InputError("not UTF-8 text", file=path, hint="Convert the file to UTF-8") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
     return parse_toml(text, path)
 
 
-def parse_toml(text: str, file: str | Path | None = None, mend: str = "") -> dict[str, Any]:
+def parse_toml(text: str, file: str | Path | None = None, hint: str = "") -> dict[str, Any]:
     """The tables of a text.
 
     InputError, with the line, for broken TOML, and with the field for nesting that nobody needs, a
@@ -41,12 +41,12 @@ def parse_toml(text: str, file: str | Path | None = None, mend: str = "") -> dic
     except tomllib.TOMLDecodeError as error:
         found = _LINE.search(str(error))
         line = int(found[1]) if found else None
-        raise InputError(f"broken TOML ({error})", file=file, line=line, mend=mend) from None
+        raise InputError(f"broken TOML ({error})", file=file, line=line, hint=hint) from None
     except (ValueError, OverflowError) as error:
         # a number of thousands of digits, a date that no calendar has
-        raise InputError(f"broken TOML ({error})", file=file, mend=mend) from None
+        raise InputError(f"broken TOML ({error})", file=file, hint=hint) from None
     except RecursionError:
-        raise InputError("broken TOML (nested too deeply)", file=file, mend=mend) from None
+        raise InputError("broken TOML (nested too deeply)", file=file, hint=hint) from None
     _check(data, file)
     return data
 

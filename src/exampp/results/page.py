@@ -138,7 +138,7 @@ def renderer(path: Path) -> Callable[[Document], str]:
         raise InputError(
             f"a report is no {ending} file",
             file=path,
-            mend="End its name in .html or .json; a browser prints the page as PDF",
+            hint="End its name in .html or .json; a browser prints the page as PDF",
         )
     return to_json if ending == ".json" else to_html
 
@@ -155,7 +155,7 @@ def to_html(document: Document) -> str:
     if find_spec("jinja2") is None:
         raise InputError(
             "making a page needs packages that are not installed",
-            mend=f"Install them: {install_command('plots')}",
+            hint=f"Install them: {install_command('plots')}",
         )
     kinds = {type(block): _kind(block) for part in document.sections for block in part.blocks}
     page: str = _template().render(document=document, kind=lambda block: kinds[type(block)])

@@ -97,7 +97,7 @@ class Result:
     def _record(self, name: str | None) -> Table:
         found = self.records()
         if name is not None and name not in found:
-            raise InputError(f"unknown table {name!r}", mend=f"Known: {', '.join(found)}")
+            raise InputError(f"unknown table {name!r}", hint=f"Known: {', '.join(found)}")
         return next(iter(found.values())) if name is None else found[name]
 
     def __str__(self) -> str:
@@ -116,8 +116,8 @@ def _installed(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        mend = f"Install it: {install_command(package)}"
-        raise InputError(f"a frame needs {package}, which is not installed", mend=mend) from None
+        hint = f"Install it: {install_command(package)}"
+        raise InputError(f"a frame needs {package}, which is not installed", hint=hint) from None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -281,7 +281,7 @@ def render(table: Table, style: str, digits: int | None = None) -> str:
     if style in PEOPLE:
         return PEOPLE[style](table.view(digits))
     if digits is not None:
-        raise InputError(f"{style} holds all digits of a number", mend="Leave out --digits")
+        raise InputError(f"{style} holds all digits of a number", hint="Leave out --digits")
     if style == "json":
         return json.dumps(_object(table), ensure_ascii=False, indent=1) + "\n"
     return _separated(table, "\t" if style == "tsv" else ",")

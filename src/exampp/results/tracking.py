@@ -33,12 +33,12 @@ def track(tool: str, tracked: Tracked) -> str:
     Raises InputError for another name, and where the tracker is not installed or refuses.
     """
     if tool not in TRACKERS:
-        raise InputError(f"there is no tracker {tool!r}", mend=f"Known: {', '.join(TRACKERS)}")
+        raise InputError(f"there is no tracker {tool!r}", hint=f"Known: {', '.join(TRACKERS)}")
     try:
         return TRACKERS[tool](tracked)
     except ImportError:
         raise InputError(
-            f"{tool} is not installed", mend=f"Install it: {install_command('tracking')}"
+            f"{tool} is not installed", hint=f"Install it: {install_command('tracking')}"
         ) from None
     except InputError:
         raise
@@ -60,7 +60,7 @@ def _mlflow(tracked: Tracked) -> str:
 
     metrics = {mlflow_name(name): value for name, value in tracked.metrics.items()}
     if len(metrics) < len(tracked.metrics):
-        raise InputError("two systems or measures have the same name in MLflow", mend="Rename one")
+        raise InputError("two systems or measures have the same name in MLflow", hint="Rename one")
     own = mlflow.active_run() is None
     run = mlflow.start_run(run_name=tracked.name) if own else mlflow.active_run()
     try:

@@ -149,7 +149,7 @@ def _check(importer: Importer) -> None:
     if importer.depth is not None:
         check_integer("depth", importer.depth, 1)
     if not isinstance(importer.bank, str) or not importer.bank.strip():
-        raise InputError(f"{importer.bank!r} is no name of a bank", mend="Give one, such as main")
+        raise InputError(f"{importer.bank!r} is no name of a bank", hint="Give one, such as main")
 
 
 def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:

@@ -60,7 +60,7 @@ class Criteria:
     def __post_init__(self) -> None:
         if self.by not in ("auto", *BASES):
             known = ", ".join(("auto", *BASES))
-            raise InputError(f"no evidence of relevance is called {self.by!r}", mend=f"Use {known}")
+            raise InputError(f"no evidence of relevance is called {self.by!r}", hint=f"Use {known}")
         check_integer("depth", self.depth, 1)
         check_integer("min_answers", self.min_answers, 0)
 

@@ -797,7 +797,7 @@ def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterat
     Raises InputError where there is no such list or no such item.
     """
     if name not in LISTS:
-        raise InputError(f"there is no list {name!r}", mend=f"There are {', '.join(LISTS)}")
+        raise InputError(f"there is no list {name!r}", hint=f"There are {', '.join(LISTS)}")
     return LISTS[name](_with_item(seen, options.item_id), options)
 
 

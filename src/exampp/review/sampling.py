@@ -188,7 +188,7 @@ class SampleDesign:
         if self.design not in get_args(Design):
             raise InputError(
                 f"there is no design {self.design!r}",
-                mend=f"Choose from {', '.join(get_args(Design))}",
+                hint=f"Choose from {', '.join(get_args(Design))}",
             )
         if self.labels < 1:
             raise InputError(f"a sample has 1 label or more, not {self.labels}")
@@ -216,7 +216,7 @@ def draw(
     if not len(drawn):
         raise InputError(
             f"by chance no unit was drawn where {asked.labels} were expected",
-            mend="Ask for more --labels, or give another --seed",
+            hint="Ask for more --labels, or give another --seed",
         )
     return SamplePlan(
         design=asked.design,

@@ -563,7 +563,7 @@ def rank_statistic(text: str) -> RankStatistic:
             return _rbo(p)
     raise InputError(
         f"there is no rank statistic {text!r}",
-        mend="Statistics: spearman, kendall, tau_ap, rbo, rbo(p=0.8) with p between 0 and 1, "
+        hint="Statistics: spearman, kendall, tau_ap, rbo, rbo(p=0.8) with p between 0 and 1, "
         "kendall@10 with 2 or more",
     )
 

@@ -515,9 +515,9 @@ def only_bank(connection: sqlite3.Connection, path: Path) -> str:
     if len(known) == 1:
         return next(iter(known))
     if not known:
-        raise InputError("the collection has no bank", file=path, mend="Import one: exampp import")
+        raise InputError("the collection has no bank", file=path, hint="Import one: exampp import")
     raise InputError(
-        f"which bank? This collection has {', '.join(known)}", file=path, mend="Name one: --bank"
+        f"which bank? This collection has {', '.join(known)}", file=path, hint="Name one: --bank"
     )
 
 
@@ -537,14 +537,14 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
         raise InputError(
             f"the collection has no {kind}s to grade against",
             file=path,
-            mend="Import a bank (exampp import), let a model write one (exampp bank generate), or "
+            hint="Import a bank (exampp import), let a model write one (exampp bank generate), or "
             "rate relevance for the query itself (--kind query)",
         )
     asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
     raise InputError(
         f"{asked} This collection has {', '.join(known)} with {kind}s",
         file=path,
-        mend="Name one with --bank",
+        hint="Name one with --bank",
     )
 
 

@@ -125,14 +125,14 @@ def connect(
         raise InputError(
             f"cannot be opened with SQLite {sqlite3.sqlite_version}: 3.37 is the oldest that works",
             file=path,
-            mend="Use a Python that comes with a newer SQLite",
+            hint="Use a Python that comes with a newer SQLite",
         )
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError(
             "no such collection",
             file=path,
-            mend="Make one: exampp import, exampp init, or in Python exampp.create",
+            hint="Make one: exampp import, exampp init, or in Python exampp.create",
         )
     # SQLite takes a file of one byte for an empty one
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):
@@ -295,7 +295,7 @@ def _check_version(application: int, version: int, path: Path) -> None:
             f"was made by another version of exampp (schema {version}; this version reads schema "
             f"{SCHEMA_VERSION})",
             file=path,
-            mend="Open it with the version that made it, or import the original files again",
+            hint="Open it with the version that made it, or import the original files again",
         )
 
 
@@ -355,7 +355,7 @@ def refuse_graded_file(connection: sqlite3.Connection) -> None:
         raise InputError(
             "a graded file is only read",
             file=file_of(connection),
-            mend="Import it into a collection: exampp import",
+            hint="Import it into a collection: exampp import",
         )
 
 

@@ -133,7 +133,7 @@ def find_cell(
         _check_seen(connection, item, passage, seen)
         return seen
     if not active:
-        raise InputError(f"the item {item_id!r} is retired", mend="Restore it: exampp bank edit")
+        raise InputError(f"the item {item_id!r} is retired", hint="Restore it: exampp bank edit")
     return item_version, passage_version
 
 
@@ -318,7 +318,7 @@ def _cell_of(connection: sqlite3.Connection, one: CellDecision) -> VersionCell:
         raise InputError(
             f"decision {one.decision.number} is about a text of {what} that the collection never "
             "had",
-            mend="Import the bank and the passages that were judged first",
+            hint="Import the bank and the passages that were judged first",
         )
     return int(item[0]), int(passage[0])
 
@@ -499,7 +499,7 @@ def put_judgment(
         raise InputError(f"the passage {passage_id!r} has no text that could be judged")
     if seen not in (None, row[1]):
         raise InputError(
-            f"the passage {passage_id!r} has another text now", mend="Read it again, and decide"
+            f"the passage {passage_id!r} has another text now", hint="Read it again, and decide"
         )
     return insert(
         connection,

@@ -33,7 +33,7 @@ class Damaged(InputError):
         super().__init__(
             f"is not a readable collection: {what} ({error})",
             file=file or None,
-            mend="Take a copy that is whole",
+            hint="Take a copy that is whole",
         )
 
 
@@ -130,18 +130,18 @@ def map_error(connection: GuardedConnection, error: Exception) -> Exception:
     """The error as a sentence of ours, as far as it is about a value or about the file."""
     if isinstance(error, UnicodeEncodeError):
         what = "a text holds half of a surrogate pair, which no file can hold"
-        return InputError(what, mend="Remove it")
+        return InputError(what, hint="Remove it")
     if isinstance(error, OverflowError | sqlite3.DataError):
         return InputError(f"a value is too large for a collection ({error})")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
         return InputError(
-            "is closed", file=connection.file or None, mend="Open it again with exampp.open"
+            "is closed", file=connection.file or None, hint="Open it again with exampp.open"
         )
     if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
         return InputError(
             "was opened in another thread",
             file=connection.file or None,
-            mend="Open it with exampp.open in each thread that uses it",
+            hint="Open it with exampp.open in each thread that uses it",
         )
     # the message of an error may quote what is damaged, and be no text then
     if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
@@ -159,7 +159,7 @@ def storage_fault(file: str, error: Exception) -> Exception | None:
         return InputError(
             f"cannot be opened ({error})",
             file=file,
-            mend=""
+            hint=""
             if alone
             else f"{file}-wal holds changes that are not in the file yet. "
             "Copy both to one folder that you can write, and open the copy",
@@ -167,8 +167,8 @@ def storage_fault(file: str, error: Exception) -> Exception | None:
     if code == sqlite3.SQLITE_NOTADB:
         return InputError("is not an exampp collection", file=file)
     if code in _STORAGE:
-        what, mend = _STORAGE[code]
-        return StorageFault(file, f"{what} ({error})", mend)
+        what, hint = _STORAGE[code]
+        return StorageFault(file, f"{what} ({error})", hint)
     return None
 
 

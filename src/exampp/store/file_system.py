@@ -58,7 +58,7 @@ def opens_alone(path: Path) -> bool:
             f"is on a file system ({kind.partition(' ')[0]}) that does not keep two machines from "
             "writing at once, which would damage it",
             file=path,
-            mend="Copy it to a local disk, and bring copies together with exampp merge; or set "
+            hint="Copy it to a local disk, and bring copies together with exampp merge; or set "
             f"{ONE_MACHINE}=1 if no other machine opens it",
         )
     return True
@@ -118,7 +118,7 @@ def refuse_second_name(path: Path) -> None:
         raise InputError(
             "has a second name, by which another process could damage it",
             file=path,
-            mend="Copy it and use the copy; into a container, mount its folder and not the file",
+            hint="Copy it and use the copy; into a container, mount its folder and not the file",
         )
 
 

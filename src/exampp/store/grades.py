@@ -168,7 +168,7 @@ def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -
             raise InputError(
                 f"the collection has a rating of {rating} by this grader, which is off the scale "
                 f"{scale[0]}..{scale[1]}",
-                mend="Give a scale that holds all its ratings",
+                hint="Give a scale that holds all its ratings",
             )
     connection.execute(
         "UPDATE grader SET lowest = ?, highest = ? WHERE grader = ?", (*scale, grader)

@@ -80,7 +80,7 @@ def note_statements(
         raise InputError(
             f"{thing} {name(key)!r} is {_short(other)} here, and {_short(value)} in another file "
             "of this import",
-            mend="Leave it out of one of them, or import them one after the other: then the later "
+            hint="Leave it out of one of them, or import them one after the other: then the later "
             "one counts",
         )
 
@@ -117,7 +117,7 @@ def rename_system(connection: sqlite3.Connection, old: str, new: str) -> None:
     check_system_names([new])
     check_id(new)
     if new != old and connection.execute("SELECT 1 FROM system WHERE name = ?", (new,)).fetchone():
-        raise InputError(f"there is a system {new!r} already", mend="Choose another name")
+        raise InputError(f"there is a system {new!r} already", hint="Choose another name")
     connection.execute("UPDATE system SET name = ? WHERE system = ?", (new, known[old]))
 
 
@@ -138,7 +138,7 @@ def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str,
     for name in names:
         if name not in known:
             raise InputError(
-                f"there is no system {name!r}", mend=f"Known: {', '.join(known) or 'none'}"
+                f"there is no system {name!r}", hint=f"Known: {', '.join(known) or 'none'}"
             )
     return {name: known[name] for name in names}
 
@@ -258,7 +258,7 @@ def _refuse_second_texts(
         raise InputError(
             f"passage {other[0]!r} has two different texts in the files of this import",
             field="text",
-            mend="Give different texts different ids",
+            hint="Give different texts different ids",
         )
 
 
@@ -341,7 +341,7 @@ def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -
     except sqlite3.IntegrityError:
         raise InputError(
             "a system ranks a passage for a query in two of the files of this import",
-            mend="Give the runs different names, or import one of the files alone",
+            hint="Give the runs different names, or import one of the files alone",
         ) from None
 
 

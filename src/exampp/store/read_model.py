@@ -242,11 +242,11 @@ def items_of_part(
     if part is None:
         return lambda _: True
     if part not in PARTS:
-        raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
+        raise InputError(f"{part!r} is no part of a bank", hint=f"Parts are {', '.join(PARTS)}")
     split = newest_split(connection, bank)
     if split is None:
         raise InputError(
-            f"the bank {bank!r} has no sealed part", mend="Seal one: exampp bank split"
+            f"the bank {bank!r} has no sealed part", hint="Seal one: exampp bank split"
         )
     return lambda item: (item in split.items) == (part == "sealed")
 

@@ -272,7 +272,7 @@ def search_all(
         raise InputError(
             f"no kind of records is called {unknown[0]!r}" if unknown else "one kind goes on",
             field="kinds",
-            mend=f"Known: {', '.join(SEARCH_KINDS)}",
+            hint=f"Known: {', '.join(SEARCH_KINDS)}",
         )
     if most < 1:
         raise InputError(f"at least 1 record can be wanted, not {most}", field="most")

@@ -217,7 +217,7 @@ class LiveCollection:
             one for one in known if one.grader.key in keys and self._bank in (None, one.bank)
         ]
         if not fitting:
-            raise NothingYet("there are no grades yet", mend="Make some: exampp grade")
+            raise NothingYet("there are no grades yet", hint="Make some: exampp grade")
         return min(fitting, key=lambda one: not one.grades_items)
 
     def _check(self, choice: Choice) -> None:
@@ -226,7 +226,7 @@ class LiveCollection:
             raise InputError(
                 f"the minimum rating {self._min_rating} is off the scale {low}..{high}",
                 field="--min-rating",
-                mend=f"Give {low + 1} to {high}",
+                hint=f"Give {low + 1} to {high}",
             )
 
     def min_rating(self, choice: Choice) -> int:

@@ -120,7 +120,7 @@ class PageRequest:
                 return one
         raise InputError(
             "the grades that this page shows are no longer in the collection",
-            mend="Open the page again",
+            hint="Open the page again",
         )
 
     @property

@@ -269,13 +269,13 @@ def read_guidelines(path: str | Path) -> Guidelines:
         raise InputError(f"{where} cannot be read: {error.strerror}", field=field) from None
     if len(text) > LONGEST:
         raise InputError(
-            f"{where} is longer than {LONGEST:,} bytes", field=field, mend="Shorten it"
+            f"{where} is longer than {LONGEST:,} bytes", field=field, hint="Shorten it"
         )
     try:
         text.decode()
     except UnicodeDecodeError:
         raise InputError(
-            f"{where} is no text in UTF-8", field=field, mend="Give a Markdown file"
+            f"{where} is no text in UTF-8", field=field, hint="Give a Markdown file"
         ) from None
     return Guidelines(where)
 

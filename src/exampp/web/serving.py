@@ -75,7 +75,7 @@ def serve(
     if not is_loopback(host) and not assessors:
         raise InputError(
             f"{host} can be reached from other machines, and nobody is named who may come in",
-            mend="Name each person: --assessor NAME",
+            hint="Name each person: --assessor NAME",
         )
     listener = listen(host, port)
     with listener:
@@ -167,14 +167,14 @@ def _check_installed() -> None:
         except ModuleNotFoundError:
             raise InputError(
                 f"the page needs {name}, which is not installed",
-                mend=f"Install it: {install_command('web')}",
+                hint=f"Install it: {install_command('web')}",
             ) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises InputError where it cannot."""
     if not 0 <= port <= 65535:
-        raise InputError(f"there is no port {port}", field="--port", mend="Give 1 to 65535, or 0")
+        raise InputError(f"there is no port {port}", field="--port", hint="Give 1 to 65535, or 0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small answers at once only where the protocol is named
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -187,7 +187,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise InputError(
             f"cannot listen on {host} port {port} ({error.strerror})",
-            mend="Choose another with --port, or --port 0 for any that is free",
+            hint="Choose another with --port, or --port 0 for any that is free",
         ) from None
     return listener
 

@@ -87,8 +87,8 @@ class BatterySettings:
         check_integer("the seed", self.seed, 0)
         for name in self.attacks:
             if name not in NUMBERS:
-                mend = f"Choose from {', '.join(NUMBERS)}"
-                raise InputError(f"unknown attack {name!r}", mend=mend)
+                hint = f"Choose from {', '.join(NUMBERS)}"
+                raise InputError(f"unknown attack {name!r}", hint=hint)
 
     @property
     def chosen(self) -> Sequence[Attack]:
@@ -225,7 +225,7 @@ def build_battery(
         InputError: There are no items, or no two queries with passages; the file exists.
     """
     if path is not None and _holds_something(path):
-        raise InputError("exists already", file=path, mend="Remove it, or name another: --battery")
+        raise InputError("exists already", file=path, hint="Remove it, or name another: --battery")
     entries = read_bank(connection, bank)
     known, material = _read(connection, bank, entries, kind, settings)
     made = list(battery_texts(material, settings))
@@ -294,7 +294,7 @@ def how_made(connection: sqlite3.Connection, path: Path) -> Mapping[str, str | i
         raise InputError(
             "is no battery of attacks",
             file=path,
-            mend="Make one: exampp analyze attacks COLLECTION --build",
+            hint="Make one: exampp analyze attacks COLLECTION --build",
         )
     return dict(json.loads(about))
 
@@ -320,7 +320,7 @@ def _read(
     }
     if not any(items.values()):
         raise InputError(
-            f"the bank {bank!r} has no {kind}s with a text", mend="Import a bank, or name another"
+            f"the bank {bank!r} has no {kind}s with a text", hint="Import a bank, or name another"
         )
     highest = highest_judgment(connection) or None
     known, attacked = [], []

@@ -98,7 +98,7 @@ class Material:
             raise InputError(
                 f"{usable} of the queries with items {'has' if usable == 1 else 'have'} passages "
                 "with a text, and a battery needs 2: controls come from passages of other queries",
-                mend="Import more queries with passages and items",
+                hint="Import more queries with passages and items",
             )
 
     @cached_property

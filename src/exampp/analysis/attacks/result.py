@@ -738,7 +738,7 @@ def attack_report(
         raise InputError(
             "is a battery of attacks, and no exam",
             file=exam,
-            mend="Name the exam that it was made from, and the battery by --battery",
+            hint="Name the exam that it was made from, and the battery by --battery",
         )
     settings = or_default("settings", settings, AttackSettings)
     min_rating = book.grader.threshold(settings.min_rating)

@@ -65,12 +65,12 @@ def require() -> tuple[ModuleType, ModuleType]:
         import transformers
     except ImportError as error:
         raise InputError(
-            f"local models need the package {error.name}", mend=how_to_install()
+            f"local models need the package {error.name}", hint=how_to_install()
         ) from None
     if not transformers.__version__.startswith("5."):
         raise InputError(
             f"transformers {transformers.__version__} is installed, version 5 is needed",
-            mend=how_to_install(),
+            hint=how_to_install(),
         )
     if not sys.stderr.isatty():
         # a progress bar that redraws itself fills a log
@@ -136,13 +136,13 @@ def load_model(
         raise InputError(
             f"the model '{model}' has weights of other shapes than its config says: "
             f"{', '.join(other_shape[:3])}",
-            mend="Take the config.json that was saved with these weights",
+            hint="Take the config.json that was saved with these weights",
         )
     missing = sorted(info["missing_keys"])
     if missing and complete:
         raise InputError(
             f"the model '{model}' has no weights for {', '.join(missing[:3])}",
-            mend=f"It was not made for the task '{kind}': fine-tune it, or give another task",
+            hint=f"It was not made for the task '{kind}': fine-tune it, or give another task",
         )
     # what is spread is where it belongs
     on_device = map_model_errors(model, lambda: (loaded if spread else loaded.to(place)).eval())
@@ -185,7 +185,7 @@ def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> A
         raise InputError(
             f"weights of {quantize} need the package bitsandbytes",
             field="quantize",
-            mend=f"Install it ({pip_command('bitsandbytes')}), or leave --quantize out: --dtype "
+            hint=f"Install it ({pip_command('bitsandbytes')}), or leave --quantize out: --dtype "
             "bfloat16 takes half the memory of float32",
         )
     if quantize == "8bit":
@@ -208,14 +208,14 @@ def find_folder(model: str) -> Path | None:
             raise InputError(
                 "no model is in this folder: it has no config.json",
                 file=folder,
-                mend="Give a folder that transformers has saved a model to",
+                hint="Give a folder that transformers has saved a model to",
             )
         _check_files(folder)
         return folder
     if folder.exists() or model.startswith((".", "/", "~")) or model.count("/") > 1 or not model:
         raise InputError(
             f"'{model}' is not a folder",
-            mend="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
+            hint="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
         )
     return None
 
@@ -229,7 +229,7 @@ def _check_files(folder: Path) -> None:
             raise InputError(
                 "the model could not be loaded: this file of it is no JSON",
                 file=file,
-                mend="Copy or download the model again",
+                hint="Copy or download the model again",
             ) from None
 
 
@@ -246,17 +246,17 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
         if "trust_remote_code" in str(error):
             raise InputError(
                 f"the model '{model}' needs custom code, which exampp never runs",
-                mend="Take a model whose architecture transformers knows by itself",
+                hint="Take a model whose architecture transformers knows by itself",
             ) from None
         reason = str(error).strip() or type(error).__name__
-        mend = "Give the folder of a model, or its name on the Hugging Face hub (owner/name)"
+        hint = "Give the folder of a model, or its name on the Hugging Face hub (owner/name)"
         if is_out_of_memory(error):
-            mend = (
+            hint = (
                 "Free memory of the device, or take less: --dtype bfloat16, --quantize 8bit or "
                 "4bit, another --device, or several cards"
             )
         raise InputError(
-            f"the model '{model}' could not be loaded: {reason.splitlines()[0]}", mend=mend
+            f"the model '{model}' could not be loaded: {reason.splitlines()[0]}", hint=hint
         ) from error
 
 
@@ -273,7 +273,7 @@ def task_of(config: Any) -> str:
             return "seq2seq"
     raise InputError(
         f"a model of the architecture {', '.join(names) or 'unknown'} is no grader by itself",
-        mend=f"Give its task: one of {', '.join(TASKS)}",
+        hint=f"Give its task: one of {', '.join(TASKS)}",
     )
 
 
@@ -289,7 +289,7 @@ def find_device(torch: Any, device: str | None) -> str:
         if len(set(several)) < len(several) or not all(o.startswith("cuda:") for o in several):
             raise InputError(
                 f"'{device}' are no cards to share a model",
-                mend="Give each once and by number, as in cuda:0,cuda:1",
+                hint="Give each once and by number, as in cuda:0,cuda:1",
             )
         return ",".join(several)
     there = {
@@ -306,13 +306,13 @@ def find_device(torch: Any, device: str | None) -> str:
         raise InputError(
             f"there is no device '{device}' here"
             + (": the installed torch is built without CUDA" if without else ""),
-            mend=f"What can be used here: {known}",
+            hint=f"What can be used here: {known}",
         )
     cards = torch.cuda.device_count() if kind == "cuda" else 0
     if kind == "cuda" and index and int(index) >= cards:
         raise InputError(
             f"there is no device '{device}' here",
-            mend=f"Cards are counted from 0: {', '.join(f'cuda:{n}' for n in range(cards))}",
+            hint=f"Cards are counted from 0: {', '.join(f'cuda:{n}' for n in range(cards))}",
         )
     return device
 
@@ -335,12 +335,12 @@ def default_dtype(torch: Any, device: str) -> str:
 def check_dtype(dtype: str, model_type: str) -> None:
     """Refuse a dtype that is not known or that breaks the model."""
     if dtype not in DTYPES:
-        raise InputError(f"there is no dtype '{dtype}'", mend=f"Give one of {', '.join(DTYPES)}")
+        raise InputError(f"there is no dtype '{dtype}'", hint=f"Give one of {', '.join(DTYPES)}")
     if dtype == "float16" and model_type in T5_LIKE:
         raise InputError(
             "T5 models overflow in float16: feed-forward layers exceed 65504, and replies break",
             field="dtype",
-            mend="Use bfloat16 or float32",
+            hint="Use bfloat16 or float32",
         )
 
 

@@ -122,7 +122,7 @@ class Extractive:
         if tokenizer.cls_token_id is None:
             raise InputError(
                 "the tokenizer of this model has no [CLS] token, which stands for no answer",
-                mend="Use a model that was trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
+                hint="Use a model that was trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
             )
         self.model = model
         self.texts = texts

@@ -76,7 +76,7 @@ def read_squad(file: Path) -> list[Example]:
     except OSError as error:
         raise InputError(f"the file cannot be read: {error.strerror}", file=file) from None
     except UnicodeDecodeError:
-        raise InputError("the file is not UTF-8", file=file, mend="Save it as UTF-8") from None
+        raise InputError("the file is not UTF-8", file=file, hint="Save it as UTF-8") from None
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg}", file=file, line=error.lineno) from None
     except msgspec.ValidationError as error:
@@ -85,7 +85,7 @@ def read_squad(file: Path) -> list[Example]:
             f"not SQuAD 2.0: {what}",
             file=file,
             field=place.strip("`").removeprefix("$."),
-            mend="See the format of SQuAD 2.0, version v2.0",
+            hint="See the format of SQuAD 2.0, version v2.0",
         ) from None
     examples = [
         _example(question, paragraph.context, file)
@@ -107,7 +107,7 @@ def _example(question: _Question, context: str, file: Path) -> Example:
             f"the context of the question {question.question!r} does not read {text!r} from "
             f"character {start} on",
             file=file,
-            mend="'answer_start' counts characters of the context from 0",
+            hint="'answer_start' counts characters of the context from 0",
         )
     return Example(question.question, context, text, start)
 
@@ -289,9 +289,9 @@ def _fetch(
     base_model: str, task: str | None, revision: str | None, device: str | None, prompt: Any
 ) -> LoadedModel:
     if importlib.util.find_spec("accelerate") is None:
-        raise InputError("training needs the package accelerate", mend=how_to_install())
+        raise InputError("training needs the package accelerate", hint=how_to_install())
     if device is not None and "," in device:
-        raise InputError("training takes one device", field="device", mend="Name one of them")
+        raise InputError("training takes one device", field="device", hint="Name one of them")
     # a question answering head may be new: it is what is trained
     fetched = load_model(
         base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
@@ -300,7 +300,7 @@ def _fetch(
         raise InputError(
             "a causal model cannot be trained here",
             field="task",
-            mend=f"Take a model for one of {', '.join(LEARNING_RATES)}",
+            hint=f"Take a model for one of {', '.join(LEARNING_RATES)}",
         )
     if fetched.task == "seq2seq" and prompt is None:
         raise InputError("a seq2seq model is trained with a prompt", field="prompt")
@@ -347,12 +347,12 @@ def _begin(folder: Path, plan: Mapping[str, Any], resume: bool) -> None:
     """Make the folder, or make sure that it holds this very training."""
     record = _record(folder)
     if record is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("the folder is not empty", file=folder, mend="Give a new folder")
+        raise InputError("the folder is not empty", file=folder, hint="Give a new folder")
     if record is not None and record.get("plan") != plan and resume:
         raise InputError(
             "the folder holds another training",
             file=folder,
-            mend="Give a new folder, or start over with resume=False",
+            hint="Give a new folder, or start over with resume=False",
         )
     if record is not None and not resume:
         shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)

@@ -124,7 +124,7 @@ def load(
     name = options.named_model
     if task is not None and task not in TASKS:
         raise InputError(
-            f"'{task}' is not known", field="task", mend=f"Give one of {', '.join(TASKS)}"
+            f"'{task}' is not known", field="task", hint=f"Give one of {', '.join(TASKS)}"
         )
     loaded = load_model(
         name,
@@ -198,7 +198,7 @@ def _extractive(loaded: LoadedModel, options: LocalOptions) -> tuple[LocalModel,
         raise InputError(
             "an extractive model neither scores labels nor generates",
             field="decode",
-            mend="Leave decode out: it marks the answer in the passage",
+            hint="Leave decode out: it marks the answer in the passage",
         )
     window = options.limit or known_limit(loaded.tokenizer, loaded.model.config) or 384
     settings = {"decode": "span", "window": window, "stride": STRIDE}
@@ -213,7 +213,7 @@ def _texts(
         return ChatTexts(loaded.tokenizer, options), options
     if template:
         raise InputError(
-            "this model has no chat template for options", field="template", mend="Leave it out"
+            "this model has no chat template for options", field="template", hint="Leave it out"
         )
     kind = PlainTexts if loaded.task == "seq2seq" else ContinuedTexts
     return kind(loaded.tokenizer), {}

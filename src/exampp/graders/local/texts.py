@@ -39,7 +39,7 @@ class PlainTexts:
         if not tokenizer.is_fast:
             raise InputError(
                 f"the tokenizer of this model ({type(tokenizer).__name__}) gives no offsets",
-                mend="Use a model with a tokenizer.json",
+                hint="Use a model with a tokenizer.json",
             )
         self.tokenizer = tokenizer
         self._strip_end = strip_end
@@ -260,12 +260,12 @@ def label_tokens(
 
     """
     if len(set(labels)) < 2:
-        raise InputError(f"{len(set(labels))} different labels", field="labels", mend="Give two")
+        raise InputError(f"{len(set(labels))} different labels", field="labels", hint="Give two")
     found = {label: tuple(tokens_of(label)) for label in labels}
     for label, tokens in found.items():
         if not tokens or unknown in tokens:
             raise InputError(
-                f"the model has no token for the label {label!r}", field="labels", mend=MEND
+                f"the model has no token for the label {label!r}", field="labels", hint=MEND
             )
         _check_distinct(label, tokens, found)
     shared = max((tokens[:-1] for tokens in found.values()), key=len)
@@ -274,7 +274,7 @@ def label_tokens(
             raise InputError(
                 f"the label {label!r} is not a single token of this model",
                 field="labels",
-                mend=MEND,
+                hint=MEND,
             )
     return LabelTokens(tuple(found), tuple(found.values()), shared)
 
@@ -287,7 +287,7 @@ def _check_distinct(
             raise InputError(
                 f"the labels {label!r} and {other!r} start with the same tokens",
                 field="labels",
-                mend=MEND,
+                hint=MEND,
             )
 
 

@@ -270,14 +270,15 @@ class OpenAIBatches:
         adapter = self._adapter
 
         async def send() -> Any:
-            async with open_session() as session:
+            # a large file may take as long as it takes, while bytes come
+            async with open_session(sock_read=adapter.mode.options.timeout) as session:
                 return await send_json(
                     session,
                     adapter.address,
                     (method, path),
                     data,
                     model=adapter.mode.options.model or "",
-                    timeout=adapter.mode.options.timeout,
+                    timeout=None,
                     content_type=content_type,
                     sink=sink,
                 )
@@ -306,7 +307,7 @@ class FileBatches(OpenAIBatches):
         self.path = path or Path()
         self.written = 0
         if path is not None and path.exists():
-            raise InputError("exists already", file=path, mend="Choose another name")
+            raise InputError("exists already", file=path, hint="Choose another name")
 
     @property
     def server(self) -> str:

@@ -95,7 +95,7 @@ class ServerAddress:
         except ImportError:
             raise InputError(
                 "graders on OpenAI-compatible servers need the package aiohttp",
-                mend=f"Install it: {install_command('openai')}",
+                hint=f"Install it: {install_command('openai')}",
             ) from None
         named = base_url or os.environ.get("OPENAI_BASE_URL")
         url = (named or OPENAI_URL).rstrip("/")
@@ -110,7 +110,7 @@ class ServerAddress:
         if not key and url == OPENAI_URL:
             raise InputError(
                 "there is no key for api.openai.com",
-                mend="Set OPENAI_API_KEY, or name another server with --base-url",
+                hint="Set OPENAI_API_KEY, or name another server with --base-url",
             )
         secret = key if len(key) >= SHORTEST_SECRET else ""
         self.scrub: Callable[[str], str] = lambda text: (
@@ -138,17 +138,17 @@ def addresses_of(
 
 
 def _server_name(url: str) -> str:
-    mend = "Give the URL as http://host:port/v1, and the key by OPENAI_API_KEY"
+    hint = "Give the URL as http://host:port/v1, and the key by OPENAI_API_KEY"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise InputError("the base URL cannot be read", mend=mend) from None
+        raise InputError("the base URL cannot be read", hint=hint) from None
     if parts.scheme not in ("http", "https") or not host:
-        raise InputError("the base URL does not begin with http://HOST or https://HOST", mend=mend)
+        raise InputError("the base URL does not begin with http://HOST or https://HOST", hint=hint)
     if parts.username or parts.password or parts.query or parts.fragment:
         # URLs are logged in many places
-        raise InputError("the base URL carries a user, a password or a query", mend=mend)
+        raise InputError("the base URL carries a user, a password or a query", hint=hint)
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
 
@@ -159,7 +159,7 @@ def _check_key(key: str) -> str:
         # the transport would put the key into its error
         raise InputError(
             "the key has characters that no key has",
-            mend="Check OPENAI_API_KEY: one line of ASCII without blanks",
+            hint="Check OPENAI_API_KEY: one line of ASCII without blanks",
         )
     return key
 
@@ -188,7 +188,8 @@ def _sender(url: str, key: str, redirect_to: str) -> Send:
             ) as response:
                 location = response.headers.get("location")
                 if location is None or not 300 <= response.status < 400:
-                    body = await _read_body(response, sink)
+                    # the body of an error says what is wrong: it belongs into no file
+                    body = await _read_body(response, sink if response.status < 300 else None)
                     return HttpReply(response.status, response.headers, body)
             target = _redirected(url, target, location, response.status, redirect_to)
             if _origin(urlsplit(target)) != _origin(urlsplit(url)):
@@ -232,12 +233,12 @@ def _redirected(url: str, before: str, location: str, status: int, redirect_to: 
         raise InputError(
             f"{_server_name(url)} redirects requests to {target.scheme}://{name}, and passages "
             "with them",
-            mend=f"Give that server as the base URL, or allow it with --redirect-to {name}",
+            hint=f"Give that server as the base URL, or allow it with --redirect-to {name}",
         )
     if status not in (307, 308):
         raise InputError(
             f"{_server_name(url)} answers with a redirect that drops the request (HTTP {status})",
-            mend=f"Give {target.scheme}://{name}{target.path.rpartition('/chat/')[0]} as the "
+            hint=f"Give {target.scheme}://{name}{target.path.rpartition('/chat/')[0]} as the "
             "base URL",
         )
     return following
@@ -269,14 +270,19 @@ async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
     return bytes(body)
 
 
-def open_session() -> ClientSession:
-    """Open a pool of connections on the running event loop."""
+def open_session(sock_read: float | None = None) -> ClientSession:
+    """Open a pool of connections on the running event loop.
+
+    `sock_read` is how many seconds a server may send nothing; None: no limit but that of a request.
+    """
     import aiohttp
 
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_SECONDS, sock_read=sock_read
+        ),
         auto_decompress=False,
     )
 
@@ -288,7 +294,7 @@ async def send_json(
     data: Any,
     *,
     model: str,
-    timeout: float,
+    timeout: float | None,
     content_type: str = "application/json",
     sink: BinaryIO | None = None,
 ) -> Any:
@@ -652,7 +658,7 @@ class Client:
         name = server.address.name
         error: InputError | Unfinished | None = None
         if failure.unreachable and not server.answered:
-            error = InputError(f"{name} does not answer", mend=server.address.hint)
+            error = InputError(f"{name} does not answer", hint=server.address.hint)
         elif self._consecutive_failures >= self._options.give_up_after:
             error = Unfinished(
                 f"{name}: {self._consecutive_failures} requests in a row without a reply "

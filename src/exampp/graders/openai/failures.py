@@ -133,7 +133,7 @@ def failure_of_transport(error: Exception) -> RequestFailure:
         reason = why[1].strip() if why else "it cannot be verified"
         untrusted = InputError(
             f"the TLS certificate of the server is not trusted: {reason}",
-            mend="Name the certificate of its authority: set SSL_CERT_FILE to the file (PEM)",
+            hint="Name the certificate of its authority: set SSL_CERT_FILE to the file (PEM)",
         )
         return RequestFailure(RetryAction.STOP, str(untrusted), error=untrusted)
     if isinstance(error, ClientConnectorError):
@@ -175,16 +175,16 @@ def _stopping_error(
     """Return the error that every other request would meet, too, or None."""
     what = f"{server.name}: {reason}"
     if status == 401:
-        return InputError(what, mend="Set OPENAI_API_KEY to a key that this server accepts")
+        return InputError(what, hint="Set OPENAI_API_KEY to a key that this server accepts")
     if status == 403:
-        return InputError(what, mend=f"The key may not use {model!r}: take another key or model")
+        return InputError(what, hint=f"The key may not use {model!r}: take another key or model")
     if status in (404, 405) or code in ("model_not_found", "invalid_model"):
-        mend = f"Check that the model {model!r} is there, and the base URL (it often ends in /v1)"
-        return InputError(what, mend=mend)
+        hint = f"Check that the model {model!r} is there, and the base URL (it often ends in /v1)"
+        return InputError(what, hint=hint)
     if status == 402 or code in ("insufficient_quota", "billing_hard_limit_reached"):
         return Unfinished(f"{what}. Check the account, then run it again")
     if refused:
-        return InputError(what, field=refused, mend=PARAMETERS[refused])
+        return InputError(what, field=refused, hint=PARAMETERS[refused])
     return None
 
 

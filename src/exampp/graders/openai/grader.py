@@ -251,19 +251,19 @@ class OpenAICompatibleGrader(ApproximateTokens):
                 raise InputError(
                     "without a server nobody says what the model can do",
                     field="decode",
-                    mend="Name it: --decode text, labels or json",
+                    hint="Name it: --decode text, labels or json",
                 )
             self._checked, self._known_properties = self._declared, (ServerProperties(),)
         if len(self._addresses) > 1:
             raise InputError(
-                "batches go to one address", field="base_url", mend="Give one --base-url"
+                "batches go to one address", field="base_url", hint="Give one --base-url"
             )
         mode = self._checked_mode()
         if isinstance(mode, DecisionsMode):
             raise InputError(
                 "typed decisions do not go into batches",
                 field="decode",
-                mend="Choose --decode text, labels or json",
+                hint="Choose --decode text, labels or json",
             )
         return BatchAdapter(self._addresses[0], mode, self._quirks)
 
@@ -289,7 +289,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
                         f"{address.name} would not grade as {first[0].name} does: "
                         f"{mode.settings()}, not {first[1].settings()}",
                         field="decode",
-                        mend="Name a --decode that both can do, or leave one address out",
+                        hint="Name a --decode that both can do, or leave one address out",
                     )
             self._checked = first[1]
         return self._checked
@@ -341,7 +341,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             f"{mode.least_mass:g} is needed: the model writes something else first, so that cells "
             "would be paid for and not graded",
             field="decode",
-            mend=f"Choose --decode {other}, or take less with --least-mass",
+            hint=f"Choose --decode {other}, or take less with --least-mass",
         )
 
     def _obeys_schemas(self, address: ServerAddress) -> bool:
@@ -386,8 +386,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
 
 def _unable(address: ServerAddress, what: str, other: str) -> InputError:
-    mend = f"Choose decode {other!r} or 'text'"
-    return InputError(f"{address.name} {what}", field="decode", mend=mend)
+    hint = f"Choose decode {other!r} or 'text'"
+    return InputError(f"{address.name} {what}", field="decode", hint=hint)
 
 
 async def read_properties(session: Any, address: ServerAddress, model: str) -> ServerProperties:

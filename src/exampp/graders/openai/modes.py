@@ -99,14 +99,14 @@ class CompletionMode:
             raise InputError(
                 "decode 'json' needs the field of the reply that counts",
                 field="field",
-                mend="Declare `field` in the prompt, or choose another decode",
+                hint="Declare `field` in the prompt, or choose another decode",
             )
         for name in ("reasoning_effort", "chat_template_kwargs"):
             if not self.is_chat and name in self.options.sampling:
                 raise InputError(
                     f"the completions endpoint has no {name}",
                     field=name,
-                    mend="Leave it out, or choose --endpoint chat",
+                    hint="Leave it out, or choose --endpoint chat",
                 )
 
     @property
@@ -227,13 +227,13 @@ class CompletionMode:
 
 def check_labels(labels: Sequence[str]) -> None:
     """Raise InputError unless the first token of a reply tells which label it is."""
-    mend = "Choose decode 'json' or 'text', or other labels in the prompt"
+    hint = "Choose decode 'json' or 'text', or other labels in the prompt"
     if len(labels) < 2:
-        raise InputError("decode 'labels' needs two labels", field="labels", mend=mend)
+        raise InputError("decode 'labels' needs two labels", field="labels", hint=hint)
     for one, other in permutations(map(_fold, labels), 2):
         if not one or other.startswith(one):
             what = f"the label {other!r} begins like {one!r}: its first token can be either"
-            raise InputError(what, field="labels", mend=mend)
+            raise InputError(what, field="labels", hint=hint)
 
 
 def _fold(token: str) -> str:
@@ -394,7 +394,7 @@ class DecisionsMode:
             raise InputError(
                 f"decode 'decisions' needs the meanings of the labels {', '.join(missing)}",
                 field="meanings",
-                mend="Let lines of the prompt say what they mean ('0: not covered'), or give "
+                hint="Let lines of the prompt say what they mean ('0: not covered'), or give "
                 "meanings={'0': 'not covered', ...}: the server sees no prompt",
             )
         if ITEM not in self.instructions:
@@ -403,7 +403,7 @@ class DecisionsMode:
             raise InputError(
                 "typed decisions have a separate endpoint",
                 field="endpoint",
-                mend="Leave --endpoint out",
+                hint="Leave --endpoint out",
             )
 
     @property

@@ -125,7 +125,7 @@ class Figure:
     def themed(self, theme: Theme = "light") -> dict[str, Any]:
         """The whole Vega-Lite specification, ready to be drawn."""
         if theme not in get_args(Theme):
-            raise InputError(f"there is no theme {theme!r}", mend="Themes: light, dark, page")
+            raise InputError(f"there is no theme {theme!r}", hint="Themes: light, dark, page")
         spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **self._laid_out()}
         around = 6 if theme == "page" else 16
         titled = theme != "page" and (self.paper is None or self.paper.title)
@@ -176,7 +176,7 @@ class Figure:
     def pdf(self, theme: Theme = "light") -> bytes:
         """The figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
         if theme == "page":
-            raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+            raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
         made: bytes = _converter().svg_to_pdf(_in_points(drawn, ""))
         return made
@@ -184,7 +184,7 @@ class Figure:
     def png(self, theme: Theme = "light") -> bytes:
         """The figure as PNG, two pixels for one, on paper 600 an inch; InputError as for `svg`."""
         if theme == "page":
-            raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+            raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         scale = {"scale": _PIXEL_POINTS, "ppi": _DPI} if self.paper else {"scale": _PNG_SCALE}
         drawn: bytes = _converter().vegalite_to_png(
             self.themed(theme), vl_version=_VERSION, **scale
@@ -219,7 +219,7 @@ def writer(path: str | Path) -> Writer:
         raise InputError(
             "the name does not end with a format of plots",
             file=path,
-            mend=f"Formats: {', '.join(FORMATS)}",
+            hint=f"Formats: {', '.join(FORMATS)}",
         )
     return found
 
@@ -465,12 +465,12 @@ def _converter() -> Any:
     except ImportError:
         raise InputError(
             "drawing needs packages that are not installed",
-            mend=f"Install them: {install_command('plots')}",
+            hint=f"Install them: {install_command('plots')}",
         ) from None
     if not _draws_here():
         raise InputError(
             "plots cannot be drawn under this limit of memory, which would end exampp",
-            mend="Run the command without the limit: ulimit -v unlimited",
+            hint="Run the command without the limit: ulimit -v unlimited",
         )
     return vl_convert
 

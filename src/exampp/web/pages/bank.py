@@ -125,7 +125,7 @@ def typed_lines(
     if kind == ITEM_KINDS[-1]:
         raise InputError(
             "this grader rates passages for the query itself, which has no bank",
-            mend="Choose a grader of questions or nuggets above",
+            hint="Choose a grader of questions or nuggets above",
         )
     states = [one for one in bank.items(query_id) if one.kind == kind]
 

@@ -123,7 +123,7 @@ def items(
     only, order = (only if only in FILTERS else ""), (order if order in ORDERS else "")
     found = _items(request)
     if not found.items:
-        raise NothingYet("there are no items yet", mend="Import a bank: exampp import")
+        raise NothingYet("there are no items yet", hint="Import a bank: exampp import")
     words, matches = find.casefold().split(), FILTERS[only][1]
     rows = [one for one in found.items if matches(one) and _contains(one, words)]
     if order:

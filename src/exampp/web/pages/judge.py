@@ -476,7 +476,7 @@ def guidelines(request: CurrentRequest) -> HTMLResponse:
     if request.live.guidelines is None:
         raise NothingYet(
             "nobody has written guidelines for this exam yet",
-            mend="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
+            hint="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
         )
     return request.render("guidelines.html", html=request.live.guidelines.html())
 

@@ -218,7 +218,7 @@ def _read(
     snapshot = request.snapshot
     queries = snapshot.gradebook.queries
     if not queries:
-        raise NothingYet("there are no queries yet", mend="Import some: exampp import")
+        raise NothingYet("there are no queries yet", hint="Import some: exampp import")
     query_id = queries[0].query_id if asked.query is None else asked.query
     with request.open() as collection:
         dossier, answers = next(seen_queries(request.choice.of(collection), [query_id], None))

@@ -85,7 +85,7 @@ def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
     """Return the newest sample. InputError if there is none."""
     plans = request.choice.of(collection).decisions.plans()
     if not plans:
-        raise InputError("no sample was drawn", mend="Draw one: exampp review COLLECTION plan")
+        raise InputError("no sample was drawn", hint="Draw one: exampp review COLLECTION plan")
     return plans[-1]
 
 
@@ -178,7 +178,7 @@ def decide(
     with request.open() as collection:
         grades, plan = request.choice.of(collection), _plan(request, collection)
         if plan.sample != sample:
-            raise InputError("another sample was drawn meanwhile", mend="Load the page again")
+            raise InputError("another sample was drawn meanwhile", hint="Load the page again")
         query_id, _, passage_id = place
         if plan.unit == "passage":
             grades.decisions.judge(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from axe import put_axe, violations
-from live import Client
+from support.axe import put_axe, violations
+from support.live import Client
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -9,8 +9,6 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from forked import FORK
-
 from exampp.graders.base import Request
 from exampp.grading.workers import (
     BatchAnswered,
@@ -22,6 +20,7 @@ from exampp.grading.workers import (
     rows_of,
 )
 from exampp.prompts import Prompt
+from support.forked import FORK
 
 
 class ProcessWorkers:

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import attacked
-
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
@@ -19,6 +17,7 @@ from exampp.graders.scripted import ScriptedGrader
 from exampp.project.config import read_config
 from exampp.project.steps import run_steps
 from exampp.records import item_id
+from support import attacked
 
 FEW, MANY = 6, 15
 """Numbers of queries; of many there are more resamples than can all be drawn."""

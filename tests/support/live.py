@@ -15,7 +15,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
-import exams
 import pytest
 
 from exampp import Collection
@@ -24,6 +23,7 @@ from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
+from support import exams
 
 
 def rate(ask: Request) -> str:

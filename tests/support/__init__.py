@@ -1,0 +1,1 @@
+"""Exams, servers, models and readers of pages that several tests use."""
