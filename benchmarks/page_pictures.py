@@ -222,7 +222,8 @@ def main() -> None:
     }
     with served(options.collection) as entrance, sync_playwright() as play:
         browser = play.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium") or shutil.which("chromium-headless-shell"),
+            args=["--no-sandbox"],
         )
         for name in options.view or VIEWS:
             view = VIEWS[name]

@@ -48,7 +48,7 @@ def test_by_hand() -> None:
     assert (found.pairs, found.unanimous) == (3, 1)
     assert found.verdict().startswith("1 of 3 pairs of systems (33.3%) have the same order in all")
     assert found.verdict().endswith("a is first in all of them.")
-    assert found.tables()["combinations"].rows[1] == ("Cover", 4, "a")
+    assert found.tables()["combinations"].rows[1] == ("Cover", 4, "a", 1.0)
     assert found.figure().data.rows[1] == ("b", 1, 1, 1, 1.5, 2)
 
 

@@ -125,18 +125,12 @@ def test_the_commands_that_a_report_names_work(
     assert (folder / "exam.qrels").stat().st_size
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("ending", [".svg", ".png", ".json", ".csv"])
-def test_every_plot_in_every_format(
-    exampp_command: Commands, graded: Path, kind: str, ending: str
-) -> None:
-    to = graded.parent / f"{kind}{ending}"
-    official = ["--official", graded.parent / "official.json"] if kind == "scatter" else []
-    ran = exampp_command("plot", kind, graded, "-o", to, *official)
-    assert ran.code == 0, ran.err
-    head = {".svg": b"<svg", ".png": b"\x89PNG", ".json": b"{", ".csv": b""}[ending]
-    assert to.read_bytes().startswith(head)
-    assert to.stat().st_size > 20
+@pytest.mark.parametrize("kind", ["methods", "heatmap"])
+def test_plots_as_pictures(exampp_command: Commands, graded: Path, kind: str) -> None:
+    for ending, head in ((".png", b"\x89PNG"), (".svg", b"<svg")):
+        to = graded.parent / f"{kind}{ending}"
+        assert exampp_command("plot", kind, graded, "-o", to).code == 0
+        assert to.read_bytes().startswith(head)
 
 
 def test_what_is_read_is_never_written_over(exampp_command: Commands, graded: Path) -> None:

@@ -384,14 +384,6 @@ def test_what_a_record_lacks_is_told_and_may_be_left_out(
         assert len(exam.query_texts()) == 1
 
 
-def test_a_question_that_comes_twice_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "rag.jsonl").write_text(lines(RAGAS, RAGAS))
-    with exampp.create(tmp_path / "my.exam") as exam, pytest.raises(InputError) as error:
-        exam.import_files(tmp_path / "rag.jsonl")
-    assert "rag.jsonl" in str(error.value)
-    assert ":2" in str(error.value)
-
-
 def test_every_kind_may_be_named(tmp_path: Path) -> None:
     # the table of records of TruLens has no contexts
     assert {sample[2] for sample in SAMPLES.values()} | {"trulens"} == set(rag.presets())
@@ -541,16 +533,6 @@ def test_a_file_of_no_kind_lists_its_fields_and_what_comes_near(tmp_path: Path) 
         ),
     ):
         exam.import_files(tmp_path / "x.jsonl")
-
-
-def test_scores_of_the_program_are_told_not_to_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "scored.jsonl"
-    path.write_text(json.dumps({**RAGAS, "faithfulness": 0.9, "recall": 1, "note": "mine"}) + "\n")
-    with exampp.create(tmp_path / "my.exam") as exam:
-        (said,) = exam.import_files(path).remarks
-    assert said == (
-        f"{path}: 3 fields not read: faithfulness (1 record), recall (1 record), note (1 record)"
-    )
 
 
 def test_a_question_that_is_asked_twice_is_named_by_its_text(tmp_path: Path) -> None:

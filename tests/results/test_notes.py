@@ -9,11 +9,10 @@ from exampp.results.notes import (
     Severity,
     about,
     joined,
+    most_severe,
     note,
     notes_of,
-    severe,
     with_code,
-    without_code,
 )
 
 
@@ -50,11 +49,10 @@ def test_a_note_about_something_keeps_its_code() -> None:
 
 
 def test_selection_by_code_and_severity() -> None:
-    found = [note("draft"), "plain", note("subtopics-pooled")]
-    assert list(with_code(found, "draft")) == found[:1]
-    assert list(without_code(found, "draft")) == found[1:]
-    assert list(severe(found)) == found[:1]
-    assert list(severe(found, Severity.NOTE)) == found[:2]
+    found = [note("subtopics-pooled"), "one", note("draft"), "two", "three"]
+    assert list(with_code(found, "draft")) == found[2:3]
+    assert most_severe(found) == ("one", note("draft"), "two", "2 more notes: --notes")
+    assert most_severe(found[:3]) == tuple(found[:3])
 
 
 def test_checks_are_functions_of_a_context() -> None:

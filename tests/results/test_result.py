@@ -189,12 +189,6 @@ def test_wide_tables_are_pivots_of_values() -> None:
     assert render(table, "tsv") == ("system\tCover S\tCover K\nbm25\t0.5\t0.25\ndense\t\t1.0\n")
 
 
-def test_records_are_rows_by_the_names_of_their_fields() -> None:
-    table = Table.of_records([Interval(0.5, 0.25, 1.0)], ["value", Column("upper end", key="high")])
-    assert render(table, "csv") == "value,high\n0.5,1.0\n"
-    assert "upper end" in render(table, "text")
-
-
 def test_headings_of_one_name_lose_nothing_in_json() -> None:
     table = Table.of(["x", "\u00b1", "y", "\u00b1", "\u00b1 2"], [[1, 0.5, 2, 0.25, 3]])
     (row,) = json.loads(render(table, "json"))["rows"]

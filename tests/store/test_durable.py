@@ -21,6 +21,8 @@ from exampp.store.error_mapping import storage_fault
 
 IMPORT = """
 import resource, sys
+# or a compiled module would be cut off, and fail in every later run
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 sys.argv[1:] = ["import", "my.exam", *sys.argv[2:]]
 from exampp.cli.main import main

@@ -189,10 +189,3 @@ def test_baskets_are_each_persons_own(path: Path) -> None:
         assert "Nothing is gathered" in bob.get("/basket").text
         assert bob.post("/basket/save").headers["location"] == "/basket?saved=0"
         assert "1 edit" in ann.get("/basket").text
-
-
-def test_before_grading_there_is_nothing_to_gather(tmp_path: Path) -> None:
-    exams.make(tmp_path).close()
-    with live.visiting(tmp_path / "my.exam") as client:
-        assert client.get("/basket").status == 200
-        assert client.get("/items").status == 200

@@ -285,16 +285,7 @@ def test_a_walk_through_a_query_that_is_not_there(client: Client) -> None:
     assert client.get("/query").status == 400
 
 
-@pytest.mark.parametrize(
-    "cell", ['["q1", "\\ud800", "p1"]', '["\\udfff", "a", "b"]', "[1, 2, 3]", "{}", "[" * 5000, ""]
-)
-def test_what_is_no_cell_is_refused(client: Client, path: Path, cell: str) -> None:
-    form = {**form_of(client, first_item(path)), "rating": "1", "cell": cell}
-    assert client.post("/judge/decide", form).status == 400
-    assert not decisions(path)
-
-
-@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "0", "1.5", "\u00b2"])
+@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "0", "1.5", "\u00b2", "999999"])
 @pytest.mark.parametrize("what", ["decisions", "edits"])
 def test_numbers_that_are_none_are_refused(client: Client, what: str, number: str) -> None:
     assert client.post("/history/undo", what=what, number=number).status in (400, 409)

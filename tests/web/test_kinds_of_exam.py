@@ -15,6 +15,7 @@ import pytest
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
+from exampp.web.pages.trust import QUESTIONS
 
 ITEMS = {
     "query_id": "q1",
@@ -29,7 +30,8 @@ def some_of(*names: str) -> Callable[[Path], exampp.Collection]:
     def make(folder: Path) -> exampp.Collection:
         files = {path.name: path for path in exams.write_files(folder / "files")}
         collection = exampp.Collection.create(folder / "my.exam")
-        collection.import_files(*(files[name] for name in names))
+        if names:
+            collection.import_files(*(files[name] for name in names))
         return collection
 
     return make
@@ -82,7 +84,13 @@ KINDS = {
     "rankings alone": (some_of("queries.json", "passages.jsonl", "systems.run"), "thomas"),
     "no grades": (some_of(*ALL), None),
     "no items": (some_of("queries.json", "passages.jsonl", "systems.run"), None),
+    "nothing": (some_of(), None),
 }
+GRADED = (
+    *("/", "/queries", "/queue", "/agreement", "/compare", "/lists/verify", "/trust"),
+    *(f"/trust/{key}" for key in QUESTIONS),
+)
+"""Pages that say what to do where nothing is graded."""
 FIXED = (
     "/",
     "/queries",
@@ -97,6 +105,9 @@ FIXED = (
     "/compare",
     "/items",
     "/items?order=worst",
+    "/items?order=nonsense&only=nonsense&page=99",
+    "/items?find=x",
+    "/basket",
     "/?decisions=without&min_rating=2",
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )
@@ -121,8 +132,11 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
         )
     ]
     with live.visiting(path) as client:
-        for address in (*FIXED, *of_query):
+        for address in (*FIXED, *(GRADED if prompt is None else ()), *of_query):
             answer = client.get(address)
+            if prompt is None and address in GRADED:
+                assert "exampp " in answer.text, address
+                assert "Bad Request" not in answer.text, address
             # what cannot be shown says why, and how to mend it
             assert answer.status in (200, 400), (address, answer.text)
             assert answer.status == 200 or address not in FIXED, (address, answer.text)

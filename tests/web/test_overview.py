@@ -6,7 +6,6 @@ import re
 import time
 from pathlib import Path
 
-import exams
 import live
 import pytest
 from live import Client
@@ -33,14 +32,6 @@ def counted(client: Client) -> str:
     raise AssertionError("still counting")
 
 
-def test_says_who_is_signed_in_and_whose_grades_these_are(tmp_path: Path) -> None:
-    with live.visiting(live.graded(tmp_path), assessors=("Ada L.",)) as client:
-        page = client.get("/")
-        assert page.status == 200
-        assert "<bdi>Ada L.</bdi>" in page.text
-        assert "ScriptedGrader:question-self-rating" in page.text
-
-
 def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
         board = collection.grades().evaluate(["nCover@20"])
@@ -62,18 +53,6 @@ def test_what_waits_for_people_is_counted(dl19_exam: Path) -> None:
     assert f"Fix the bank {findings} findings" in page
     assert "Fill gaps" in page
     assert "92 600 of 92 600 cells" in page
-
-
-def test_says_what_to_do_where_nothing_has_been_graded(tmp_path: Path) -> None:
-    with exams.make(tmp_path):
-        pass
-    with live.visiting(tmp_path / "my.exam") as client:
-        assert "exampp grade" in client.get("/").text
-        for page in ("/queries", "/compare", "/queue", "/agreement"):
-            answer = client.get(page)
-            assert answer.status == 200
-            assert "exampp grade" in answer.text
-            assert "Bad Request" not in answer.text
 
 
 def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path) -> None:

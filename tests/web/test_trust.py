@@ -9,7 +9,6 @@ from html import unescape
 from pathlib import Path
 
 import attacked
-import exams
 import favoured
 import live
 import pages
@@ -55,16 +54,6 @@ def answered(client: Client) -> str:
         assert "/trust/answers" in page
         time.sleep(0.1)
     raise AssertionError("questions stay open")
-
-
-def test_before_anything_is_graded_it_says_what_to_do(tmp_path: Path) -> None:
-    with exams.make(tmp_path):
-        pass
-    with live.visiting(tmp_path / "my.exam") as client:
-        for address in ("/trust", *(f"/trust/{key}" for key in QUESTIONS)):
-            page = client.get(address)
-            assert page.status == 200
-            assert "There are no grades yet. Make some: exampp grade" in text_of(page.text)
 
 
 def test_every_question_has_a_sentence_and_the_page_behind_it(client: Client) -> None:
@@ -120,14 +109,6 @@ def test_a_battery_that_comes_later_is_seen(tmp_path: Path) -> None:
         with exampp.Collection(tmp_path / "my.attacks.exam") as battery:
             battery.grade(attacked.names_subject, name="reader", max_failures=1000)
         assert "attacks succeed" in client.get("/trust/attacks").text
-
-
-def test_without_a_sample_it_says_how_to_draw_one(tmp_path: Path) -> None:
-    with live.visiting(live.graded(tmp_path)) as client:
-        page = text_of(client.get("/trust/corrected").text)
-    assert "no sample was drawn" in page
-    assert "exampp review" in page
-    assert "plan --labels 400 -m P@20" in page
 
 
 def test_a_favoured_system_comes_first_and_nothing_is_green(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class PairedItem:
 
 
 def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem]:
-    """The items of an exam that two systems sat, without texts; items of weight 0 are none."""
+    """The items of an exam of two systems, without texts and without items of weight 0."""
     query = exam.query
     weights = query.weights[exam.items]
     for at in np.flatnonzero(weights > 0).tolist():
@@ -574,7 +574,7 @@ def item_changes(
 
     The other one does not cover them, or has a cell without a grade, so that it may.
 
-    With subtopics an item is sat with the ranking for its subtopic, as for Cover.
+    With subtopics an item is compared on the ranking for its subtopic, as for Cover.
     """
     for exam in exams(_only(gradebook, (first, second)), subtopics):
         before, after = (None if p is None else p[:k] for p in exam.passages)

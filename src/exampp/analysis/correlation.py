@@ -441,10 +441,10 @@ def compare_methods(
         "": joined(about(method.name, note) for method in methods for note in method.notes)
     }
     if decimals is not None:
-        told = (
+        rounding = (
             f"means are rounded to {counted(decimals, 'decimal')} before they are ranked (--round)"
         )
-        notes[""] = (told, *notes[""])
+        notes[""] = (rounding, *notes[""])
     for official, ranks in officials.items():
         for method in methods:
             for scoring in method.scorings:

@@ -249,11 +249,11 @@ def _pool(book: Gradebook, depth: int) -> tuple[JudgedPool, NDArray[np.int64]]:
     parts: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]] = []
     queries: list[int] = []
     for exam in exams(book, resolve_subtopics(book, "auto")):
-        sat = lay_out(exam.passages, depth)
-        returned += np.bincount(sat.system, minlength=len(returned))
-        pooled, column = np.unique(sat.passages, return_inverse=True)
+        layout = lay_out(exam.passages, depth)
+        returned += np.bincount(layout.system, minlength=len(returned))
+        pooled, column = np.unique(layout.passages, return_inverse=True)
         by_system = np.zeros((len(returned), len(pooled)), np.bool_)
-        by_system[sat.system, column] = True
+        by_system[layout.system, column] = True
         label, judgment = _rated(exam, pooled), _judged(exam, pooled)
         used = np.isfinite(label) & (judgment != MISSING)
         parts.append((label[used], np.maximum(judgment[used], 0.0), by_system[:, used]))

@@ -477,8 +477,8 @@ def _query_table(found: ReportData) -> Table:
     caption = f"{found.name} by query, hardest first"
     if not texts:
         return Table.of(columns, rows, caption)
-    told = [(row[0], texts.get(row[0].partition("/")[0]), *row[1:]) for row in rows]
-    return Table.of(["query", "text", *columns[1:]], told, caption)
+    with_texts = [(row[0], texts.get(row[0].partition("/")[0]), *row[1:]) for row in rows]
+    return Table.of(["query", "text", *columns[1:]], with_texts, caption)
 
 
 def _reproduce(found: ReportData) -> Section:

@@ -277,11 +277,11 @@ def commands(
 def _how(settings: ReportSettings, *more: str) -> list[str]:
     """The options that change something about the measures and some more."""
     changing = relevant_options(as_measures([*settings.measures, *more]), settings.labelling)
-    told = {"min_rating": str(settings.min_rating), **_label_options(settings.labelling)}
+    values = {"min_rating": str(settings.min_rating), **_label_options(settings.labelling)}
     usual = _label_options(Labelling())
     found = {
         f"--{name.replace('_', '-')}": [value]
-        for name, value in told.items()
+        for name, value in values.items()
         if name in changing and value != usual.get(name)
     }
     return ["--subtopics", settings.subtopics, *_options(found)]

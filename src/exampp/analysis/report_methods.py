@@ -140,7 +140,7 @@ def _qrels(found: ReportData) -> Iterator[str]:
         )
     declared = [str(one) for one in measures if one.kind.formula]
     if declared:
-        yield f"{_joined(declared)} are computed outside of exampp."
+        yield f"Computed outside of exampp: {_joined(declared)}."
 
 
 def _tests(found: ReportData) -> Iterator[str]:

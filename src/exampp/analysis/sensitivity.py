@@ -267,9 +267,10 @@ class Sensitivity(Result):
             best = max(one.scores.values())
             first = [system for system, score in one.scores.items() if score == best]
             who = first[0] if len(first) == 1 else f"{len(first)} systems"
-            rows.append([*(getattr(one, choice) for choice in shown), who, *one.taus.values()])
+            chosen = (getattr(one, choice) for choice in shown)
+            rows.append([*chosen, who, best, *one.taus.values()])
         heads = [choice.replace("_", " ") for choice in shown]
-        columns = [*heads, "first", *(f"\u03c4 {name}" for name in self.officials)]
+        columns = [*heads, "first", "its score", *(f"\u03c4 {name}" for name in self.officials)]
         caption = f"Leaderboards of {counted(len(found), 'combination')}"
         caption = labelled(caption, draft=self.draft)
         return {"combinations": Table.of(columns, rows, caption, self.sentences())}

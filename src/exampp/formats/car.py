@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, duplicate_error
+from exampp.formats.fields import brief
 from exampp.formats.format import Format
-from exampp.formats.lines import OnError, compression, plain_name, raise_error, reading
+from exampp.formats.lines import (
+    Key,
+    OnError,
+    compression,
+    parse_each,
+    plain_name,
+    raise_error,
+    reading,
+)
 from exampp.installed import install_command
 from exampp.records import Passage, Query, Subtopic
 
@@ -70,28 +79,18 @@ def paragraphs(path: str | Path, wanted: Callable[[str], bool]) -> Iterator[Pass
 
 
 def _unique(
-    path: str | Path,
-    types: set[str],
-    parse: Callable[[Any], Any],
-    field: str,
-    on_error: OnError,
-) -> Iterator[Any]:
-    first = FirstLines()
-    for number, item in _items(path, types):
-        try:
-            found = _typed(parse, item, path, number)
-        except InputError as error:
-            on_error(error)
-            continue
-        identifier = getattr(found, field)
-        if earlier := first.add(identifier, number):
-            on_error(
-                duplicate_error(
-                    f"{field.removesuffix('_id')} {brief(identifier)}", earlier, path, number, field
-                )
-            )
-        else:
-            yield found
+    path: str | Path, types: set[str], parse: Callable[[Any], T], field: str, on_error: OnError
+) -> Iterator[T]:
+    key = Key(attrgetter(field), lambda one: _name(field, getattr(one, field)), field)
+
+    def typed(item: Any, number: int) -> T:
+        return _typed(parse, item, path, number)
+
+    yield from parse_each(_items(path, types), path, on_error, typed, key)
+
+
+def _name(field: str, value: str) -> str:
+    return f"{field.removesuffix('_id')} {brief(value)}"
 
 
 def _typed(parse: Callable[[Any], T], item: Any, path: str | Path, number: int) -> T:

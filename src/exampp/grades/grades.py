@@ -70,7 +70,7 @@ class Grades(ChosenGrades, GradesBase):
 
         `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
         rating that counts as an answer: by default 4 of 0-5, two thirds up any other scale. The
-        other options are those of `evaluate.leaderboard.evaluate`; `compat="rubric"` takes the
+        other options are those of `measures.leaderboard.evaluate`; `compat="rubric"` takes the
         definitions of the papers' own program.
         """
         from exampp.analysis.grader_bias import noted

@@ -239,9 +239,9 @@ def _coverings(
 ) -> QueryCoverings:
     covered, shares = [], []
     for exam in papers:
-        sat = lay_out(exam.passages, k)
-        seen = exam.query.ratings[sat.passages[:, None], exam.items]
-        covered.append(per_system(np.maximum, seen, sat, MISSING) >= min_rating)
+        layout = lay_out(exam.passages, k)
+        seen = exam.query.ratings[layout.passages[:, None], exam.items]
+        covered.append(per_system(np.maximum, seen, layout, MISSING) >= min_rating)
         weights = exam.query.weights[exam.items]
         shares.append(weights / weights.sum() / len(papers))
     return QueryCoverings(query_id, np.hstack(covered), np.concatenate(shares))

@@ -1,15 +1,15 @@
 """Which passages of which system are graded on which items: the subtopic modes.
 
-An exam is a set of items that a ranking sits. In the mode
+An exam is a set of items that a ranking is evaluated on. In the mode
 
-- `query` it is the whole bank of a query, and a system sits it with its ranking for the query;
-- `subtopic` there is one exam per subtopic that has items, sat with the system's ranking for that
+- `query` it is the whole bank of a query, and a system has its ranking for the query;
+- `subtopic` there is one exam per subtopic that has items, with the system's ranking for that
   subtopic or, where it has none, with its ranking for the query. Items that belong to no subtopic
-  make an exam of their own, sat with the ranking for the query or else the pooled ones;
+  make a separate exam, with the ranking for the query or else the pooled ones;
 - `pool` it is the whole bank, and a system's subtopic rankings are interleaved: all their first
   passages in the order of the subtopics, then all their second ones, each passage once.
 
-Without being told, the mode is `query` if no system has a ranking for a subtopic; otherwise
+By default the mode is `query` if no system has a ranking for a subtopic; otherwise
 `subtopic` if items belong to subtopics, and `pool` if they do not.
 """
 
@@ -67,7 +67,7 @@ class PoolLayout:
 
 
 def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtopics:
-    """The subtopic mode asked for, or the one that fits the data.
+    """Return the requested subtopic mode, or the one that fits the data.
 
     Raises:
         InputError: No such mode.
@@ -102,17 +102,17 @@ def exams(
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
-        sat: list[dict[int, Indices]] = [{} for _ in gradebook.systems]
+        by_system: list[dict[int, Indices]] = [{} for _ in gradebook.systems]
         for ranking in query.rankings:
             if len(ranking.passages):
-                sat[number[ranking.system]][ranking.subtopic] = order(query, ranking)
+                by_system[number[ranking.system]][ranking.subtopic] = order(query, ranking)
         for subtopic, items in _groups(query, subtopics):
             choose = sitting or _passage_selector(subtopics, subtopic)
             yield QueryExam(
                 query=query,
                 exam_id=_exam_id(query, subtopic),
                 items=items,
-                passages=tuple(choose(rankings, subtopic) for rankings in sat),
+                passages=tuple(choose(rankings, subtopic) for rankings in by_system),
             )
 
 
@@ -153,7 +153,7 @@ def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDA
 
 @functools.lru_cache(maxsize=1024)
 def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], ...]:
-    """(subtopic, its items): asked for anew by every measure, threshold and cutoff."""
+    """(subtopic, its items): used by every measure, threshold and cutoff."""
     numbers = np.frombuffer(item_subtopics, np.int32)
     found = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
     for _, items in found:

@@ -366,7 +366,7 @@ def measure(
     """Declare a function as the measure `name`, which every analysis, plot and command then knows.
 
     The function gets a `RankedQuery` and returns a number, or None where the query does not count
-    for this system. With `cutoff` it may be asked for as `NAME@k`; a `threshold` says that it reads
+    for this system. With `cutoff` it can be written `NAME@k`; a `threshold` says that it reads
     `min_rating`, and a `share` that its values are from 0 to 1. Gives the measure, which may stand
     in a list of measures itself; `.cut(10)` is the same at 10 passages.
 
@@ -462,7 +462,7 @@ def _value(formula: QueryFunction, asked: Measure, query: RankedQuery) -> float:
     except InputError as error:
         raise _invalid_value_error(asked, query, f"fails: {error}") from error
     except (Exception, SystemExit) as error:
-        # what others write may fail in any way; it is told in a sentence
+        # a custom measure may fail in any way
         raise _invalid_value_error(asked, query, f"fails: {describe_error(error)}") from error
     if found is None:
         return np.nan

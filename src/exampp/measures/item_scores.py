@@ -135,16 +135,16 @@ def item_scores(
     answered: dict[str, Bools] = {}
     for exam in cover_exams(gradebook, mode, k, policy):
         ratings = exam.query.ratings[:, exam.items]
-        sat = lay_out(exam.passages, None if policy.ranks_as_written else k)
-        seen = ratings[sat.passages]
+        layout = lay_out(exam.passages, None if policy.ranks_as_written else k)
+        seen = ratings[layout.passages]
         lacking, cells = lacking + int((seen == MISSING).sum()), cells + seen.size
-        best = per_system(np.maximum, seen, sat, MISSING)
+        best = per_system(np.maximum, seen, layout, MISSING)
         if credit == "covered":
             columns.append((best >= min_rating).astype(np.float64))
         else:
             columns.append((np.maximum(best, lowest) - lowest) / span)
         query = exam.query.query_id
-        answered[query] = answered.get(query, False) | sat.answered
+        answered[query] = answered.get(query, False) | layout.answered
         ids = (exam.query.item_ids[item] for item in exam.items)
         weights = exam.query.weights[exam.items].tolist()
         keys += [(query, exam.exam_id, *one) for one in zip(ids, weights, strict=True)]
@@ -170,7 +170,7 @@ def item_scores(
     )
 
 
-# Cover with items weighted by what they tell of the systems at hand, and not as in the bank.
+# Cover with items weighted by how well they tell systems apart, and not as in the bank.
 #
 #     Cover(weights='discrimination')   items with an item-rest correlation of 0.2 or more
 #     Cover(weights='2pl')              every item by its discrimination in the two-parameter model,

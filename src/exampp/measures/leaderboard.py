@@ -39,7 +39,7 @@ from exampp.sanitize import or_default
 
 
 class MissingPrerequisite(NamedTuple):
-    """What a gradebook has none of, with what follows from it, and how to mend it."""
+    """What a gradebook has none of, with what follows from it, and how to fix it."""
 
     cause: str
     mend: str

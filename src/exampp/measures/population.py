@@ -160,12 +160,12 @@ def _passages(
     names: list[tuple[str, str]] = []
     parts: list[tuple[Floats, Floats, Ints, Floats]] = []
     for query, passages in answered:
-        sat = lay_out(passages)
-        pool = sorted(set(sat.passages.tolist()), key=lambda one: query.passage_ids[one])
+        layout = lay_out(passages)
+        pool = sorted(set(layout.passages.tolist()), key=lambda one: query.passage_ids[one])
         place = np.zeros(len(query.passage_ids), np.intp)
         place[pool] = np.arange(len(pool))
         counted = np.zeros((len(book.systems), len(pool)))
-        counted[sat.system, place[sat.passages]] = discounts[sat.position]
+        counted[layout.system, place[layout.passages]] = discounts[layout.position]
         names += [(query.query_id, query.passage_ids[one]) for one in pool]
         parts.append((counted, *_people_labels(query, pool, min_rating, min_relevant)))
     if not names:
@@ -207,13 +207,13 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
         )
     of_mean = cover(book, [min_rating], k=k, subtopics="query").query_ids
     share = 1 / max(1, len(of_mean))
-    sat = {exam.query.query_id: exam for exam in exams(book, "query")}
+    exam_of = {exam.query.query_id: exam for exam in exams(book, "query")}
     names: list[tuple[str, str]] = []
     weights: list[Floats] = []
     counts: list[Ints] = []
     answered: list[_Answered] = []
     for query_id in sorted(of_mean):
-        exam = sat[query_id]
+        exam = exam_of[query_id]
         items = _weighted(exam)
         cut = tuple(None if one is None else one[:k] for one in exam.passages)
         answered.append(_Answered(exam.query, cut))

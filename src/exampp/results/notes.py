@@ -129,16 +129,6 @@ def with_code(notes: Iterable[str], *codes: str) -> Iterator[Note]:
     return (one for one in notes if isinstance(one, Note) and one.code in codes)
 
 
-def without_code(notes: Iterable[str], *codes: str) -> Iterator[str]:
-    """Select the notes of all codes but some."""
-    return (one for one in notes if not (isinstance(one, Note) and one.code in codes))
-
-
-def severe(notes: Iterable[str], least: Severity = Severity.WARNING) -> Iterator[str]:
-    """Select the notes of at least a severity; a text without a code is a `Severity.NOTE`."""
-    return (n for n in notes if (n.severity if isinstance(n, Note) else Severity.NOTE) >= least)
-
-
 def most_severe(notes: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """Return the notes under a table for people: the most severe, and how many others exist."""
     every = [one if isinstance(one, Note) else Note(one) for one in notes]

@@ -152,21 +152,6 @@ class Table(Result):
         return cls(named, body, printable(caption), tuple(notes), legend or {}, grouped)
 
     @classmethod
-    def of_records(
-        cls,
-        records: Iterable[object],
-        columns: Iterable[str | Column],
-        caption: str = "",
-        **more: Any,
-    ) -> Self:
-        """Return the table of some fields of records: a column holds the field that is its key."""
-        named = [one if isinstance(one, Column) else Column(one) for one in columns]
-        keys = [one.key or one.name.replace(" ", "_") for one in named]
-        return cls.of(
-            named, ([getattr(one, key) for key in keys] for one in records), caption, **more
-        )
-
-    @classmethod
     def wide(
         cls,
         index: Iterable[str | Column],

@@ -330,7 +330,7 @@ class Baseline:
         """Evaluate the gradebook as it is; `min_rating` is by default 4 or the scale's highest.
 
         Raises:
-            InputError: As `evaluate.leaderboard.evaluate`.
+            InputError: As `measures.leaderboard.evaluate`.
         """
         min_rating = gradebook.grader.threshold(min_rating)
         asked, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)

@@ -67,23 +67,6 @@ member AS (SELECT query, passage FROM ranked_pool UNION SELECT query, passage FR
 """
 
 
-class SystemStats(NamedTuple):
-    """One system: queries it ranked for, its passages in the pool, how deep its rankings go.
-
-    `shared` counts those of its pooled passages that another system brought too, `textless` those
-    without a text; the depths are those of its whole rankings.
-    """
-
-    system: str
-    queries: int
-    pooled: int
-    shared: int
-    textless: int
-    shallowest: int
-    mean_depth: float
-    deepest: int
-
-
 class BankStats(NamedTuple):
     """The items of one kind of a bank with a text and without one, and the cells of the former.
 
@@ -124,11 +107,13 @@ def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
     return PoolStats(*row)
 
 
-def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats]:
-    """What every system contributes to the pool, sorted by name."""
-    return records(
-        SystemStats,
-        connection,
+def system_stats(connection: sqlite3.Connection, depth: int) -> list[tuple[Any, ...]]:
+    """Return what every system contributes to the pool, sorted by name.
+
+    A row has the system, its queries, its passages in the pool, how many of them another system
+    brought too, how many have no text, and the least, mean and largest depth of its rankings.
+    """
+    return connection.execute(
         f"{_RANKED}, brought AS MATERIALIZED (SELECT query, passage, count(*) AS systems FROM top "
         "GROUP BY query, passage), pooled AS (SELECT t.system, count(*) AS pooled, "
         "sum(b.systems > 1) AS shared, sum(p.version IS NULL) AS textless FROM top t "
@@ -140,7 +125,7 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats
         "avg(l.length), max(l.length) FROM system s JOIN lengths l USING (system) "
         "JOIN pooled o USING (system) GROUP BY s.system ORDER BY s.name",
         {"depth": depth},
-    )
+    ).fetchall()
 
 
 def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:

@@ -483,22 +483,6 @@ def read_dossiers(
         yield _dossier(connection, grader, bank, rows, text, systems, cells)
 
 
-def read_grade(
-    connection: sqlite3.Connection, grader: StoredGrader, item_id: str, cell: tuple[int, int]
-) -> Grade | None:
-    """What a grader said of one cell, (item version, passage version); None: it never tried."""
-    row = connection.execute(
-        "SELECT g.state, g.rating, g.reply, g.rule, g.confidence, g.detail FROM grade g "
-        "JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "
-        f"WHERE g.grader = ? AND g.item_version = ? AND g.passage_version = ? AND {IN_FORCE}",
-        (grader.key, *cell),
-    ).fetchone()
-    if row is None:
-        return None
-    state, rating, reply, rule, confidence, detail = row
-    return Grade(item_id, _STATES[state], rating, reply, rule, confidence, from_json(detail))
-
-
 def read_texts(
     connection: sqlite3.Connection,
     bank: str,

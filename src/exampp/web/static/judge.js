@@ -103,7 +103,7 @@
     return answer;
   }
 
-  // how far the sitting is, and what can be taken back, as the server says after each decision
+  // how far the session is, and what can be taken back, as the server says after each decision
   function replace(html) {
     const holder = document.createElement("template");
     holder.innerHTML = html;
@@ -158,7 +158,7 @@
     await sending;
     const last = document.querySelector("#recent [data-made]");
     if (!last) {
-      announce("There is nothing to undo in this sitting; see the history.");
+      announce("There is nothing to undo in this session; see the history.");
       return;
     }
     const { made, case: href } = last.dataset;
