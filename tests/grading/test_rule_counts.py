@@ -63,7 +63,7 @@ def test_a_leaderboard_says_which_rules_made_its_grades(
     with exampp.Collection(exam) as collection:
         notes = collection.grades().evaluate(["Cover@20"]).notes
     assert {GRADES, UNPARSED} <= set(notes)
-    assert GRADES in exampp_command("evaluate", exam).out
+    assert GRADES in exampp_command("evaluate", exam, "--notes").out
     written = json.loads(exampp_command("evaluate", exam, "--format", "json").out)
     assert {GRADES, UNPARSED} <= set(written["notes"])
 
