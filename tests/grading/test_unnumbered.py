@@ -153,6 +153,9 @@ def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
             )
     assert notes[0] == ()
     assert "exampp reparse" in notes[1][0]
-    path.write_text('[collection]\npath = "my.exam"\n[[generate]]\nunnumbered = "answer"\n')
+    path.write_text(
+        '[collection]\npath = "my.exam"\n[[generate]]\ngrader = "hf"\n'
+        'prompt = "dl-questions"\nunnumbered = "answer"\n'
+    )
     with pytest.raises(exampp.InputError, match=r"unknown key 'unnumbered'"):
         read_config(path)

@@ -116,10 +116,13 @@ def test_the_grid_has_a_row_a_passage_and_a_column_an_item(dl19: Client) -> None
     assert "page 1 of 6" in text_of(page)
 
 
-def test_an_unknown_list_or_query_is_not_found(dl19: Client) -> None:
+def test_an_unknown_list_query_or_plot_is_not_found(dl19: Client) -> None:
     assert dl19.get("/lists/nothing").status == 404
     assert dl19.get("/lists/verify", query="no such").status in (400, 404)
     assert dl19.get("/lists/missing", by="guessing").status == 400
+    assert dl19.get("/plots/nothing.svg").status == 404
+    assert dl19.get("/plots/leaderboard.svg", by="9").status == 404
+    assert dl19.get("/plots/leaderboard.svg", theme="page").status == 400
 
 
 # ---- history -------------------------------------------------------------------------------------
@@ -245,12 +248,6 @@ def test_every_plot_is_also_a_file(small: Client, name: str) -> None:
     assert json.loads(small.get(f"/plots/{name}.json").text)["$schema"]
     assert len(list(csv.reader(io.StringIO(small.get(f"/plots/{name}.csv").text)))) > 1
     assert f'src="/plots/{name}.svg' in small.get("/plots").text
-
-
-def test_a_plot_that_is_not_there_is_not_found(small: Client) -> None:
-    assert small.get("/plots/nothing.svg").status == 404
-    assert small.get("/plots/leaderboard.svg", by="9").status == 404
-    assert small.get("/plots/leaderboard.svg", theme="page").status == 400
 
 
 def test_the_form_of_a_list_takes_what_the_list_takes(small: Client) -> None:

@@ -71,14 +71,6 @@ def read_by(monkeypatch: pytest.MonkeyPatch, read: Callable[[Read], Snapshot]) -
     monkeypatch.setattr(Snapshot, "read", lambda *given: read(lambda: sound(*given)))
 
 
-def test_a_snapshot_follows_commits_of_others(path: Path, opened: LiveCollection) -> None:
-    before = snapshot(opened)
-    decide(path, 5)
-    wait_for(lambda: first_rating(opened) == 5)
-    assert snapshot(opened).read_at > before.read_at
-    assert len(snapshot(opened).decided) == 1
-
-
 def test_nobody_waits_while_a_new_snapshot_is_made(
     path: Path, opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

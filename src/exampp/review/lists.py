@@ -294,11 +294,6 @@ def missing(view: QueryView) -> Iterator[MissingEntry]:
             yield MissingEntry(passage, best, item)
 
 
-def ungraded_relevant(view: QueryView) -> int:
-    """How many relevant passages have no grade at all, so that nobody knows what they cover."""
-    return int((view.evidence.relevant & ~view.is_graded.any(axis=1)).sum())
-
-
 def spurious(view: QueryView) -> list[SpuriousEntry]:
     """Items that passages cover which are not relevant, the most frequent first."""
     dossier, known = view.dossier, view.evidence
@@ -651,21 +646,15 @@ def other_exams(grades: ListedGrades, min_relevant: int) -> Others:
 
     def labels(query_id: str) -> Sequence[Labels]:
         if not read:
-            for grader, queries in _read_others(grades):
-                usual = grader.default_min_rating
+            for one in _telling(list(grades.others())):
+                grader = one.grader
                 judging = min(min_relevant, grader.highest)
-                read.append((judging if grader.kind == "query" else usual, queries))
+                least = judging if grader.kind == "query" else grader.default_min_rating
+                read.append((least, {query.query_id: query for query in one.gradebook.queries}))
         found = ((least, queries.get(query_id)) for least, queries in read)
         return [_labels(query, least) for least, query in found if query is not None]
 
     return labels
-
-
-def _read_others(
-    grades: ListedGrades,
-) -> Iterator[tuple[GraderIdentity, dict[str, QueryGrades]]]:
-    for one in _telling(list(grades.others())):
-        yield one.grader, {query.query_id: query for query in one.gradebook.queries}
 
 
 def _telling(exams: Sequence[G]) -> Sequence[G]:
@@ -849,7 +838,7 @@ class MissingAndSpurious:
             lacking += missing(view)
             vain += spurious(view)
             bases[view.evidence.by] += 1
-            ungraded += ungraded_relevant(view)
+            ungraded += int((view.evidence.relevant & ~view.is_graded.any(axis=1)).sum())
         vain.sort(key=lambda entry: (-entry.count, -entry.overturned))
         # what other exams say is no longer needed
         criteria = replace(criteria, others=no_others)

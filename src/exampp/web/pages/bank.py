@@ -270,13 +270,9 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
         except InputError as error:
             refused = str(error)
     findings = find_faults(request, query, lines)
-    context = ImpactPart(lines, count_changes(lines), found, to_grade, refused, findings)
+    changes = sum(line.changes and not line.fault for line in lines)
+    context = ImpactPart(lines, changes, found, to_grade, refused, findings)
     return request.render("_impact.html", context)
-
-
-def count_changes(lines: Iterable[FormLine]) -> int:
-    """Count the lines that change something."""
-    return sum(line.changes and not line.fault for line in lines)
 
 
 def find_faults(
