@@ -143,7 +143,6 @@ def agreement(
     """
     from exampp.analysis.agreement import find_agreements
     from exampp.analysis.raters import LAYOUTS
-    from exampp.stats.estimate import undefined
 
     source, qrels = _sources(collection)
     cuts = min_relevant or ()
@@ -166,8 +165,11 @@ def agreement(
             )
     for_people = not display.for_programs
     show(found.tables(mutual_counts=bool(layout)) if for_people else found.records(), display)
-    estimates = found.estimates() or [undefined("; ".join(found.notes))]
-    end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])
+    estimates = found.estimates()
+    end_where_undefined(
+        [one.value for one in estimates] or [None],
+        [one.reason for one in estimates] or ["; ".join(found.notes)],
+    )
 
 
 def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[Judgment]]]:
