@@ -390,7 +390,7 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 
 
 def file_of(connection: sqlite3.Connection) -> Path:
-    """The file that a connection has open, or the graded file that it was made from."""
-    if isinstance(connection, GuardedConnection) and connection.graded_notes is not None:
+    """Return the file that a connection was opened on, as it was named."""
+    if isinstance(connection, GuardedConnection) and connection.file:
         return Path(connection.file)
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])
