@@ -978,9 +978,11 @@ def run(
     """Runs a command line in a fresh copy of the example.
 
     Models only write how they were made, and of a figure in a page stands what would be drawn.
+    Tables have all their notes, as with --notes: some options change what a minor one says.
     """
     from exampp import web
     from exampp.graders import local, openai
+    from exampp.results import notes
     from exampp.results.plots import figure
 
     recorded = options_example.Recorded
@@ -990,6 +992,7 @@ def run(
     monkeypatch.setattr(web, "serve", recorded)
     undrawn = SimpleNamespace(vegalite_to_svg=lambda *drawn, **how: f"<svg {drawn} {how}/>")
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
+    monkeypatch.setattr(notes, "most_severe", tuple)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     here = Path(shutil.copytree(example, tmp_path / "here"))

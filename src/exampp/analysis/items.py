@@ -255,8 +255,9 @@ class ItemAnalysis(Result):
         )
         values = ([getattr(row, name) for name in names] for row in self.items)
         rows = [[", ".join(v) if isinstance(v, tuple) else v for v in row] for row in values]
+        notes = (*self.exam_notes(), *self._worst_notes(0))
         shown = {
-            "items": Table.of(names, rows, self.caption),
+            "items": Table.of(names, rows, self.caption, notes),
             "exam": self._exam(),
             "systems": self._systems(),
         }
