@@ -259,7 +259,7 @@ class ItemAnalysis(Result):
         shown = {
             "items": Table.of(names, rows, self.caption, notes),
             "exam": self._exam(),
-            "systems": self._systems(),
+            "systems": replace(self._systems(), caption=self.caption),
         }
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
@@ -407,10 +407,12 @@ class ItemAnalysis(Result):
             )
         if not look:
             return f"{text}. No item contradicts the rest."
-        rank = "1 item ranks" if len(look) == 1 else f"{len(look)} items rank"
+        rank, cover = "1 item ranks", "covers"
+        if len(look) > 1:
+            rank, cover = f"{len(look)} items rank", "cover"
         return (
-            f"{text}. {rank} systems opposite to the rest of the exam, or covers passages that are "
-            f"not relevant. Review the worst first ({look[0].item_id})."
+            f"{text}. {rank} systems opposite to the rest of the exam, or {cover} passages that "
+            f"are not relevant. Review the worst first ({look[0].item_id})."
         )
 
     def exam_notes(self) -> list[str]:
