@@ -42,7 +42,7 @@ from exampp.cli.main import app
 from exampp.graders.registry import BUILT_IN
 from exampp.records.gradebook import Gradebook
 from exampp.store import read_model
-from exampp.store.connection import file_of
+from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import StoredGrader
 
 Value = str | Mapping[str, str]
@@ -946,7 +946,9 @@ def _read_once() -> Iterator[None]:
     def read_once(
         connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
     ) -> Gradebook:
-        path = file_of(connection)
+        # what is open, which for a graded file is one of the collections made from it
+        assert isinstance(connection, GuardedConnection)
+        path = connection.path
         log = path.with_name(f"{path.name}-wal")
         if connection.total_changes or (log.exists() and log.stat().st_size):
             return read(connection, grader, bank, part)
@@ -976,9 +978,11 @@ def run(
     """Runs a command line in a fresh copy of the example.
 
     Models only write how they were made, and of a figure in a page stands what would be drawn.
+    Tables have all their notes, as with --notes: some options change what a minor one says.
     """
     from exampp import web
     from exampp.graders import local, openai
+    from exampp.results import notes
     from exampp.results.plots import figure
 
     recorded = options_example.Recorded
@@ -988,6 +992,7 @@ def run(
     monkeypatch.setattr(web, "serve", recorded)
     undrawn = SimpleNamespace(vegalite_to_svg=lambda *drawn, **how: f"<svg {drawn} {how}/>")
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
+    monkeypatch.setattr(notes, "most_severe", tuple)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
@@ -1116,7 +1121,7 @@ def test_every_option_changes_something_or_is_refused(name: str, run: Run) -> No
 
 
 def fixing(uses: Uses, run: Run) -> Iterator[str]:
-    """The options that hint command lines, which are refused as they stand."""
+    """The options that fix command lines, which are refused as they stand."""
     for line, options in uses.fixed.items():
         assert run(line).code == uses.refused, f"{line} is not refused"
         for option in options:

@@ -255,10 +255,11 @@ class ItemAnalysis(Result):
         )
         values = ([getattr(row, name) for name in names] for row in self.items)
         rows = [[", ".join(v) if isinstance(v, tuple) else v for v in row] for row in values]
+        notes = (*self.exam_notes(), *self._worst_notes(0))
         shown = {
-            "items": Table.of(names, rows, self.caption),
+            "items": Table.of(names, rows, self.caption, notes),
             "exam": self._exam(),
-            "systems": self._systems(),
+            "systems": replace(self._systems(), caption=self.caption),
         }
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
@@ -406,10 +407,12 @@ class ItemAnalysis(Result):
             )
         if not look:
             return f"{text}. No item contradicts the rest."
-        rank = "1 item ranks" if len(look) == 1 else f"{len(look)} items rank"
+        rank, cover = "1 item ranks", "covers"
+        if len(look) > 1:
+            rank, cover = f"{len(look)} items rank", "cover"
         return (
-            f"{text}. {rank} systems opposite to the rest of the exam, or covers passages that are "
-            f"not relevant. Review the worst first ({look[0].item_id})."
+            f"{text}. {rank} systems opposite to the rest of the exam, or {cover} passages that "
+            f"are not relevant. Review the worst first ({look[0].item_id})."
         )
 
     def exam_notes(self) -> list[str]:
