@@ -198,7 +198,9 @@ def check_text(name: str, value: object) -> str:
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
     """Raise InputError for a value that is none of those known."""
     if value not in known:
-        raise InputError(f"{name} is {value!r}", hint=f"Choose {' or '.join(known)}")
+        *others, last = known
+        choice = f"{', '.join(others)} or {last}" if others else last
+        raise InputError(f"{name} is {value!r}", hint=f"Choose {choice}")
 
 
 def check_lists(**given: object) -> None:

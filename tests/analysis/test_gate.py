@@ -428,7 +428,7 @@ def test_a_defect_is_no_verdict(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("exampp.project.gate_file.run_gate", broken)
+    monkeypatch.setattr("exampp.cli.evaluate.run_gate", broken)
     ran = exampp_command("gate", graded / "made.exam", "-r", "Cover@20>=0.7")
     assert (ran.code, "ZeroDivisionError" in ran.err) == (3, True)
 

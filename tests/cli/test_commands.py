@@ -131,7 +131,7 @@ def test_options_of_other_graders_are_refused(graded: Path, exampp_command: Comm
     ran = exampp_command("grade", graded, "--grader", "draft", "--dtype", "float32")
     assert (ran.code, ran.err) == (
         2,
-        "exampp: --dtype is an option of hf. Name one by --grader\n",
+        "exampp: the grader draft has no option --dtype. hf has it\n",
     )
 
 

@@ -136,7 +136,9 @@ def test_without_any_run_the_judged_passages_are_graded(tmp_path: Path) -> None:
 def test_the_pool_is_an_option_with_a_known_name(tmp_path: Path, exampp_command: Commands) -> None:
     with ranked_and_judged(tmp_path) as collection:
         path = collection.path
-        with pytest.raises(exampp.InputError, match="unknown pool 'ranks'"):
+        with pytest.raises(
+            exampp.InputError, match=r"pool is 'ranks'\. Choose ranked, judged or all"
+        ):
             collection.grading("draft", pool="ranks")
     command = ("grade", path, "--grader", "draft", "--dry-run")
     out = exampp_command(*command).out

@@ -41,7 +41,7 @@ def test_unreadable_replies_are_repeated_and_leave_bounds(
     assert sorted(moves) == ["lost", "unknown loss"]
     assert (
         "1 item neither gained nor lost, but unknown"
-        in exampp_command("compare", path, "beta", "alpha").out
+        in exampp_command("compare", path, "beta", "alpha", "--notes").out
     )
     assert exampp_command("report", path, "-o", tmp_path / "report.html").code == 0
     assert "[0.500, 0.750]" in (tmp_path / "report.html").read_text()

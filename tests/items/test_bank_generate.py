@@ -387,8 +387,11 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
         assert "9 requests left (max_requests: 3 requests); this continues" in limited.err
         rest = exampp_command(*line, "--format", "json")
         assert rest.code == 0
-        assert len(json.loads(rest.out)["requests"]["rows"]) == 9
-        assert len(server.requests) == 12
+        # of the first three, one failed: it is asked for again
+        asked = {row["query"] for row in json.loads(rest.out)["requests"]["rows"]}
+        assert asked == {f"q-{name}" for name in TOPICS} - {"q-well", "q-fenced"}
+        assert "q-malformed" in FAILED
+        assert len(server.requests) == 3 + 10
 
 
 @pytest.mark.parametrize(

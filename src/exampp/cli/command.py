@@ -337,10 +337,11 @@ class Command(click.Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. Raises InputError for what is given twice or is empty."""
+        given = list(args)  # click takes away what it reads
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            self._check_grader_option(args, error.option_name)
+            self._check_grader_option(given, error.option_name)
             raise
         raw, order = ctx.meta[_READ]
         for param, times in Counter(order).items():
