@@ -57,7 +57,7 @@ def server(smollm_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def at(server: str, decode: str, **options: Any) -> OpenAICompatibleGrader:
-    given = {"labels": LABELS, "field": "grade", "sampling": {"max_new_tokens": 12}} | options
+    given = {"labels": LABELS, "field": "grade", "max_new_tokens": 12} | options
     policy = {"concurrency": 2, "timeout": 120}
     return openai_grader("smollm2", server, decode=decode, **policy, **given)  # type: ignore[arg-type]
 
