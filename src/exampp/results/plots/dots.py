@@ -68,7 +68,11 @@ def dots(
         more: Layers on top.
     """
     labels = [one.label for one in series]
-    legend = {"title": None, "orient": "top", "columns": 4, "labelLimit": 220}
+    legend = {
+        **{"title": None, "orient": "top", "columns": 5, "labelLimit": 220},
+        # ranges are drawn faintly, marks are not
+        "symbolOpacity": 1,
+    }
 
     def styled(values: Sequence[str]) -> dict[str, Any]:
         return nominal("series", labels, values, legend if all(labels[1:]) else None)
@@ -229,7 +233,7 @@ def methods(
     places = {system: place for place, system in enumerate(order)}
     grey = [] if official is None else [official]
     found = [*grey, *list(scores.items())[: len(SERIES)]]
-    looks = [*((GREY, "stroke") for _ in grey), *zip(SERIES, SHAPES, strict=True)]
+    looks = [*((GREY, "cross") for _ in grey), *zip(SERIES, SHAPES, strict=True)]
     drawn: list[DotSeries] = []
     for (method, some), (colour, shape) in zip(found, looks, strict=False):
         spreads = renormalised([one for one in some if one.system in places])
@@ -315,7 +319,7 @@ def corrected_scores(
             [
                 DotSeries("by grades alone", graded, SERIES[1], "triangle-right"),
                 DotSeries("corrected", corrected),
-                DotSeries("by people alone", people, GREY, "cross"),
+                DotSeries("by people alone", people, GREY, "cross", filled=False),
             ],
             quantitative("value", measure, {"zero": False, "nice": True}, grid=False, tickCount=6),
         ),
