@@ -77,6 +77,8 @@ def report(before: Path, after: Path, only: re.Pattern[str], *, texts: bool) -> 
         old, new = (side.get((command, output)) for side in sides)
         if old == new:
             counts["equal"] += 1
+        elif old and new and not texts and without_texts(old) == without_texts(new):
+            counts["equal but for captions and notes"] += 1
         elif any(
             re.fullmatch(one["command"], command) and re.fullmatch(one["output"], output)
             for one in listed
@@ -100,12 +102,12 @@ def outputs(path: Path, only: re.Pattern[str], texts: bool) -> dict[tuple[str, s
                 continue
             found[command, "exit"] = str(one["exit"])
             if texts or MACHINE.search(command):
-                found[command, "out"] = one["out"] if texts else without_texts(one["out"])
+                found[command, "out"] = one["out"]
             if texts:
                 found[command, "err"] = one["err"]
             for name, text in one["files"].items():
                 if texts or not name.endswith((".html", ".svg", ".md")):
-                    found[command, name] = text if texts else without_texts(text)
+                    found[command, name] = text
     return found
 
 

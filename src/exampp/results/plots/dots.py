@@ -69,7 +69,10 @@ def dots(
     """
     labels = [one.label for one in series]
     legend = {
-        **{"title": None, "orient": "top", "columns": 5, "labelLimit": 220},
+        "title": None,
+        "orient": "top",
+        "columns": 5,
+        "labelLimit": 220,
         # ranges are drawn faintly, marks are not
         "symbolOpacity": 1,
     }
