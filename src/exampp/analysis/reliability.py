@@ -259,7 +259,7 @@ class Reliability(Result):
             for study in self.studies
             for size in study.sizes
         ]
-        names = ("left_out", "queries", "items", "erho2", "interval", "phi")
+        names = ("left_out", "queries", "items", Column("erho2", interval=True), "interval", "phi")
         about = "Exams of other sizes; items empty: without limit, or no facet"
         found = {
             "reliability": self._estimates(),
@@ -277,7 +277,8 @@ class Reliability(Result):
         columns = [
             *(_people("left out"), *programs_only("measure", "left_out"), Column("systems")),
             *programs_only("queries", "items", *squares, "ms_iq", "ms_siq"),
-            *(Column(ORDER, key="erho2"), Column(LEVEL, key="phi")),
+            Column(ORDER, key="erho2", interval=True),
+            Column(LEVEL, key="phi", interval=True),
             Column("differences", 4, "error of", _ERRORS[0]),
             Column("levels", 4, "error of", _ERRORS[1]),
             *programs_only("target", *_NEEDED),
