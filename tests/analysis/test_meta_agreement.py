@@ -474,6 +474,11 @@ def test_why_statistics_are_undefined_or_have_no_interval(
     assert reasons(found, names, value) == {reason}
 
 
+def test_ac1_is_defined_where_all_grades_are_equal() -> None:
+    book = make_book(make_query({"a": [3], "b": [3]}, {"a": 2, "b": 0}))
+    assert only(book, layouts=["STRICT"])["ac1"]["value"] is not None
+
+
 @pytest.mark.parametrize("cut", [-5, 0, 3])
 def test_a_cut_off_the_scale_of_the_judgments_is_refused(cut: int) -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))

@@ -17,7 +17,11 @@ from exampp.installed import install_command
 pytest.importorskip("vl_convert")
 pytest.importorskip("jinja2")
 
-KINDS = ("leaderboard", "methods", "scatter", "grades", "labels", "curve", "heatmap")
+KINDS = (
+    *("leaderboard", "methods", "scatter", "grades", "labels", "curve", "heatmap"),
+    "reliability",
+    "sensitivity",
+)
 
 
 @pytest.fixture
@@ -125,12 +129,16 @@ def test_the_commands_that_a_report_names_work(
     assert (folder / "exam.qrels").stat().st_size
 
 
-@pytest.mark.parametrize("kind", ["methods", "heatmap"])
-def test_plots_as_pictures(exampp_command: Commands, graded: Path, kind: str) -> None:
-    for ending, head in ((".png", b"\x89PNG"), (".svg", b"<svg")):
+@pytest.mark.parametrize("kind", [*KINDS, "calibration"])
+def test_every_plot_in_every_format(exampp_command: Commands, graded: Path, kind: str) -> None:
+    official = ["--official", graded.parent / "official.json"] if kind == "scatter" else []
+    heads = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF", ".json": b"{", ".csv": b""}
+    for ending, head in heads.items():
         to = graded.parent / f"{kind}{ending}"
-        assert exampp_command("plot", kind, graded, "-o", to).code == 0
+        ran = exampp_command("plot", kind, graded, "-o", to, *official)
+        assert ran.code == 0, ran.err
         assert to.read_bytes().startswith(head)
+        assert to.stat().st_size > 20
 
 
 def test_what_is_read_is_never_written_over(exampp_command: Commands, graded: Path) -> None:

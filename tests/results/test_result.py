@@ -35,7 +35,9 @@ def test_text() -> None:
 
 def test_digits() -> None:
     """Of numbers and of those with an interval, where people read them; never of machines."""
-    found = Table.of(["a", Column("b", 2)], [[0.12345, Interval(0.5, -0.00004, 1.0)]])
+    found = Table.of(
+        ["a", Column("b", 2, interval=True)], [[0.12345, Interval(0.5, -0.00004, 1.0)]]
+    )
     assert render(found, "text").splitlines()[2] == "0.123  0.50 [0.00, 1.00]"
     assert render(found, "text", 4).splitlines()[2] == "0.1235  0.5000 [0.0000, 1.0000]"
     assert render(found, "tsv").splitlines()[1] == "0.12345\t0.5\t-4e-05\t1.0"
@@ -241,6 +243,24 @@ def test_control_characters_do_not_reach_a_terminal() -> None:
     text = render(Table.of(["x"], [["\x1b[31mred\u202e\n"]]), "text")
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_columns_for_programs_do_not_depend_on_the_rows() -> None:
+    columns = [
+        Column("system"),
+        Column("tau", key="value", interval=True),
+        Column("phi", interval=True),
+    ]
+    expected = ["system", "value", "low", "high", "phi", "phi_low", "phi_high"]
+    bodies: list[list[list[Cell]]] = [
+        [],
+        [["a", None, 0.5]],
+        [["a", Interval(0.5), Marked(Interval(0, 0, 1), "best")]],
+    ]
+    for rows in bodies:
+        assert Table.of(columns, rows).for_programs()[0] == expected
+    with pytest.raises(ValueError, match=r"'b' holds intervals"):
+        Table.of(["b"], [[Interval(0.5, 0.4, 0.6)]]).for_programs()
 
 
 @pytest.mark.parametrize("style", STYLES)

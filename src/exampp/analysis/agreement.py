@@ -131,7 +131,7 @@ class AgreementBlock:
                 cells += [value, "" if column is None else self.columns[column]]
         kappa = self.estimates["kappa"]
         if kappa.value is not None:
-            heading += [Column("Cohen's kappa", 2), Column("95% interval", 2)]
+            heading += [Column("Cohen's kappa", 2), Column("95% interval", 2, interval=True)]
             bounds = None if kappa.low is None else Interval(None, kappa.low, kappa.high)
             for number, cells in enumerate(body):
                 cells += ["", ""] if number else [kappa.value, bounds]
@@ -168,10 +168,9 @@ def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Tabl
         notes.append(f"Judgments of {first.min_relevant} and more are relevant (--min-relevant).")
     units = f"{counted(first.units, first.unit)} of {counted(first.queries, 'query')}"
     caption = caption or f"Agreement of {first.title}: {units}"
-    columns = ["label", "layout", *([] if first.against else ["passages"])]
-    return Table.of(
-        [*columns, *(Column(NAMES[name], 2) for name in names)], body, caption, [*notes, INTERVALS]
-    )
+    columns: list[str | Column] = ["label", "layout", *([] if first.against else ["passages"])]
+    columns += (Column(NAMES[name], 2, interval=True) for name in names)
+    return Table.of(columns, body, caption, [*notes, INTERVALS])
 
 
 def _gaps(found: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[str]:

@@ -94,8 +94,10 @@ class Correlations(Result):
 
         `reason` says why a value, or else its interval, is undefined.
         """
-        columns = ["method", "grader_key", "official", "measure", "min_rating", "statistic"]
-        columns += ["value", "systems", "queries", "reason"]
+        columns: list[str | Column] = [
+            *("method", "grader_key", "official", "measure", "min_rating", "statistic"),
+            *(Column("value", interval=True), "systems", "queries", "reason"),
+        ]
         rows = [
             [
                 *(one.method, one.grader_key, one.official, one.measure, one.min_rating),
@@ -173,7 +175,7 @@ def intervals(comparison: Correlations, official: str) -> Table:
         "with endless queries the correlation would mostly be higher",
         *_gaps(found, intervals=True),
     ]
-    headings = {one.name: Column(one.heading, 2) for one in comparison.statistics}
+    headings = {one.name: Column(one.heading, 2, interval=True) for one in comparison.statistics}
     return Table.wide(
         ["method", "measure"],
         (

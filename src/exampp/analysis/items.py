@@ -33,7 +33,7 @@ from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
-from exampp.records.wording import counted
+from exampp.records.wording import counted, cut
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
@@ -309,7 +309,7 @@ class ItemAnalysis(Result):
             (Column("swaps"), [row.swaps for row in look]),
             (Column("sealed"), [row.sealed for row in look]),
             (Column("lint"), [", ".join(row.lint) or None for row in look]),
-            (Column("text"), [_cut(row.text) or None for row in look]),
+            (Column("text"), [cut(row.text, _TEXT) or None for row in look]),
         ]
         shown = [part for part in parts if any(cell is not None for cell in part[1])]
         rows = zip(*(cells for _, cells in shown), strict=True)
@@ -344,10 +344,8 @@ class ItemAnalysis(Result):
         modelled: Literal["all", "programs"] = "all" if self.abilities else "programs"
         columns = [
             *(Column("system"), Column(self.name, key="score"), Column("rank")),
-            *(
-                Column("without these", key="score_without"),
-                Column("rank without", key="rank_without"),
-            ),
+            Column("without these", key="score_without"),
+            Column("rank without", key="rank_without"),
             Column("ability", readers=modelled),
             Column("\N{PLUS-MINUS SIGN}", key="ability_error", readers=modelled),
             Column("rank by it", key="ability_rank", readers=modelled),
@@ -534,10 +532,6 @@ def _short_ids(ids: Sequence[str]) -> dict[str, str]:
     return {one: one for one in known}
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
 # ---- computing -----------------------------------------------------------------------------------
 
 
@@ -683,9 +677,7 @@ def _items(
     constant = is_constant(scores.credit)
     covered = _covered(book, scores, settings.min_relevant)
     linted = linted_items(texts)
-    words = {
-        (item.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
-    }
+    words = _words(texts)
     swaps = _swaps(scores)
     parameters = abilities.of_items() if abilities else {}
     for at, item_id in enumerate(scores.item_ids):
@@ -790,11 +782,7 @@ def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
 
     Case, punctuation and whitespace make no difference. Items without a text repeat nothing.
     """
-    words = {
-        (item.query_id, item.item_id): plain_words(item.text)
-        for entry in texts.entries
-        for item in entry.items
-    }
+    words = {key: plain_words(text) for key, text in _words(texts).items()}
     first: dict[tuple[object, ...], int] = {}
     found = []
     for at, item_id in enumerate(scores.item_ids):
@@ -803,6 +791,10 @@ def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
         key = (int(scores.exam[at]), text, credit) if text else (at,)
         found.append(first.setdefault(key, at))
     return np.array(found, np.intp)
+
+
+def _words(texts: BankTexts) -> dict[Key, str]:
+    return {(one.query_id, one.item_id): one.text for of in texts.entries for one in of.items}
 
 
 def plain_words(text: str) -> str:
@@ -868,58 +860,28 @@ def item_list(
     if book is not None and found is not None:
         for query in book.queries:
             cells |= _cells(query, found.scores.min_rating, found.scores.k)
-    items = (
-        _listed(
-            (item.query_id, item.item_id),
-            texts.queries.get(item.query_id, ""),
-            item.text,
-            linted.get((item.query_id, item.item_id), ()),
-            known.get((item.query_id, item.item_id)),
-            cells.get((item.query_id, item.item_id)),
-            texts.sealed or frozenset(),
-        )
-        for entry in texts.entries
-        for item in entry.items
-    )
+    items = []
+    for key, text in _words(texts).items():
+        query_text, rules = texts.queries.get(key[0], ""), linted.get(key, ())
+        sealed = ("sealed",) if key in (texts.sealed or ()) else ()
+        one = ListedItem(key[0], query_text, key[1], text, lint=rules)
+        if key in known and key in cells:
+            row, (graded, overturned) = known[key], cells[key]
+            one = one._replace(
+                relevant=row.relevant,
+                not_relevant=row.not_relevant,
+                gap=row.lift,
+                discrimination=row.item_rest,
+                cells=graded,
+                swaps=row.swaps,
+                overturned=overturned,
+                state=(*row.why, *filter(None, [row.constant]), *sealed),
+                worst=row.worst if row.why else None,
+            )
+        else:
+            one = one._replace(state=("not graded", *sealed))
+        items.append(one)
     return ItemList(tuple(items), book is not None and book.is_graded)
-
-
-def _listed(
-    key: Key,
-    query_text: str,
-    text: str,
-    rules: tuple[str, ...],
-    row: ItemStatistics | None,
-    cells: tuple[int, int] | None,
-    sealed: frozenset[Key],
-) -> ListedItem:
-    if row is None or cells is None:
-        state = ("not graded", *(("sealed",) if key in sealed else ()))
-        return ListedItem(key[0], query_text, key[1], text, lint=rules, state=state)
-    return ListedItem(
-        query_id=key[0],
-        query_text=query_text,
-        item_id=key[1],
-        text=text,
-        relevant=row.relevant,
-        not_relevant=row.not_relevant,
-        gap=row.lift,
-        discrimination=row.item_rest,
-        cells=cells[0],
-        swaps=row.swaps,
-        lint=rules,
-        overturned=cells[1],
-        state=tuple(_states(row, key in sealed)),
-        worst=row.worst if row.why else None,
-    )
-
-
-def _states(row: ItemStatistics, sealed: bool) -> Iterator[str]:
-    yield from row.why
-    if row.constant:
-        yield row.constant
-    if sealed:
-        yield "sealed"
 
 
 def _cells(query: QueryGrades, min_rating: int, k: int) -> Iterator[tuple[Key, tuple[int, int]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,19 +99,14 @@ class ReliabilitySettings:
         rules: tuple[tuple[str, tuple[float, ...], Callable[[float], bool]], ...] = (
             ("the target must be between 0 and 1", (self.target,), lambda x: 0 < x < 1),
             ("the level must be between 0 and 1", (self.level,), lambda x: 0 < x < 1),
-            (
-                "a share of systems to leave out is from 0 to below 1",
-                self.drop,
-                lambda x: 0 <= x < 1,
-            ),
+            ("a share of systems left out is from 0 to below 1", self.drop, lambda x: 0 <= x < 1),
             ("an exam has 1 or more queries", self.queries, lambda x: x >= 1),
             ("an exam has 1 or more items", self.items, lambda x: x >= 1),
             ("a cost is a number from 0", costs, lambda x: math.isfinite(x) and x >= 0),
         )
         for rule, values, holds in rules:
-            for value in values:
-                if not holds(value):
-                    raise InputError(f"{rule}, not {value:g}")
+            if wrong := [value for value in values if not holds(value)]:
+                raise InputError(f"{rule}, not {wrong[0]:g}")
         if not any(costs):
             raise InputError("queries and items cannot both cost nothing")
         check_draws(self.samples, self.seed)
@@ -193,19 +189,9 @@ class ReliabilityEstimate:
     reaches_target: bool = False
 
     @property
-    def is_defined(self) -> bool:
-        """Whether there is a coefficient."""
-        return self.erho2.value is not None
-
-    @property
     def shown_without(self) -> str:
         """The systems that are left out, in words; empty where none is."""
         return worst_systems(self.without, len(self.systems) + len(self.without))
-
-    @property
-    def left_out(self) -> str:
-        """The systems that are left out, or that there are none."""
-        return self.shown_without or "none"
 
     @property
     def cheapest(self) -> ExamDesign | None:
@@ -236,13 +222,13 @@ class Reliability(Result):
     @property
     def known(self) -> list[ReliabilityEstimate]:
         """The studies that have a coefficient."""
-        return [study for study in self.studies if study.is_defined]
+        return [study for study in self.studies if study.erho2.value is not None]
 
     def tables(self) -> Mapping[str, Table]:
         """Return reliability, components of variance, sizes of exams, and designs by cost."""
         found = {"reliability": self._estimates()}
         if self.known:
-            by_name = {study.left_out: study.components for study in self.known}
+            by_name = {_left_out(study): study.components for study in self.known}
             found["components"] = components_table(by_name, _COMPONENTS)
             found["sizes"] = self._sizes()
         if any(study.cheapest for study in self.studies):
@@ -252,20 +238,16 @@ class Reliability(Result):
     def records(self) -> Mapping[str, Table]:
         """Return the same, a row a value."""
         sizes = [
-            [
-                *(study.drop, size.queries, size.items, size.erho2, size.interval or None),
-                *(size.phi, *size.errors),
-            ]
+            [study.drop, *one[:3], one.interval or None, one.phi, *one.errors]
             for study in self.studies
-            for size in study.sizes
+            for one in study.sizes
         ]
-        names = ("left_out", "queries", "items", "erho2", "interval", "phi")
+        names = ("left_out", "queries", "items", Column("erho2", interval=True), "interval", "phi")
+        raw = {study.drop: study.components for study in self.known}
         about = "Exams of other sizes; items empty: without limit, or no facet"
         found = {
             "reliability": self._estimates(),
-            "components": component_records(
-                {study.drop: study.components for study in self.known}, _COMPONENTS
-            ),
+            "components": component_records(raw, _COMPONENTS),
             "sizes": Table.of([*names, *_ERRORS], sizes, about),
             "designs": self._designs(),
         }
@@ -277,7 +259,8 @@ class Reliability(Result):
         columns = [
             *(_people("left out"), *programs_only("measure", "left_out"), Column("systems")),
             *programs_only("queries", "items", *squares, "ms_iq", "ms_siq"),
-            *(Column(ORDER, key="erho2"), Column(LEVEL, key="phi")),
+            Column(ORDER, key="erho2", interval=True),
+            Column(LEVEL, key="phi", interval=True),
             Column("differences", 4, "error of", _ERRORS[0]),
             Column("levels", 4, "error of", _ERRORS[1]),
             *programs_only("target", *_NEEDED),
@@ -289,13 +272,13 @@ class Reliability(Result):
             needed = (study.for_order, study.for_level)
             rows.append(
                 [
-                    *(study.left_out, self.scored.name, study.drop, len(study.systems)),
+                    *(_left_out(study), self.scored.name, study.drop, len(study.systems)),
                     *(self.queries, nested.items if nested else None),
                     *(getattr(one, name) if one else None for name in squares),
                     *((nested.ms_iq, nested.ms_siq) if nested else (None, None)),
                     *(study.erho2, study.phi, *(one.errors(one.queries) if one else (None, None))),
                     *(self.settings.target, *study.for_order, *study.for_level),
-                    *(_needed(number) if study.is_defined else None for number in needed),
+                    *(_needed(one) if study in self.known else None for one in needed),
                 ]
             )
         return Table.of(columns, rows, self._caption(), self.sentences(), grouped=True)
@@ -310,11 +293,15 @@ class Reliability(Result):
     def _sizes(self) -> Table:
         """Return a row a number of queries, a column a number of items per query."""
         has_items = any(study.nested for study in self.known)
+        present = {
+            study.drop: (self.queries, study.nested.items if study.nested else None)
+            for study in self.known
+        }
         cells = (
             (
-                (study.left_out, size.queries),
+                (_left_out(study), size.queries),
                 Column(_items(size.items), group="items per query") if has_items else Column(ORDER),
-                marked(size.erho2.value, "best" if self._is_present(study, size) else None),
+                marked(size.erho2.value, "best" if size[:2] == present[study.drop] else None),
             )
             for study in self.known
             for size in study.sizes
@@ -327,23 +314,11 @@ class Reliability(Result):
             grouped=True,
         )
 
-    def _is_present(self, study: ReliabilityEstimate, size: ExamSize) -> bool:
-        items = study.nested.items if study.nested else None
-        return (size.queries, size.items) == (self.queries, items)
-
     def _designs(self) -> Table:
         columns = [
-            *(
-                _people("left out"),
-                *programs_only("left_out"),
-                Column("items per query", key="items"),
-            ),
-            *(
-                Column("queries"),
-                _people("items in all"),
-                Column("cost", 0),
-                *programs_only("cheapest"),
-            ),
+            *(_people("left out"), *programs_only("left_out")),
+            *(Column("items per query", key="items"), Column("queries"), _people("items in all")),
+            *(Column("cost", 0), *programs_only("cheapest")),
         ]
         rows: list[list[Cell]] = []
         for study in self.studies:
@@ -352,7 +327,7 @@ class Reliability(Result):
                 cells = None if one.queries is None else one.queries * one.items
                 cost = marked(one.cost, "best" if cheapest else None)
                 design = (one.items, one.queries, cells, cost, cheapest)
-                rows.append([study.left_out, study.drop, *design])
+                rows.append([_left_out(study), study.drop, *design])
         settings = self.settings
         return Table.of(
             columns,
@@ -378,10 +353,8 @@ class Reliability(Result):
         )
         return replace(figure, draft=self.scored.draft)
 
-    # ---- sentences -------------------------------------------------------------------------------
-
     def sentences(self) -> list[str]:
-        """Return what follows from the studies, most important first, and how they were made."""
+        """Return the sentences on the studies, the most important first."""
         known = list({study.systems: study for study in self.known[::-1]}.values())[::-1]
         left = len(self.scored.query_ids) - self.queries
         found = [*undefined_because(self.studies), *_verdict(known), *_advice(known)]
@@ -433,18 +406,14 @@ def _points(
     study: ReliabilityEstimate, numbers: Sequence[int]
 ) -> Iterator[lines.ProjectedReliability]:
     panel = f"{counted(len(study.systems), 'system')}: {among(study).removeprefix('of ')}"
-    for items in dict.fromkeys(size.items for size in study.sizes):
-        for queries in numbers:
-            one = Estimate(None)
-            if study.nested is None or items == study.nested.items:
-                if study.crossed:
-                    one = theory.erho2(study.crossed, queries, study.limits)
-            else:
-                one = Estimate(study.nested.relative(queries, math.inf if items is None else items))
-            if one.value is not None:
-                yield lines.ProjectedReliability(
-                    panel, _items(items), queries, one.value, one.low, one.high
-                )
+    for items, n in product(dict.fromkeys(size.items for size in study.sizes), numbers):
+        one = Estimate(None)
+        if study.nested and items != study.nested.items:
+            one = Estimate(study.nested.relative(n, math.inf if items is None else items))
+        elif study.crossed:
+            one = theory.erho2(study.crossed, n, study.limits)
+        if one.value is not None:
+            yield lines.ProjectedReliability(panel, _items(items), n, one.value, one.low, one.high)
 
 
 def components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) -> Table:
@@ -489,8 +458,12 @@ def _component(name: str, raw: Mapping[str, float]) -> str:
 # ---- sentences -----------------------------------------------------------------------------------
 
 
+def _left_out(study: ReliabilityEstimate | GraderEstimate) -> str:
+    return study.shown_without or "none"
+
+
 def among(study: ReliabilityEstimate | GraderEstimate) -> str:
-    """Return of which systems, in a sentence."""
+    """Return the systems of a study, for a sentence."""
     return f"without {study.shown_without}" if study.shown_without else "of all systems"
 
 
@@ -658,10 +631,9 @@ def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> 
     table = scored.values.values[:, counting]
     exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []
     studies: dict[bytes, ReliabilityEstimate] = {}
+    none = np.zeros(len(table), np.bool_)
     for drop in settings.drop:
-        kept = np.zeros(len(table), np.bool_)
-        if table.size:
-            kept = kept_systems(table.mean(axis=1), drop)
+        kept = kept_systems(table.mean(axis=1), drop) if table.size else none
         # of few systems a larger share of the worst may be the same ones
         if kept.tobytes() not in studies:
             studies[kept.tobytes()] = _study(scored, table, exams, drop, kept, settings)
@@ -670,10 +642,8 @@ def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> 
 
 def _in_order_of_names(scored: Scored) -> Scored:
     """Sort systems and queries by name: resamples must not depend on the order of lines."""
-    systems = np.array(sorted(range(len(scored.systems)), key=scored.systems.__getitem__), np.intp)
-    queries = np.array(
-        sorted(range(len(scored.query_ids)), key=scored.query_ids.__getitem__), np.intp
-    )
+    systems = sorted(range(len(scored.systems)), key=scored.systems.__getitem__)
+    queries = sorted(range(len(scored.query_ids)), key=scored.query_ids.__getitem__)
     at = np.ix_(systems, queries)
     return replace(
         scored,
@@ -704,7 +674,11 @@ def _study(
     of_items = [exam[kept] for exam in exams]
     nested = theory.nested(of_items) if of_items else None
     n = found.queries
-    limits = _limits(found, table[kept], settings)
+    limits = None
+    # too few queries, or no residual, give no limits
+    if found.ms_e and n >= theory.FEWEST_QUERIES:
+        draws = draw_queries(n + 1, settings.samples, settings.seed)
+        limits = theory.ratios(table[kept], draws, settings.level)
     return ReliabilityEstimate(
         drop=drop,
         systems=systems,
@@ -721,16 +695,6 @@ def _study(
         purchases=_gains(nested, settings) if nested else (),
         reaches_target=(found.relative(n) or 0.0) >= settings.target,
     )
-
-
-def _limits(
-    found: theory.Crossed, table: Floats, settings: ReliabilitySettings
-) -> theory.Ratios | None:
-    """The limits of both coefficients; None where too few queries or no residual give none."""
-    if not found.ms_e or found.queries < theory.FEWEST_QUERIES:
-        return None
-    draws = draw_queries(found.queries + 1, settings.samples, settings.seed)
-    return theory.ratios(table, draws, settings.level)
 
 
 def _why_none(scored: Scored, table: Floats, systems: int) -> str:
@@ -795,13 +759,11 @@ def _designs(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[Exam
 def _gains(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[MarginalGain, ...]:
     """Return the gains of more queries, and of more items in every query."""
     n, m = nested.means.queries, nested.items
-    more, costs = f"{MORE_QUERIES} more queries", _cost(MORE_QUERIES, m, settings)
-    items = n * MORE_ITEMS * settings.item_cost
+    queries, items = f"{MORE_QUERIES} more queries", f"{MORE_ITEMS} more items per query"
+    costs = _cost(MORE_QUERIES, m, settings), n * MORE_ITEMS * settings.item_cost
     return (
-        MarginalGain(more, nested.relative(n + MORE_QUERIES, m), costs),
-        MarginalGain(
-            f"{MORE_ITEMS} more items per query", nested.relative(n, m + MORE_ITEMS), items
-        ),
+        MarginalGain(queries, nested.relative(n + MORE_QUERIES, m), costs[0]),
+        MarginalGain(items, nested.relative(n, m + MORE_ITEMS), costs[1]),
     )
 
 
@@ -818,11 +780,6 @@ class GraderEstimate:
     shown_without: str
     found: theory.WithGraders | None
     reason: str = ""
-
-    @property
-    def left_out(self) -> str:
-        """The systems that are left out, or that there are none."""
-        return self.shown_without or "none"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -841,7 +798,7 @@ class GraderReliability(Result):
         notes = [*self._sentences(), method(first.settings.level), *self.notes]
         caption = f"Reliability of {first.scored.name} by grader"
         found = {"reliability": replace(whole, caption=caption, notes=tuple(notes))}
-        known = {one.left_out: one.found.raw for one in self.studies if one.found}
+        known = {_left_out(one): one.found.raw for one in self.studies if one.found}
         if known:
             graders = counted(len(self.members), "grader")
             found["graders"] = components_table(known, f"{_COMPONENTS}: {graders}")
@@ -916,14 +873,11 @@ def grader_reliability(
             for one, some in zip(tables, rows, strict=True)
         )
     ]
-    columns = [[one.query_ids.index(query) for query in queries] for one in tables]
-    cube = np.stack(
-        [
-            one.values.values[np.ix_(*places)]
-            for one, *places in zip(tables, rows, columns, strict=True)
-        ],
-        axis=-1,
-    )
+    by_grader = [
+        one.values.values[np.ix_(some, [one.query_ids.index(query) for query in queries])]
+        for one, some in zip(tables, rows, strict=True)
+    ]
+    cube = np.stack(by_grader, axis=-1)
     studies = tuple(_grader_study(cube, systems, drop) for drop in settings.drop)
     notes = dict.fromkeys(note for one in tables for note in one.notes)
     return GraderReliability(members, studies, len(queries), tuple(notes))
@@ -934,7 +888,7 @@ def _grader_study(cube: Floats, systems: Sequence[str], drop: float) -> GraderEs
         few = theory.FEW_SYSTEMS if len(cube) < 2 else "fewer than 2 queries count with all graders"
         return GraderEstimate(drop, "", None, few)
     kept = kept_systems(cube.mean(axis=(1, 2)), drop)
-    names = [name for name, stays in zip(systems, kept, strict=True) if not stays]
+    names = [systems[row] for row in np.flatnonzero(~kept).tolist()]
     without = worst_systems(names, len(systems))
     if kept.sum() < 2:
         return GraderEstimate(drop, without, None, "fewer than 2 systems are left")

@@ -345,7 +345,9 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
         rows_of.setdefault((row.measure, row.min_rating), {})[row.system] = row
     for column in board.columns:
         rows = rows_of.get((str(column.measure), column.min_rating), {})
-        columns.append((column.name, {system: _mean(row) for system, row in rows.items()}))
+        bounded = any(row.low is not None for row in rows.values())
+        means = {system: _mean(row) for system, row in rows.items()}
+        columns.append((Column(column.name, interval=bounded), means))
         columns.append((ERROR, {system: row.stderr for system, row in rows.items()}))
         shares = {system: rows[system].ungraded for system in board.systems}
         if any(shares.values()):

@@ -14,6 +14,7 @@ from exampp.measures.exams import Indices, Order, PoolLayout, QueryExam, Subtopi
 from exampp.measures.qrels import Labelling, Labels, graded_passages, label_passages
 from exampp.records import check_system_names
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.wording import counted
 
 # Rankings and labels in the shape in which ranking measures want them.
 #
@@ -222,7 +223,7 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
     notes = gradebook.notes
     if unknown:
         shown = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
-        notes += (f"{len(unknown)} queries of the runs are unknown and left out: {shown}.",)
+        notes += (f"Left out of the runs: {counted(len(unknown), 'unknown query')}: {shown}.",)
     return replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
 
 

@@ -24,7 +24,7 @@ from exampp.installed import install_command
 from exampp.results.html import view_html
 from exampp.results.latex import view_latex
 from exampp.results.text import view_text
-from exampp.results.view import Cell, Column, Marked, Value, View, printable, spelled
+from exampp.results.view import Cell, Column, Marked, Value, View, plain, printable, spelled
 
 if TYPE_CHECKING:
     import pandas
@@ -207,7 +207,7 @@ class Table(Result):
     def _for_programs(self) -> Iterator[tuple[str, list[Value]]]:
         for at, column in enumerate(self.columns):
             if column.readers != "people":
-                yield from _parts(column.key or column.heading, [row[at] for row in self.rows])
+                yield from _parts(column, [row[at] for row in self.rows])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -227,25 +227,27 @@ class Tables(Result):
         return self.parts
 
 
-def _parts(name: str, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Value]]]:
-    """Return the column that programs read; a number with an interval is three of them."""
-    plain: list[Value] = []
-    bounds: dict[int, tuple[float | None, float | None]] = {}
-    for at, cell in enumerate(cells):
-        value = cell.value if isinstance(cell, Marked) else cell
-        if value is None or isinstance(value, str | int | float):
-            plain.append(value)
-        else:
-            plain.append(value.value)
-            bounds[at] = value.low, value.high
-    yield name, plain
-    if bounds:
+def _parts(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Value]]]:
+    """Yield the columns that programs read, with their values: one, or three for an interval."""
+    name = column.key or column.heading
+    yield name, [plain(cell) for cell in cells]
+    bounds = [_bounds(cell) for cell in cells]
+    if column.interval:
         prefix = "" if name == "value" else f"{name}_"
-        for number, end in enumerate(("low", "high")):
-            yield (
-                f"{prefix}{end}",
-                [bounds.get(at, (None, None))[number] for at in range(len(cells))],
-            )
+        yield f"{prefix}low", [low for low, _ in bounds]
+        yield f"{prefix}high", [high for _, high in bounds]
+    elif any(ends != _NO_BOUNDS for ends in bounds):
+        raise ValueError(f"column {name!r} holds intervals, and is not declared with interval=True")
+
+
+_NO_BOUNDS = (None, None)
+
+
+def _bounds(cell: Cell) -> tuple[float | None, float | None]:
+    value = cell.value if isinstance(cell, Marked) else cell
+    if value is None or isinstance(value, str | int | float):
+        return _NO_BOUNDS
+    return value.low, value.high
 
 
 def _unique(names: Iterable[str]) -> list[str]:

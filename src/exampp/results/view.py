@@ -90,7 +90,8 @@ class Column:
     """A column: its heading, and how many decimals people see of its floats.
 
     Neighbours of the same `group` stand under one heading. Programs know the column by its `key`,
-    which is the heading unless one is given. `readers` are those who get to see it.
+    which is the heading unless one is given. `readers` are those who get to see it. A column of
+    numbers with an `interval` is three columns for programs, even where it has no rows.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Column:
     group: str = ""
     key: str = ""
     readers: Literal["all", "people", "programs"] = "all"
+    interval: bool = False
 
     @property
     def heading(self) -> str:
