@@ -346,6 +346,14 @@ BAD = {
         '[collection]\npath = "a"\n[[grade]]\ngrader = "draft"\nmax_failure = 3\n',
         r"\[\[grade\]\] 1: unknown key 'max_failure'. did you mean 'max-failures'\?",
     ),
+    "misspelt key that is needed": (
+        '[collection]\npath = "a"\n[[grade]]\nmodel = "m"\ngrdaer = "hf"\n',
+        r"\[\[grade\]\] 1: unknown key 'grdaer'. did you mean 'grader'\?",
+    ),
+    "no grader": (
+        '[collection]\npath = "a"\n[[grade]]\nmodel = "m"\n',
+        r"\[\[grade\]\] 1: needs the key 'grader'",
+    ),
     "far from any key": (
         '[collection]\npath = "a"\nxyzzy = 1\n',
         r"unknown key 'xyzzy'. Known: path",
