@@ -135,7 +135,7 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
 
 
 def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
-    """The name of what a grader is asked where nobody says: `usual`, or what it can answer."""
+    """Return the name of the default prompt: `usual`, or one that the grader can answer."""
     return MARKING_PROMPT if grader.readings == MARKED else usual
 
 
@@ -301,7 +301,7 @@ def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
 def reusable_replies_note(
     identity: GraderIdentity, known: Sequence[GraderIdentity], collection: Path
 ) -> str:
-    """That a new grader needs no replies, where they were kept for another way of reading."""
+    """Note that a new grader can reuse replies stored for another way of reading."""
     other = grader_with_same_replies(identity, known)
     if other is None:
         return ""
@@ -454,7 +454,7 @@ def plan_run(
 
 
 def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
-    """A scale says how replies are read, not what is asked: its grades are not for another one."""
+    """Raise InputError if the prompt's scale differs from that of the stored grades."""
     if (asked.lowest, asked.highest) == (known.lowest, known.highest):
         return
     raise InputError(
