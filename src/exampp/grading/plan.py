@@ -257,7 +257,7 @@ def make_grading(
         made = check_grader(make_grader(name, prompt, given))
     elif name == "openai":
         raise InputError(
-            "a server is asked from here, and workers would not make it any faster",
+            "requests to a server are sent from here, and workers would not speed them up",
             field="on",
             hint="Leave --on out",
         )
@@ -310,8 +310,8 @@ def reusable_replies_note(
     command += ["--unnumbered", wanted]
     return (
         f"{grader_label(other)} differs only in what a text without a number is "
-        f"({unnumbered_of(other.settings)}, now {wanted}). Its replies need not be asked for "
-        f"again; this reads them:\n  {shlex.join(command)}"
+        f"({unnumbered_of(other.settings)}, now {wanted}). This reads its replies "
+        f"again, without new requests:\n  {shlex.join(command)}"
     )
 
 
@@ -461,7 +461,7 @@ def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
         f"the prompt {asked.prompt!r} rates from {asked.lowest} to {asked.highest} now, and "
         f"{grader_label(known)} has rated from {known.lowest} to {known.highest}",
         hint="Give the prompt another name, which makes it another grader, or read the replies "
-        "that were kept on the new scale: exampp reparse --rules FILE",
+        "that are stored on the new scale: exampp reparse --rules FILE",
     )
 
 

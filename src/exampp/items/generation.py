@@ -223,7 +223,7 @@ class GenerationRun:
                 if failures >= MAX_FAILURES:
                     raise Unfinished(
                         f"{failures} failures in a row, the last: {reply.fault}. Everything made "
-                        "so far is kept; the same command continues"
+                        "so far is stored; the same command continues"
                     )
         finally:
             replies.close()
