@@ -659,14 +659,14 @@ class Bank:
             return InputError(
                 "the file was written from another collection, or from a bank with another history",
                 file=path,
-                hint="Export the bank anew, or apply the file with --force",
+                hint="Export the bank again, or apply the file with --force",
             )
         edits = list(log(self.connection, self.name, written.number))
         listed = "".join(f"\n  {_brief(logged)}" for logged in edits[-_LISTED:])
         times = "once" if len(edits) == 1 else f"{len(edits)} times"
         return InputError(
-            f"the bank was edited {times} since the file was written; export it anew, or let both "
-            f"stand with --force:{listed}",
+            f"the bank was edited {times} since the file was written; export it again, or keep "
+            f"both with --force:{listed}",
             file=path,
         )
 

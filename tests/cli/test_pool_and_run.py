@@ -85,7 +85,7 @@ def test_items_of_which_only_ids_are_known_are_told(
     said = "3 of 3 questions: text not imported, so that no grader can be asked and no rule"
     assert f"* {said}" in exampp_command("pool", path).out
     ran = exampp_command("grade", path, "--grader", "draft")
-    assert (ran.out.startswith("Nothing is due."), said in ran.err) == (True, True)
+    assert (ran.out.startswith("Nothing is pending."), said in ran.err) == (True, True)
     linted = exampp_command("bank", "lint", path, "--format", "json")
     said = "3 of 3 items: text not imported, so that no grader can be asked and no rule about texts"
     assert json.loads(linted.out)["rows"] == []
@@ -345,6 +345,14 @@ BAD = {
     "unknown key": (
         '[collection]\npath = "a"\n[[grade]]\ngrader = "draft"\nmax_failure = 3\n',
         r"\[\[grade\]\] 1: unknown key 'max_failure'. did you mean 'max-failures'\?",
+    ),
+    "misspelt key that is needed": (
+        '[collection]\npath = "a"\n[[grade]]\nmodel = "m"\ngrdaer = "hf"\n',
+        r"\[\[grade\]\] 1: unknown key 'grdaer'. did you mean 'grader'\?",
+    ),
+    "no grader": (
+        '[collection]\npath = "a"\n[[grade]]\nmodel = "m"\n',
+        r"\[\[grade\]\] 1: needs the key 'grader'",
     ),
     "far from any key": (
         '[collection]\npath = "a"\nxyzzy = 1\n',

@@ -397,7 +397,7 @@ def test_results_that_break_off(tmp_path: Path, torn: bool) -> None:
 def test_the_output_file_is_missing(tmp_path: Path, openai: BatchStub) -> None:
     openai.fault = lambda call: 404 if call.path.endswith("/content") else None
     with exams.make(tmp_path) as exam:
-        with pytest.raises(Unfinished, match=r"404.*--cancel-batches has the rest be due again"):
+        with pytest.raises(Unfinished, match=r"404.*--cancel-batches makes the rest pending again"):
             grade(exam, openai)
         run = running(exam, openai, Batches(cancel=True, poll=0))
         list(run.steps())
@@ -747,7 +747,7 @@ def test_a_file_that_was_lost_is_ended_without_a_server(
     assert "end it with --cancel-batches" in locked.err
     for server in ([], ["--base-url", openai.url]):
         ended = exampp_command(*asked, *server, "--cancel-batches")
-        assert "stopped with 8 cells pending (no batch is out any more)" in ended.err
+        assert "stopped with 8 cells pending (no open batches)" in ended.err
         assert continuation(ended.err) == [*asked, *server]
         with exampp.Collection(tmp_path / "my.exam") as exam:
             assert out(exam) == []

@@ -103,5 +103,5 @@ def test_what_cannot_be_is_told_in_a_sentence(tmp_path: Path, cluster: Any) -> N
             exam.grade("draft", on=exampp.Cluster(cluster.address, cpus=64))
         with pytest.raises(InputError, match=r"a worker cannot grade: .*division by zero"):
             exam.grade(Broken("4"), on=cluster.address, prompt="question-self-rating")
-        with pytest.raises(InputError, match="a server is asked from here"):
+        with pytest.raises(InputError, match="requests to a server are sent from here"):
             exam.grade("openai", model="m", base_url="http://localhost:1/v1", on=cluster.address)

@@ -438,7 +438,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path, look_ahead: 
             5,
             2,
         )
-        assert "5 asked again after an unreadable reply (2 graded)" in str(progress)
+        assert "5 repeated after an unreadable reply (2 graded)" in str(progress)
         # what cost tokens is counted: eight replies and five repeats
         assert (progress.asked, progress.spent.cells) == (13, 8)
         replies = collection.connection.execute(

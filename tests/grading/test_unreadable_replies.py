@@ -28,7 +28,7 @@ def test_unreadable_replies_are_repeated_and_leave_bounds(
         where = ("--base-url", server.url, "--model", "m", "--decode", "text")
         ran = exampp_command("grade", path, "--grader", "openai", *where)
     # p1 has two cells and p2 one that is unreadable twice
-    assert "3 asked again after an unreadable reply (2 graded), 1 without a grade" in ran.out
+    assert "3 repeated after an unreadable reply (2 graded), 1 without a grade" in ran.out
     # alpha covers none of two items of q1, and the one of q2; one cell of q1 may be covered
     out = exampp_command("evaluate", path, "-m", "Cover@20", "--format", "json").out
     rows = {row["system"]: row for row in json.loads(out)["rows"]}

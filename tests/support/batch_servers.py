@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +22,8 @@ from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 Json = dict[str, Any]
+PARTS = 8
+"""Parts of a file that comes or goes slowly."""
 NOW = int(datetime.now(UTC).timestamp())
 
 
@@ -67,7 +71,10 @@ done), or None.
 
 
 class BatchStub(ABC):
-    """A provider; `looks` is how often a batch is looked at before it has ended."""
+    """A provider; `looks` is how often a batch is looked at before it has ended.
+
+    With a `pause` files come and go in parts, with so many seconds after each.
+    """
 
     path: ClassVar[str] = "/v1"
 
@@ -84,6 +91,7 @@ class BatchStub(ABC):
         self.calls: Counter[tuple[str, str]] = Counter()
         self.files: dict[str, list[bytes]] = {}
         self.torn = False
+        self.pause = 0.0
         self._lock = threading.RLock()
 
     def __enter__(self) -> BatchStub:
@@ -96,7 +104,7 @@ class BatchStub(ABC):
                 pass
 
             def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                body = self._read(int(self.headers.get("content-length") or 0))
                 where = urlsplit(self.path)
                 path = where.path.removeprefix(stub.path)
                 with stub._lock:
@@ -119,18 +127,33 @@ class BatchStub(ABC):
                         return
                     self._answer(status, content)
 
+            def _read(self, length: int) -> bytes:
+                """The body; the client waits with its second half until the first was read."""
+                parts = []
+                for _ in range(PARTS if stub.pause and self.path.endswith("/files") else 0):
+                    parts.append(self.rfile.read(length // 2 // PARTS))
+                    time.sleep(stub.pause)
+                return b"".join([*parts, self.rfile.read(length - sum(map(len, parts)))])
+
             def _answer(self, status: int, content: Json | bytes) -> None:
                 data = content if isinstance(content, bytes) else json.dumps(content).encode()
                 torn = stub.torn and isinstance(content, bytes)
                 self.send_response(status)
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data[: len(data) * 2 // 3] if torn else data)
+                data = data[: len(data) * 2 // 3] if torn else data
+                slow = stub.pause if isinstance(content, bytes) else 0
+                size = len(data) // (PARTS if slow else 1) + 1
+                for start in range(0, len(data), size):
+                    self.wfile.write(data[start : start + size])
+                    time.sleep(slow)
                 self.close_connection = torn
 
             do_GET = do_POST = _serve  # noqa: N815
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        # what the kernel takes of a body that nobody reads
+        self._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}{self.path}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

@@ -185,9 +185,9 @@ class Grader(ABC):
 
     @overridable
     def unnumbered(self) -> str | None:
-        """What a text without a number means where a rating was requested.
+        """Meaning of a text without a number where a rating was requested.
 
-        One of `prompts.reading.UNNUMBERED`; None if its replies are always labels.
+        One of `prompts.replies.UNNUMBERED`; None if its replies are always labels.
         """
         return "answer"
 
@@ -203,12 +203,12 @@ class Grader(ABC):
 
     @overridable
     def note(self) -> str:
-        """What a user should know of how it works, empty if there is nothing to say."""
+        """A note for the user on how it works, or empty."""
         return ""
 
     @overridable
     def provenance(self) -> Mapping[str, Any] | None:
-        """What is worth storing of a run but makes no other grader, such as the device."""
+        """Facts worth storing with a run that are no part of its identity, such as the device."""
         return None
 
     @overridable
@@ -223,7 +223,7 @@ class Grader(ABC):
 
     @overridable
     def limit(self) -> int | None:
-        """Tokens that a prompt may have at most, None where it is not known."""
+        """Maximum tokens of a prompt, None if unknown."""
         return None
 
     @overridable

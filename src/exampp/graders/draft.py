@@ -72,7 +72,7 @@ class Encoded(NamedTuple):
 
 
 def max_similarity(item: Vectors, passage: Vectors) -> float:
-    """The mean over item tokens of the largest dot product with a passage token.
+    """Return the mean over item tokens of the largest dot product with a passage token.
 
     Both are [tokens, 384] and not empty. `einsum` and not `@`: a BLAS library may start threads of
     its own for every one of these small products, and they take longer than the product.

@@ -223,7 +223,7 @@ class OpenAIOptions(BilledOptions, TextOptions):
             raise InputError(
                 f"extra_body sets {', '.join(taken)}",
                 field="extra_body",
-                hint="These have options of their own",
+                hint="These have separate options",
             )
         if self.max_cost is not None and self.max_new_tokens is None:
             raise InputError("max_cost needs max_new_tokens", hint="Give it, such as 512")

@@ -225,9 +225,9 @@ class Outbox:
                 break
         if doubtful:
             raise Unfinished(
-                f"{self.service.server}: whether a batch of {counted(row.requests, 'request')} "
-                f"arrived there cannot be told ({failure.reason}). Run it again later: it is "
-                "looked for first"
+                f"{self.service.server}: it is unknown if a batch of "
+                f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it again "
+                "later: the batch is looked for first"
             )
         self._close(row, ENDED, "not taken")
         others = self.out(row.grader)
@@ -256,9 +256,9 @@ class Outbox:
         except CallFailed as failed:
             failure = failed.failure
         raise failure.error or Unfinished(
-            f"{self.service.server}: whether a batch of {counted(row.requests, 'request')} arrived "
-            f"there cannot be told ({failure.reason}). Run it again later: it is looked for first, "
-            "and nothing is sent twice"
+            f"{self.service.server}: it is unknown if a batch of "
+            f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it again later: "
+            "the batch is looked for first, and nothing is sent twice"
         )
 
     # ---- looking and collecting -----------------------------------------------------------------
@@ -295,13 +295,13 @@ class Outbox:
         if failure.status == 404:
             raise InputError(
                 f"{self.service.server} does not know the batch {remote}",
-                hint="Use the key that sent it; --cancel-batches forgets it, and what it was about "
-                "is due again",
+                hint="Use the key that sent it; --cancel-batches forgets it, and its requests are "
+                "pending again",
             )
         if failure.action is not RetryAction.RETRY or self._silent >= MOST_SILENT:
             raise failure.error or Unfinished(
-                f"{self.service.server}: {failure.reason}. The batch {remote} is not touched by "
-                "that; the same command goes on with it"
+                f"{self.service.server}: {failure.reason}. The batch {remote} is not affected; "
+                "the same command continues"
             )
         return None
 
@@ -320,7 +320,8 @@ class Outbox:
             raise Unfinished(
                 f"{self.service.server}: the results of the batch {status.remote} cannot be read "
                 f"whole ({torn}). {len(seen)} of {counted(row.requests, 'reply')} are "
-                "kept; the same command tries again, and --cancel-batches has the rest be due again"
+                "stored; the same command tries again, and --cancel-batches makes the rest pending "
+                "again"
             )
         lost = [request for request in requests if request not in seen]
         for request in lost:
@@ -722,15 +723,18 @@ class BatchGrader(Grader):
         if rows:
             return ""
         if chosen.cancel:
-            return "no batch is out any more"
+            return "no open batches"
         self._budget.check_possible()
-        return self._budget.exhausted() or "what is left would cost more than --max-cost allows"
+        return (
+            self._budget.exhausted()
+            or "the remaining requests would cost more than --max-cost allows"
+        )
 
     @property
     def _key(self) -> int:
         key = None if self._identity is None else find_grader(self._connection, self._identity)
         if key is None:
-            raise InputError("only a collection asks a grader by batches")
+            raise InputError("batches need a collection that stores them")
         return key
 
     @property

@@ -154,7 +154,7 @@ def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
 
 
 def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
-    """A copy to be merged into a collection, of which `battery` says how its attacks were made."""
+    """Open a copy to merge into a collection, of which `battery` says how its attacks were made."""
     other = copy_collection(file, copy)
     with closing(connect(copy)) as opened:
         _refuse_graded_now(opened, file)

@@ -135,7 +135,7 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
 
 
 def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
-    """The name of what a grader is asked where nobody says: `usual`, or what it can answer."""
+    """Return the name of the default prompt: `usual`, or one that the grader can answer."""
     return MARKING_PROMPT if grader.readings == MARKED else usual
 
 
@@ -257,7 +257,7 @@ def make_grading(
         made = check_grader(make_grader(name, prompt, given))
     elif name == "openai":
         raise InputError(
-            "a server is asked from here, and workers would not make it any faster",
+            "requests to a server are sent from here, and workers would not speed them up",
             field="on",
             hint="Leave --on out",
         )
@@ -301,7 +301,7 @@ def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
 def reusable_replies_note(
     identity: GraderIdentity, known: Sequence[GraderIdentity], collection: Path
 ) -> str:
-    """That a new grader needs no replies, where they were kept for another way of reading."""
+    """Note that a new grader can reuse replies stored for another way of reading."""
     other = grader_with_same_replies(identity, known)
     if other is None:
         return ""
@@ -310,8 +310,8 @@ def reusable_replies_note(
     command += ["--unnumbered", wanted]
     return (
         f"{grader_label(other)} differs only in what a text without a number is "
-        f"({unnumbered_of(other.settings)}, now {wanted}). Its replies need not be asked for "
-        f"again; this reads them:\n  {shlex.join(command)}"
+        f"({unnumbered_of(other.settings)}, now {wanted}). This reads its replies "
+        f"again, without new requests:\n  {shlex.join(command)}"
     )
 
 
@@ -454,14 +454,14 @@ def plan_run(
 
 
 def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
-    """A scale says how replies are read, not what is asked: its grades are not for another one."""
+    """Raise InputError if the prompt's scale differs from that of the stored grades."""
     if (asked.lowest, asked.highest) == (known.lowest, known.highest):
         return
     raise InputError(
         f"the prompt {asked.prompt!r} rates from {asked.lowest} to {asked.highest} now, and "
         f"{grader_label(known)} has rated from {known.lowest} to {known.highest}",
         hint="Give the prompt another name, which makes it another grader, or read the replies "
-        "that were kept on the new scale: exampp reparse --rules FILE",
+        "that are stored on the new scale: exampp reparse --rules FILE",
     )
 
 

@@ -203,7 +203,7 @@ def _chosen_rules(
         why = (
             f"the prompt {prompt.name!r} asks for no self-rating"
             if mode == _EXAM
-            else "the papers' own program has a rule of its own"
+            else "the papers' own program has another rule"
         )
         raise InputError(f"--unnumbered would change nothing: {why}", hint="Leave it out")
     without = (unnumbered or unnumbered_of(settings)) if matters else UNNUMBERED[0]
@@ -271,7 +271,7 @@ def _read_all(
         yield rows
     if not result.replies:
         raise InputError(
-            f"no replies of {result.source.name} were kept",
+            f"no replies of {result.source.name} are stored",
             hint="There is nothing to read again; grade with exampp grade",
         )
 

@@ -97,7 +97,7 @@ class Progress:
     def __str__(self) -> str:
         """Return a summary of the run in one line, and its cost if tokens are counted."""
         if not self.total:
-            return "Nothing is due. (exampp pool tells what there is to grade.)"
+            return "Nothing is pending. (exampp pool shows what can be graded.)"
         text = f"{self.done} of {self.total} cells done"
         if self.copied:
             text += f", {self.copied} copied from equal texts"
@@ -105,7 +105,7 @@ class Progress:
             text += f", {self.elsewhere} by another process"
         if self.repeated:
             text += (
-                f", {self.repeated} asked again after an unreadable reply ({self.recovered} graded)"
+                f", {self.repeated} repeated after an unreadable reply ({self.recovered} graded)"
             )
         if self.ungraded:
             text += f", {self.ungraded} without a grade (pending; exampp status lists the reasons)"
@@ -132,7 +132,7 @@ class Progress:
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
-_KEPT = "Everything graded so far is kept; the same command continues"
+_KEPT = "All grades so far are stored; the same command continues"
 _SELECT_ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """The order of requests: failed cells come last, so that a new run goes on with new cells."""
 
@@ -359,7 +359,7 @@ class GradingRun:
         if self._failures >= self.max_failures:
             raise Unfinished(
                 f"{self._failures} failures in a row, the last: {self._progress.last_failure}. "
-                f"{_KEPT}, and --max-failures says how many in a row are too many"
+                f"{_KEPT}. --max-failures sets the limit"
             )
 
     def _leave(self) -> None:

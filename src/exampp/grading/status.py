@@ -66,7 +66,7 @@ class GraderStatus(NamedTuple):
 def grading_status(
     connection: sqlite3.Connection, depth: int = DEPTH, *, keep: bool = True
 ) -> list[GraderStatus]:
-    """One entry for every grader and every bank of its kind; what is counted is kept or not."""
+    """Return one entry for every grader and every bank of its kind."""
     with with_tallies(connection, depth, keep=keep):
         return [
             _status(connection, grader, bank, depth)
@@ -100,7 +100,7 @@ _STATES = tuple(state.name.lower() for state in State)
 
 
 def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
-    """Where grading stands: `readings`, `spent` and `graders`, as the functions below have them.
+    """Return the tables `readings`, `spent` and `graders` of the functions below.
 
     `batches` is there where some are out.
     """
@@ -115,7 +115,7 @@ def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
 
 
 def status_table(entries: Sequence[GraderStatus]) -> Table:
-    """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
+    """Count cells by grader and bank: graded, pending, and without a grade by reason."""
     found: list[tuple[Value, ...]] = []
     notes: list[str] = []
     for one in entries:
@@ -144,7 +144,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
-    """Per grader, bank and rule of reading: what it takes a reply for, its cells, an example."""
+    """Count cells by grader, bank and rule of reading, each with a meaning and an example."""
     found: list[tuple[Value, ...]] = [
         (grader_label(one.grader), one.bank or "queries", *row, one.grader.key)
         for one in entries
@@ -180,7 +180,7 @@ def batches_table(connection: sqlite3.Connection) -> Table:
 
 
 def spent_table(connection: sqlite3.Connection) -> Table:
-    """Per grader what all its runs took together: time, requests, tokens, cost."""
+    """Sum time, requests, tokens and cost of all runs of each grader."""
     found: list[tuple[Value, ...]] = []
     notes = []
     for key, identity in graders(connection):

@@ -454,7 +454,7 @@ def _changed(
             raise InputError(
                 f"the {what} of item {brief(known.item_id)} is {brief(there or 'none')} in the "
                 f"bank, and {brief(here)} in the file",
-                hint="Retire it, and add it anew without its id",
+                hint="Retire it, and add a new item without an id",
             )
     target = replace(
         now,

@@ -223,7 +223,7 @@ class GenerationRun:
                 if failures >= MAX_FAILURES:
                     raise Unfinished(
                         f"{failures} failures in a row, the last: {reply.fault}. Everything made "
-                        "so far is kept; the same command continues"
+                        "so far is stored; the same command continues"
                     )
         finally:
             replies.close()
@@ -333,7 +333,7 @@ class GenerationRun:
     def _select(
         self, subject: Subject, made: Sequence[ParsedItem], at: str
     ) -> tuple[tuple[Item, ...], tuple[StoredDuplicate, ...]]:
-        """The new items, and those that are the same as one of the query's bank, or nearly so."""
+        """Return the new items, and the duplicates and near duplicates of the query's items."""
         earlier = self._of(subject)
         known = {item.item_id: item for item in earlier}
         fresh = [self._item(subject, one, at) for one in made]

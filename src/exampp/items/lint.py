@@ -1,6 +1,6 @@
-"""What is likely wrong with a bank: heuristics for people to look at, never a verdict.
+"""Likely faults of a bank: heuristics for people to check, never a verdict.
 
-The rules know English. Their thresholds were chosen by looking at what they find in the published
+The rules are made for English. Their thresholds were chosen by their findings in the published
 banks of TREC CAR Y3 and TREC DL (see the tests).
 """
 
@@ -30,7 +30,7 @@ from exampp.results.result import Table
 Key = TypeVar("Key")
 
 SIMILAR = 85.0
-"""Token ratio (0 to 100) from which two texts of one query say nearly the same."""
+"""Token ratio (0 to 100) from which two texts of one query are near duplicates."""
 NUGGET_WORDS = 4
 """A nugget's words at most. Source: EXAM++, Table 1 (the nugget prompts)."""
 KEYED_SHARE = 0.5
@@ -47,9 +47,9 @@ RULES: Mapping[str, str] = {
     "time-dependent": "its answer changes with time",
     "repeats-query": "every relevant passage answers it",
     "long-nugget": f"the papers' nuggets have at most {NUGGET_WORDS} words",
-    "no-key": "its answers cannot be verified, those of others can",
-    "other-language": "what is asked in one language is seldom found answered in another",
-    "no-items": "the query counts for nobody",
+    "no-key": "its answers cannot be verified; those of other items can",
+    "other-language": "passages rarely answer a question in another language",
+    "no-items": "the query is left out of every score",
     "unknown-query": "the collection has nothing to grade for it",
 }
 """Why a rule's findings matter, by rule, in the order in which they are reported."""
@@ -57,9 +57,9 @@ RULES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One item that a rule found; `item_id` is empty where a query is what is wrong.
+    """One item that a rule found; `item_id` is empty for a finding on a query.
 
-    `detail` says what the rule saw (a word, another item), and how to fix what cannot be seen.
+    `detail` names the word or the other item that the rule saw, and how to fix invisible faults.
     """
 
     rule: str
@@ -72,13 +72,11 @@ class Finding:
 def lint(
     entries: Sequence[BankEntry], queries: Mapping[str, str], passages: Sequence[str] = ()
 ) -> list[Finding]:
-    """Everything the rules find in the active items of a bank, rule by rule.
+    """Return the findings on the active items of a bank, rule by rule.
 
-    No rule about texts applies to an item whose text was never imported: that is no empty item.
-    `passages` are some texts of those that are graded, by which their language is known.
-
-    `queries` are the texts of the queries that are known from elsewhere than the bank, by id; with
-    none at all, nothing is said of unknown queries and of queries without items.
+    Rules about texts skip items whose text was never imported. `passages` is a sample of the graded
+    texts, used to detect their language. `queries` are the texts by id of the queries that the
+    collection has besides the bank; without any, the rules about queries are skipped.
     """
     # of two items that say the same, the second by id is the duplicate, or a marked one
     entries = [
@@ -237,7 +235,7 @@ _NUGGET_RULES: Mapping[str, _Rule] = {
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return what the text is about: the stems of its words that are no stopwords."""
+    """Return the stems of the words that are not stopwords."""
     words = drop_punctuation(text.lower().replace("-", " ").replace("/", " ")).split()
     stops = stopwords()
     return frozenset(stem(word) for word in words if word not in stops)
@@ -267,7 +265,7 @@ def _mark(item: Item) -> Mapping[str, Any] | None:
 
 
 def similar_items(items: Sequence[Item]) -> Iterator[Finding]:
-    """Each item that says what an earlier one of its query says, with the most alike of these."""
+    """Yield each item that repeats an earlier one of its query, with the most similar of these."""
     from rapidfuzz import fuzz, process
 
     texts = [_normal(item.text) for item in items]
@@ -299,14 +297,14 @@ def look_alike(one: str, other: str) -> bool:
 
 
 def _twin(text: str, other: str, name: str, hint: str) -> str:
-    """Return what a twin is like, what in one of the two texts is not seen, and what to do."""
+    """Describe a twin: the other item, the invisible difference, and how to fix it."""
     return f"as {name}: {describe_invisible(text) or f'there {describe_invisible(other)}'}; {hint}"
 
 
 def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator[Finding]:
-    """Items that were marked when a model made them, while they and their like are as they were.
+    """Yield items that were marked as near duplicates when generated, if both are unchanged.
 
-    Those that were found to be `near` others stay what they were found to be.
+    Items among the findings `near` are skipped.
     """
     items = [item for entry in entries for item in entry.items]
     texts = {(item.query_id, item.item_id): item.text for item in items}
@@ -324,16 +322,16 @@ def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator
 
 
 def _twin_ids(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
-    """Ids of queries, subtopics and items, and texts of queries, that look like another one."""
+    """Yield ids of queries, subtopics and items, and texts of queries, that look alike."""
     named = dict(queries)
     for entry in entries:
         named.setdefault(entry.query_id, entry.query_text)
-    file = "mend it in the file that it came from, and import that into a new collection"
+    file = "fix it in its source file, and import that file into a new collection"
     for query, like in _look_alikes((name, name) for name in named):
         yield Finding("twin", query, "", named[query], f"its id {_twin(query, like, like, file)}")
     for query, like in _look_alikes((name, text) for name, text in named.items() if text.strip()):
         if named[query] != named[like]:
-            how = "mend one of them and import it with --update, or leave one out"
+            how = "fix one of them and import it with --update, or leave one out"
             yield Finding(
                 "twin", query, "", named[query], _twin(named[query], named[like], like, how)
             )
@@ -353,7 +351,7 @@ def _twin_ids(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Itera
 
 
 def _look_alikes(named: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Key]]:
-    """(thing, an earlier thing) where the texts of two things look the same."""
+    """Yield (thing, earlier thing) whose texts look the same."""
     first: dict[str, Key] = {}
     for key, text in named:
         earlier = first.setdefault(visible_form(text), key)
@@ -362,7 +360,7 @@ def _look_alikes(named: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Key]]:
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether neither text has a word of content that the other lacks while it lacks one, too.
+    """Return whether at most one of two texts has content words that the other does not have.
 
     "The northern coast" and "the southern coast" are spelled alike, but are not the same.
     """
@@ -383,7 +381,7 @@ def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:
 
 
 def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> Iterator[Finding]:
-    """Queries whose items are in another language than the passages, as far as that is clear."""
+    """Yield queries whose items are clearly in another language than the passages."""
     theirs = language_of(passages)
     if theirs is None:
         return
@@ -414,12 +412,12 @@ def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterat
                 yield Finding("no-items", query_id, "", text, f"no {kind}s")
 
 
-# When two items of a query ask the same, and what tells apart two that are nearly the same.
+# Duplicates among the items of a query, and the differences between near duplicates.
 #
-# Two items are the same where they differ in form alone: case, punctuation, articles and other
-# words that narrow nothing, the number of a noun, the agreement of a verb. A name, a number, a
-# negation, the order of words or any other word makes them two. Which of two words mean the same
-# is not known here, so that items in other words are never taken for the same.
+# Two items are duplicates if they differ in form alone: case, punctuation, articles and other words
+# that narrow nothing, the number of a noun, the agreement of a verb. A different name, number,
+# negation, order of words or any other word makes them distinct. Synonyms are not known here, so
+# items in other words are never duplicates.
 
 
 NEAR = 85.0
@@ -471,9 +469,9 @@ class _Word(NamedTuple):
 
 
 def text_difference(one: str, other: str) -> str:
-    """What tells the texts apart, the gravest first; an empty string where they ask the same."""
+    """Return the gravest difference between two texts, empty if they ask the same."""
     words, others = _words(one), _words(other)
-    # where all words of a text have one case, its case does not say what is a name
+    # in a text of one case the case does not mark names
     telling = _tells_names(one) and _tells_names(other)
     first, second = _compared_words(words, telling), _compared_words(others, telling)
     if first == second:
@@ -493,9 +491,9 @@ def text_difference(one: str, other: str) -> str:
 
 
 def near_duplicates(items: Sequence[Item], *, keep_same: bool = False) -> Iterator[NearDuplicate]:
-    """Yield each item that is the same or nearly the same as an earlier one, with the most alike.
+    """Yield each item that duplicates an earlier one, or nearly, with the most similar one.
 
-    An item that is the same as another counts no further, unless `keep_same`: none is like it.
+    Later items are not compared with a duplicate, unless `keep_same`.
     """
     import numpy as np
     from rapidfuzz import fuzz, process
@@ -518,7 +516,7 @@ def near_duplicates(items: Sequence[Item], *, keep_same: bool = False) -> Iterat
             yield best
 
 
-# the items of a query are compared anew whenever some are made
+# the items of a query are compared again whenever new ones are made
 @functools.lru_cache(maxsize=1 << 12)
 def _words(text: str) -> tuple[_Word, ...]:
     text = visible_form(text)
@@ -543,7 +541,7 @@ def _word(written: str, first: bool) -> _Word:
 
 
 def _singular(word: str) -> str:
-    """The word without the s of a plural or of a verb. Source: Harman 1991, the S stemmer."""
+    """Return a word without the s of a plural or verb. Source: Harman 1991, the S stemmer."""
     if len(word) <= _SHORTEST:
         return word
     if word.endswith("ies") and not word.endswith(("eies", "aies")):
@@ -556,13 +554,13 @@ def _singular(word: str) -> str:
 
 
 def _tells_names(text: str) -> bool:
-    """Return whether the case of the text's words tells names: not in titles, not in one case."""
+    """Return whether case marks the names in a text: not in titles, not in text of one case."""
     words = [word for word in visible_form(text).split() if word[0].isalpha()]
     return bool(words) and words[0][0].isupper() and any(word[0].islower() for word in words[1:])
 
 
 def _compared_words(words: Sequence[_Word], telling: bool) -> list[str]:
-    """What is compared: a name as it is written (in capitals to tell it), others by their stems."""
+    """Return the words to compare: names in capitals, others by their stems."""
     if not telling:
         return [_AGREEMENT.get(word.lower, word.lower) for word in words]
     return [word.lower.title() if word.name else word.stem for word in words]

@@ -160,20 +160,20 @@ def _check_section(section: str, value: Any, path: Path) -> None:
         raise InputError(f"is written {written}", file=path, field=section)
     for number, table in enumerate(tables, 1):
         where = f"[[{section}]] {number}" if several else f"[{section}]"
+        known = {**_grader_options(section, table), **_SECTIONS[section]}
+        check_table(table, known, path, where)
         for needed in _REQUIRED.get(section, ()):
             if needed not in table:
                 raise InputError(f"needs the key {needed!r}", file=path, field=where)
-        known = {**_grader_options(section, table), **_SECTIONS[section]}
-        check_table(table, known, path, where)
 
 
 def _grader_options(section: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that the grader of a section has, of which it checks the values itself."""
-    name = table.get("grader")
-    if section not in ("grade", "generate") or not isinstance(name, str):
+    """Return the options of the grader that a section names, which checks their values."""
+    if section not in ("grade", "generate"):
         return {}
-    found = GRADERS.get(name)
-    # an unknown grader is reported when it is used
+    name = table.get("grader")
+    found = GRADERS.get(name) if isinstance(name, str) else None
+    # a grader that is missing or unknown is reported elsewhere
     backends = GRADERS.built_in.values() if found is None else [found]
     idle = ("kind", "unnumbered") if section == "generate" else ()
     return {

@@ -48,7 +48,7 @@ OUTPUTS = ("output", "per-query", "qrels", "json")
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of a step: its name, and what was done, or why nothing was.
+    """Result of a step: its name, and what was done, or why nothing was.
 
     `stopped` says that it was stopped before its end, `finished` that nothing of it is left;
     `remarks` are what was odd.

@@ -167,7 +167,7 @@ def is_unanswerable_sentence(reply: str) -> bool:
 
 
 def is_refusal(reply: str) -> bool:
-    """Whether the model declined to do the work ("I'm sorry, but I can't ...", "As an AI ...")."""
+    """Return whether the model declined to do the work ("I'm sorry, but I can't ...")."""
     return _REFUSAL.match(reply.strip()[:_OPENING]) is not None and not is_unanswerable_sentence(
         reply
     )
@@ -252,7 +252,7 @@ def _rubric_without_period(text: str) -> str:
 
 
 def rubric_is_correct(answer: str, keys: Iterable[str]) -> bool:
-    """Whether the reference finds the answer among the known ones (its second answer key)."""
+    """Return whether the reference's second answer key accepts the answer."""
     answer = _rubric_without_period(answer)
     golds = frozenset(map(_rubric_without_period, keys))
     truths = _TRUE_FALSE.get(frozenset(gold.lower().strip() for gold in golds))
@@ -371,7 +371,7 @@ def is_close(one: str, other: str) -> bool:
 
 
 def find_span(answer: str, passage: str) -> tuple[int, int] | None:
-    """Where the answer first stands in the passage, as whole words: character offsets or None.
+    """Find the answer in the passage as whole words; return character offsets or None.
 
     Case and the kind of white space do not count, nor do quotation marks and a period around it.
     """

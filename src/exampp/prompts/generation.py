@@ -91,7 +91,7 @@ class GenerationRequest:
 
 
 def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
-    """SHA-256 over what determines the request, apart from the texts of query and passages."""
+    """Hash (SHA-256) what determines the request, apart from the texts of query and passages."""
     instruction = prompt.keys_instruction if wish.keys else prompt.instruction
     extras = [str(wish.grounded)] if wish.grounded else []
     extras += [f"more {wish.more}"] if wish.more else []
@@ -245,7 +245,7 @@ _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])((?:(?!\*\*).)+?)(?<=[^\s*])\*\*(?!
 
 
 def strip_markup(text: str) -> str:
-    """The item on one line, encodable, without what is no part of it; blank where nothing is left.
+    """Return the item on one line, encodable, without markup; blank where nothing is left.
 
     A year, a quoted title or a list number that may belong to the item stays.
     """
@@ -279,7 +279,7 @@ def _peeled(text: str, openings: Sequence[re.Pattern[str]]) -> str:
 
 
 def _count(number: str) -> int:
-    """1 for 1 and for a."""
+    """Return the number of a list mark, which is in digits or a letter."""
     return int(number) if number.isdecimal() else ord(number.lower()) - ord("a") + 1
 
 
@@ -334,7 +334,7 @@ _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "
 
 
 def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems:
-    """The items of a kind that a reply holds; `truncated` tells that the model was stopped."""
+    """Read the items of a kind in a reply; `truncated`: the model was stopped."""
     said = strip_thoughts(reply)
     if said is None:
         return ParsedItems((), UNFINISHED_THOUGHT)
@@ -421,7 +421,7 @@ def _literal(text: str) -> Any:
 
 
 def _from_data(data: Any, kind: str) -> list[ParsedItem]:
-    """The items in decoded JSON or Python; a text is one item or a list in prose, never letters."""
+    """Return the items in decoded JSON or Python; a text is one item or a list in prose."""
     if isinstance(data, str):
         return _parsed_lines(data, kind)
     if isinstance(data, list | tuple):

@@ -102,7 +102,7 @@ class Prompt:
 
 
 def content_hash(prompt: Prompt) -> str:
-    """SHA-256 (hexadecimal) over what determines a reply: texts, slot to cut, labels, JSON field.
+    """Hash (SHA-256, hexadecimal) what determines a reply: texts, slot to cut, labels, JSON field.
 
     Name, title, source and workbench names do not count, nor do scale and rules of reading: the
     raw reply is kept and can be read again.
@@ -118,7 +118,7 @@ def content_hash(prompt: Prompt) -> str:
 
 
 def meanings_of(prompt: Prompt) -> dict[str, str]:
-    """What the labels of a prompt mean: its line for each (`4: The answer is`), else a word itself.
+    """Return the meanings of labels: the prompt's line for each (`4: The answer is`), or the word.
 
     Labels of which the prompt says nothing have no entry.
     """
@@ -139,7 +139,7 @@ def placeholders(template: str) -> tuple[str, ...]:
 
 
 def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")) -> dict[str, str]:
-    """The slots that the texts of a declaration use, each with the first key that uses it."""
+    """Return the slots that a declaration uses, each with the first key that uses it."""
     used: dict[str, str] = {}
     for key in keys:
         for slot in placeholders(str(data.get(key, ""))):
@@ -347,7 +347,7 @@ def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
 
 
 def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
-    """The slots of a prompt by what it grades: extracted answers stand in the place of passages."""
+    """Return the slots of a prompt by what it grades: extracted answers replace passages."""
     verifies = "answer" in grades
     return tuple(slot for slot in SLOTS if slot != ("context" if verifies else "answer"))
 

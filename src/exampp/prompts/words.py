@@ -53,7 +53,7 @@ def languages() -> Mapping[str, Language]:
 
 
 def language_of(texts: Iterable[str]) -> str | None:
-    """The language that most of the texts are in, by its English name; None where that is unclear.
+    """Return the language of most of the texts by its English name; None where that is unclear.
 
     Texts in Latin letters are known by their commonest words, those in others by their script
     (such as Cyrillic), which stands for the languages that are written in it.
@@ -91,7 +91,7 @@ _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 
 def stem(word: str, language: str = ENGLISH) -> str:
-    """The stem of a lower-case word: by Porter's original algorithm in English, else by Snowball's.
+    """Stem a lower-case word: by Porter's original algorithm in English, else by Snowball's.
 
     As in Porter's own program, words of one or two letters stay as they are.
     """
@@ -149,7 +149,7 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def fuzz_ratio(text: str, others: Iterable[str]) -> int:
-    """Similarity to the most similar, 0 to 100: twice the matching characters over all, rounded.
+    """Return the highest similarity, 0 to 100: twice the matching characters over all, rounded.
 
     Equal to the `ratio` of fuzzywuzzy wherever that was compared; empty texts have none.
     """
@@ -166,7 +166,7 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
 
 def visible_form(text: str) -> str:
-    """The text as a reader sees it: composed (NFC), without what is invisible, spaces as one.
+    """Return the text as a reader sees it: composed (NFC), no invisible characters, single spaces.
 
     Characters that only look like others (ligatures, full width) become these; superscripts and
     fractions, which are seen, stay. Two texts with one such form look the same.
@@ -178,7 +178,7 @@ def visible_form(text: str) -> str:
 
 
 def describe_invisible(text: str) -> str:
-    """What of a text is not seen, with the place of the first such character; empty for nothing."""
+    """Describe the invisible characters of a text and the place of the first; empty for none."""
     for place, character in enumerate(text, 1):
         if _is_invisible(character):
             return f"invisible {_character_name(character)} at character {place}"

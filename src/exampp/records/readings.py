@@ -14,7 +14,7 @@ from typing import NamedTuple
 from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
-PLAIN = frozenset({"rated", "json", "repaired"})
+PLAIN = frozenset({"rated", "json"})
 """Rules by which a rating is what the reply itself gives."""
 IMPORTED = "imported"
 """The rating stands in a file, and there is no reply, or no rules that read it."""

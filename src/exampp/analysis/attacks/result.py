@@ -115,7 +115,7 @@ class AttackResult:
 
 
 class ItemGuess(NamedTuple):
-    """How often an item is said to be covered by texts that cannot answer it.
+    """Number of texts graded as covering an item that they cannot answer.
 
     `luck` is the chance that one of `DEPTH` such texts covers it.
     """

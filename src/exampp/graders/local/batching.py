@@ -35,15 +35,15 @@ class Model(Protocol[Row, Result]):
     """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
 
     def encode(self, requests: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
-        """The rows of each request (at least one), or the reason why it has none."""
+        """Return the rows of each request (at least one), or the reason why it has none."""
         ...
 
     def size(self, row: Row) -> int:
-        """Tokens of a row."""
+        """Return the number of tokens of a row."""
         ...
 
     def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-        """The rows of a window in families that are computed quicker in one batch."""
+        """Group the rows of a window that are computed faster in one batch."""
         ...
 
     def begin(self, rows: Sequence[Row]) -> Callable[[], Sequence[Result]]:
@@ -51,11 +51,11 @@ class Model(Protocol[Row, Result]):
         ...
 
     def doubtful(self, result: Result) -> bool:
-        """Whether a difference as small as rounding could have changed this result."""
+        """Return whether a difference as small as rounding could have changed this result."""
         ...
 
     def reply(self, request: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
-        """The reply to a request from the results of its rows."""
+        """Return the reply to a request from the results of its rows."""
         ...
 
     def free(self) -> None:
@@ -135,7 +135,7 @@ class Batcher(Generic[Row, Result]):
     def _read(
         self, stream: Iterator[Request], most: int
     ) -> list[tuple[Request, tuple[Row, ...] | str]]:
-        """The next requests, each with its rows or its fault."""
+        """Return the next requests, each with its rows or its fault."""
         requests = list(islice(stream, most))
         encoded = _failing_clearly(lambda: self.model.encode(requests)) if requests else []
         return list(zip(requests, encoded, strict=True))
@@ -175,7 +175,7 @@ class Batcher(Generic[Row, Result]):
             yield _Batch(window, rows, results)
 
     def _results(self, batch: _Batch[Row, Result]) -> Iterator[tuple[Row, Result | MemoryError]]:
-        """The results of a batch, as soon as it is computed."""
+        """Yield the results of a batch, as soon as it is computed."""
         if batch.results is None:
             (row,) = batch.rows
             tokens = self.model.size(row)
@@ -186,7 +186,7 @@ class Batcher(Generic[Row, Result]):
             yield row, self._sure(row, result) if padded else result
 
     def _batch(self, families: list[list[Row]]) -> tuple[list[Row], list[list[Row]]]:
-        """As many whole families as fit into a batch, else a part of the first; and the rest."""
+        """Split off as many whole families as fit into a batch, else a part of the first."""
         most = max(1, self.budget // max(1, self.model.size(families[0][0])))
         batch: list[Row] = []
         for place, family in enumerate(families):
@@ -198,7 +198,7 @@ class Batcher(Generic[Row, Result]):
         return batch, []
 
     def _attempt(self, rows: Sequence[Row]) -> Results[Result] | None:
-        """What gives the results of a batch; None if memory ran out."""
+        """Begin a batch; return the function of its results, None if memory ran out."""
         try:
             return _failing_clearly(lambda: self.model.begin(rows))
         except (RuntimeError, MemoryError):
@@ -215,7 +215,7 @@ class Batcher(Generic[Row, Result]):
 
 
 def _computed(results: Results[Result]) -> Sequence[Result]:
-    """The results of a batch that is begun: memory for it was there."""
+    """Return the results of a batch that is begun: memory for it was there."""
     try:
         return _failing_clearly(results)
     except (RuntimeError, MemoryError) as error:
@@ -225,7 +225,7 @@ def _computed(results: Results[Result]) -> Sequence[Result]:
 
 
 def _failing_clearly(action: Callable[[], Done]) -> Done:
-    """What a model does; Unfinished for all that it fails with, memory aside."""
+    """Raise Unfinished for any failure of the model except lack of memory."""
     try:
         return action()
     except ExamError:
@@ -240,7 +240,7 @@ def _failing_clearly(action: Callable[[], Done]) -> Done:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that memory ran out: torch has several ways to say it."""
+    """Return whether an exception means that memory ran out, in any of torch's forms."""
     named = type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError)
     text = str(error).lower()
     return named or any(sign in text for sign in _OUT_OF_MEMORY)

@@ -54,7 +54,7 @@ class LoadedModel:
 
 
 def how_to_install() -> str:
-    """What to do where something that local models need is missing."""
+    """Return how to install a package that local models need."""
     return f"Install what local models need: {install_command('hf')}"
 
 
@@ -165,7 +165,7 @@ def _unsaid(transformers: Any) -> Iterator[None]:
 def _spread(
     torch: Any, transformers: Any, place: str, dtype: str, quantize: str | None
 ) -> dict[str, Any]:
-    """How a model is loaded that is quantised, or shared by several cards; empty for any other."""
+    """Return the options that load a quantised or spread model; empty for any other."""
     devices = place.split(",")
     if quantize is None and len(devices) == 1:
         return {}
@@ -198,7 +198,7 @@ def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> A
 
 
 def find_folder(model: str) -> Path | None:
-    """The folder of a model; None if the name is one of the hub (`owner/name`).
+    """Return the folder of a model; None if the name is one of the hub (`owner/name`).
 
     Raises InputError for what can only be a folder and is none, or one without a model.
     """
@@ -234,7 +234,7 @@ def _check_files(folder: Path) -> None:
 
 
 def map_model_errors(model: str, action: Callable[[], T]) -> T:
-    """The result of `action`; whatever goes wrong with a model is an InputError.
+    """Run `action`, and turn every error of a model into an InputError.
 
     A model is files of others: a damaged or a malicious one fails anywhere in the library.
     """
@@ -261,7 +261,7 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
 
 
 def task_of(config: Any) -> str:
-    """The kind of a model by the architecture in its config; InputError if it is none of ours."""
+    """Return the kind of a model by its config; InputError if it is not supported."""
     declared = config.architectures
     names = [str(name) for name in declared] if isinstance(declared, list | tuple) else []
     for name in names:
@@ -318,7 +318,7 @@ def find_device(torch: Any, device: str | None) -> str:
 
 
 def default_dtype(torch: Any, device: str) -> str:
-    """float32 for exactness; bfloat16 on cards and CPUs that compute it in hardware."""
+    """Return float32 for exactness; bfloat16 on cards and CPUs that compute it in hardware."""
     if device.startswith("cuda"):
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
@@ -354,7 +354,7 @@ SETTLED_SECONDS = 2.0
 
 
 def folder_hash(folder: Path) -> str:
-    """SHA-256 (hexadecimal) over the names and contents of a model folder's files.
+    """Return the SHA-256 (hexadecimal) of the names and contents of a model folder's files.
 
     All of the weights, the tokenizer and the configuration count: two fine-tuned models of one
     family differ in nothing else, not even in the sizes of their files. Large files are read once
@@ -372,7 +372,7 @@ def folder_hash(folder: Path) -> str:
 
 
 def _file_hash(file: Path, known: dict[str, list[Any]]) -> str:
-    """The hash of a file, from those known or added to them."""
+    """Return the hash of a file; that of a large file is added to `known`."""
     place, now = str(file.resolve()), file.stat()
     # the time of the last change of any kind cannot be set back, as that of writing can
     stamp = [now.st_size, now.st_mtime_ns, now.st_ctime_ns]
@@ -387,7 +387,7 @@ def _file_hash(file: Path, known: dict[str, list[Any]]) -> str:
 
 
 def _notes() -> Path:
-    """Where hashes are remembered; the file may be removed at any time."""
+    """Return the file of remembered hashes, which may be removed at any time."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "exampp" / "sha256.json"
 
@@ -417,7 +417,7 @@ def _remember(found: Mapping[str, list[Any]]) -> None:
 
 
 def display_name(model: str) -> str:
-    """What a model is called: a folder by its own name, one of the hub by its name there.
+    """Return the name of a model: its folder's own name, or its name on the hub.
 
     A folder in the cache of the hub has the name of a commit; it is called as the model is. What
     its config says (`_name_or_path`) is not asked: of a fine-tuned model that is its base.
@@ -432,7 +432,7 @@ def display_name(model: str) -> str:
 
 
 def model_identity(model: str, revision: str | None, config: Any) -> Mapping[str, Any]:
-    """What pins a model: the content of a folder, wherever it lies and whatever it is called.
+    """Return what pins a model: the content of its folder, whatever its path and name.
 
     A model of the Hugging Face hub is known by its name and its commit, or by the revision asked
     for where the commit is not known.

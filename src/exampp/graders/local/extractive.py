@@ -73,7 +73,7 @@ class Window:
 
 
 def find_spans(window: Window, start: NDArray[np.float64], end: NDArray[np.float64]) -> BestSpan:
-    """The best answer by the logits [tokens] of a window, as tokens of the passage."""
+    """Return the best answer by the logits [tokens] of a window, as tokens of the passage."""
     null = float(start[window.null] + end[window.null])
     if not window.count:
         return BestSpan(null, None)
@@ -89,7 +89,7 @@ def find_spans(window: Window, start: NDArray[np.float64], end: NDArray[np.float
 
 
 def place_spans(window: Window, found: BestSpan) -> BestSpan:
-    """What was found in a window, as characters of the passage."""
+    """Convert a span of a window to characters of the passage."""
     if found.best is None:
         return found
     start, end = window.offsets[found.best.start][0], window.offsets[found.best.end - 1][1]
@@ -97,7 +97,7 @@ def place_spans(window: Window, found: BestSpan) -> BestSpan:
 
 
 def answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
-    """The answer of a whole passage, None if it has none, and the scores that decided."""
+    """Return the answer of a whole passage, None if it has none, and the scores that decided."""
     null = min(one.null for one in found)
     spans = [one.best for one in found if one.best is not None]
     best = max(spans, key=lambda span: span.score, default=None)
@@ -133,7 +133,7 @@ class Extractive:
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 
     def encode(self, requests: Sequence[Request]) -> list[tuple[Window, ...] | str]:
-        """The windows of each request, or the reason why it has none."""
+        """Return the windows of each request, or the reason why it has none."""
         return [
             self._windows(self.texts.safe(request.item), self.texts.safe(request.passage))
             for request in requests
@@ -167,11 +167,11 @@ class Extractive:
         )
 
     def size(self, row: Window) -> int:
-        """Tokens of a window."""
+        """Return the number of tokens of a window."""
         return len(row.ids)
 
     def families(self, rows: Sequence[Window]) -> Sequence[Sequence[Window]]:
-        """Every window alone: the question is read before the passage."""
+        """Return every window alone: the question comes before the passage."""
         return [[row] for row in rows]
 
     def begin(self, rows: Sequence[Window]) -> Callable[[], Sequence[BestSpan]]:
@@ -192,11 +192,11 @@ class Extractive:
         return find
 
     def doubtful(self, result: BestSpan) -> bool:
-        """Whether rounding could have made the choice."""
+        """Return whether rounding could have changed the choice."""
         return result.margin < self._tie
 
     def reply(self, request: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
-        """The span that answers best, in the words of the passage."""
+        """Return the span that answers best, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=tensors.NOT_A_NUMBER)
         placed = [place_spans(*both) for both in zip(rows, results, strict=True)]

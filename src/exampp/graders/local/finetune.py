@@ -124,7 +124,7 @@ Prompt = Callable[[str, str], str]
 def seq2seq_features(
     texts: PlainTexts, examples: Iterable[Example], prompt: Prompt, limit: int
 ) -> Iterator[Feature]:
-    """Prompts with answers. A context is cut at the end of a token where the prompt is too long.
+    """Tokenize prompts with answers; a context is cut where the prompt is too long.
 
     An example is left out if the cut takes away its answer, or if nothing of the context remains.
     """
@@ -141,7 +141,7 @@ def seq2seq_features(
 
 
 def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit: int) -> int:
-    """The characters of the context that fit into a prompt of `limit` tokens."""
+    """Count the characters of the context that fit into a prompt of `limit` tokens."""
 
     def excess(end: int) -> int:
         return len(texts.ids([(prompt(question, context[:end]), "")])[0]) - limit
@@ -159,7 +159,7 @@ def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit:
 def extractive_features(
     texts: PlainTexts, examples: Iterable[Example], window: int
 ) -> Iterator[Feature]:
-    """Windows over contexts, with the tokens where the answer starts and ends.
+    """Cut contexts into windows, with the tokens where the answer starts and ends.
 
     Both are [CLS] where the window does not hold the whole answer. A question that leaves less
     than half of the window to the context is left out.
@@ -444,7 +444,7 @@ def _end(folder: Path, plan: Mapping[str, Any], trained: Trained) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint of most steps that was written whole, None if there is none."""
+    """Return the last complete checkpoint, None if there is none."""
     # the file that is written last
     states = folder.glob("checkpoint-*/trainer_state.json")
     found = [state.parent for state in states if _json(state) is not None]

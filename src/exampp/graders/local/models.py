@@ -154,14 +154,14 @@ class Prompted(ABC):
 
     @abstractmethod
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
-        """The logarithm of each label's probability as the reply to each row, [rows, labels]."""
+        """Return the log-probability of each label as the reply to each row, [rows, labels]."""
 
     @abstractmethod
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write a reply to each row."""
 
     def encode(self, requests: Sequence[Request]) -> list[tuple[Row] | str]:
-        """The tokens of each prompt, or the fault that it is empty or too long."""
+        """Return the tokens of each prompt, or the fault that it is empty or too long."""
         return [
             self._fault(request, ids) or (ids,)
             for request, ids in zip(
@@ -177,13 +177,13 @@ class Prompted(ABC):
         return ""
 
     def size(self, row: Row) -> int:
-        """Tokens that the row takes up: every beam holds a copy of it."""
+        """Return the tokens that the row takes up: every beam has a copy of it."""
         if self.labels:
             return len(row)
         return (len(row) + self.generator.max_new_tokens) * self.generator.beams
 
     def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-        """Every row alone, by default."""
+        """Return every row alone, by default."""
         return [[row] for row in rows]
 
     def begin(self, rows: Sequence[Row]) -> Callable[[], Sequence[LabelScores | Generated]]:
@@ -199,13 +199,13 @@ class Prompted(ABC):
         ]
 
     def doubtful(self, result: LabelScores | Generated) -> bool:
-        """Whether rounding could have made the choice."""
+        """Return whether rounding could have changed the choice."""
         return result.margin < self._tie
 
     def reply(
         self, _: Request, rows: Sequence[Row], results: Sequence[LabelScores | Generated]
     ) -> Reply:
-        """The reply to a prompt."""
+        """Return the reply to a prompt."""
         (row,), (result,) = rows, results
         if isinstance(result, LabelScores):
             if math.isnan(result.outside):
@@ -265,7 +265,7 @@ class _Read:
     mask: torch.Tensor
 
     def of(self, rows: Sequence[int]) -> _Read:
-        """The same for these rows, some of them several times; the cache is another one."""
+        """Select rows, some of them several times, into another cache."""
         # of the CPU, because the layers of a model can be on several cards
         wanted = torch.tensor(rows)
         cache = copy.copy(self.cache)
@@ -288,7 +288,7 @@ class Causal(Prompted):
         self._started: _Read | None = None
 
     def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-        """The rows of each passage, as far as more than the instructions comes before its items."""
+        """Group rows by passage, if their prompts share more than the instructions."""
         if not self._shares:
             return super().families(rows)
         common = shared(rows)
@@ -316,7 +316,7 @@ class Causal(Prompted):
         return self.generator(ids, mask, past_key_values=read.cache)
 
     def _read(self, rows: Sequence[Row], least: int) -> tuple[_Read | None, Sequence[Row]]:
-        """What rows share, read once, and what is left of each: `least` tokens or more."""
+        """Read once what rows share; return the rest of each, of `least` tokens or more."""
         if not self._shares or len(rows) < 2:
             return None, rows
         start, known = self._beginning(rows, least)
@@ -333,7 +333,7 @@ class Causal(Prompted):
         return read.of(places), rest
 
     def _beginning(self, rows: Sequence[Row], least: int) -> tuple[_Read | None, int]:
-        """What was read of the instructions, and their length; of none if not all have them."""
+        """Return the cache of the instructions and their length, if all rows have them."""
         known = len(self._start)
         if not known or any(row[:known] != self._start or len(row) < known + least for row in rows):
             return None, 0
@@ -367,7 +367,7 @@ class Causal(Prompted):
 
 
 def _shares(model: Any, parameters: Any) -> bool:
-    """Whether a model can go on after keys and values of others, with gaps between them.
+    """Return whether a model can continue from cached keys and values with gaps.
 
     Not with windows or states in place of attention to all that was read, which count by columns
     and not by positions; and kernels of other attentions take no mask with gaps.

@@ -50,19 +50,19 @@ class Packed(nn.Module):
         self.bias = None if layer.bias is None else layer.bias.detach()
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """What the layer computes."""
+        """Apply the layer."""
         return self._product(hidden, "none", None)
 
     def gelu(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The same through GELU, in its approximation with tanh."""
+        """Apply the layer and GELU (tanh approximation)."""
         return self._product(hidden, "gelu", "tanh")
 
     def plus(self, hidden: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """The same plus a tensor of its shape."""
+        """Apply the layer and add a tensor of the output's shape."""
         return self._with(hidden, other, "add")
 
     def times(self, hidden: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """The same times a tensor of its shape."""
+        """Apply the layer and multiply by a tensor of the output's shape."""
         return self._with(hidden, other, "mul")
 
     def _product(self, hidden: torch.Tensor, then: str, how: str | None) -> torch.Tensor:
@@ -97,14 +97,14 @@ def pack(model: nn.Module, *, apart: tuple[str, ...] = ()) -> None:
 
 
 def gelu(layer: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
-    """A linear layer, packed or not, and GELU in its approximation with tanh."""
+    """Apply a linear layer, packed or not, and GELU (tanh approximation)."""
     if isinstance(layer, Packed):
         return layer.gelu(hidden)
     return functional.gelu(layer(hidden), approximate="tanh")
 
 
 def times(layer: nn.Module, hidden: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """What a linear layer, packed or not, computes times a tensor of its shape, which is lost."""
+    """Multiply a linear layer's output, packed or not, by a tensor, which is overwritten."""
     if isinstance(layer, Packed):
         return layer.times(hidden, other)
     product: torch.Tensor = layer(hidden)
@@ -112,7 +112,7 @@ def times(layer: nn.Module, hidden: torch.Tensor, other: torch.Tensor) -> torch.
 
 
 def plus(layer: nn.Module, hidden: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """What a linear layer, packed or not, computes plus a tensor of its shape."""
+    """Add a tensor to a linear layer's output, packed or not."""
     if isinstance(layer, Packed):
         return layer.plus(hidden, other)
     product: torch.Tensor = layer(hidden)
@@ -125,7 +125,7 @@ def _is_packable(weight: torch.Tensor) -> bool:
 
 @cache
 def _works(dtype: torch.dtype) -> bool:
-    """Whether this torch on this CPU computes with packed layers what it does with others."""
+    """Return whether packed layers compute the same as others, on this torch and CPU."""
     numbers = torch.linspace(-1, 1, 48 * 32).view(48, 32)
     layer = nn.Linear(32, 48, bias=False)
     layer.weight = nn.Parameter(numbers.sin().to(dtype), requires_grad=False)
@@ -159,7 +159,7 @@ Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 def encode(
     encoder: Any, rows: Sequence[Sequence[int]], padding: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The last states [rows, longest, width] of a T5 encoder, and a mask that is 0 on padding.
+    """Return a T5 encoder's last states [rows, longest, width] and a mask that is 0 on padding.
 
     To be called in inference mode. `padding` is the token to fill up rows with.
     """
@@ -176,7 +176,7 @@ def encode(
 
 
 def _states(encoder: Any, ids: torch.Tensor, attend: Attend) -> torch.Tensor:
-    """The last states [..., width] of token ids [...]."""
+    """Return the last states [..., width] of token ids [...]."""
     hidden: torch.Tensor = encoder.embed_tokens(ids)
     for block in encoder.block:
         attention, forward = block.layer
@@ -227,7 +227,7 @@ def _in_turn(encoder: Any, lengths: list[int]) -> Attend:
 def _read_row(
     queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, bias: torch.Tensor
 ) -> torch.Tensor:
-    """What the heads of one row read, [heads, tokens, width of a head]."""
+    """Return the attention output of one row, [heads, tokens, width of a head]."""
     return functional.scaled_dot_product_attention(
         queries[None], keys[None], values[None], attn_mask=bias[None], scale=NO_SCALE
     )[0]
@@ -236,13 +236,13 @@ def _read_row(
 def _read_row_in_steps(
     queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, bias: torch.Tensor
 ) -> torch.Tensor:
-    """The same, 1.6 times as fast in 16 bits on a CPU: the fused kernel multiplies slowly there."""
+    """Compute the same in steps: 1.6 times as fast in 16 bits on a CPU."""
     weights = torch.baddbmm(bias, queries, keys.transpose(1, 2))
     return torch.bmm(torch.softmax(weights, -1, out=weights), values)
 
 
 def _bias(encoder: Any, tokens: int) -> torch.Tensor:
-    """What is added to the weights of every layer, [heads, tokens, tokens]."""
+    """Return the position bias of every layer, [heads, tokens, tokens]."""
     bias: torch.Tensor = encoder.block[0].layer[0].SelfAttention.compute_bias(tokens, tokens)
     return bias[0]
 
@@ -262,7 +262,7 @@ def _norm(layer: Any, hidden: torch.Tensor) -> torch.Tensor:
 def first_logits(
     model: Any, states: torch.Tensor, mask: torch.Tensor, decoder_ids: torch.Tensor
 ) -> torch.Tensor:
-    """The logits [rows, steps, vocabulary] of a `T5ForConditionalGeneration`.
+    """Return the logits [rows, steps, vocabulary] of a `T5ForConditionalGeneration`.
 
     `states` [rows, tokens, width] come from its encoder, `mask` [rows, tokens] is 0 on padding,
     `decoder_ids` [rows, steps] begin with the decoder's start token.
@@ -287,7 +287,7 @@ def first_logits(
 def _attend(
     layer: Any, hidden: torch.Tensor, states: torch.Tensor, padding: torch.Tensor
 ) -> torch.Tensor:
-    """What the cross-attention of one layer adds to `hidden` [rows, steps, width]."""
+    """Return the cross-attention output of one layer for `hidden` [rows, steps, width]."""
     attention = layer.EncDecAttention
     rows, steps, width = hidden.shape
     heads, per_head = attention.n_heads, attention.key_value_proj_dim

@@ -18,7 +18,7 @@ NOT_A_NUMBER = "the model computed no number (NaN): try another dtype"
 def pad(
     rows: Sequence[Sequence[int]], value: int, device: torch.device, *, left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of different lengths as [rows, longest] ids, with a mask that is 0 on padding."""
+    """Pad rows to [rows, longest] ids, with a mask that is 0 on padding."""
     longest = max(len(row) for row in rows)
     ids = torch.full((len(rows), longest), value, dtype=torch.long)
     mask = torch.zeros_like(ids)
@@ -30,7 +30,7 @@ def pad(
 
 
 def send(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor of the CPU on a device. What a card still computes is not waited for."""
+    """Copy a CPU tensor to a device, without waiting for the device."""
     if device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
@@ -51,9 +51,10 @@ def fetched(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
 
 
 def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor:
-    """Of labels as replies, [rows, labels], from logits [rows, 1 + shared tokens, vocabulary].
+    """Return log-probabilities [rows, labels] of labels as replies.
 
-    The logits at position k are those that follow the first k of the shared tokens.
+    `logits` are [rows, 1 + shared tokens, vocabulary]; those at position k follow the first k of
+    the shared tokens.
     """
     logits = logits.float()
     norms = logits.logsumexp(-1)
@@ -67,7 +68,7 @@ def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor
 
 
 def tie(model: Any) -> float:
-    """The margin, in nats, under which a result is computed again alone.
+    """Return the margin, in nats, under which a result is computed again alone.
 
     Only in float32, from weights with all their bits: in bfloat16 rounding moves log probabilities
     by some hundredths, so that no small margin makes results independent of their batch, and a
@@ -100,15 +101,17 @@ LEAST_OF_FAMILY = 16
 
 
 def shared(rows: Sequence[Row]) -> int:
-    """How many tokens all rows start with."""
+    """Count the tokens that all rows start with."""
     first, last = min(rows), max(rows)
     pairs = enumerate(zip(first, last, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
 def families(rows: Sequence[Row], known: int, least: int = LEAST_OF_FAMILY) -> list[list[Row]]:
-    """Rows in families, each of which shares `least` tokens beyond the first `known`, and either
-    `LEAST` or half of what a row has beyond them: less is lost in padding.
+    """Group rows in families that share tokens, so that less is lost in padding.
+
+    Each shares `least` tokens beyond the first `known`, and either `LEAST` or half of the rest of a
+    row.
 
     A row that shares them with no other is a family of its own.
     """

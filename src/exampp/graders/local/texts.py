@@ -26,7 +26,7 @@ _SET_TODAY = "{% macro strftime_now(format) %}" + TODAY + "{% endmacro %}"
 
 
 def clean(text: str) -> str:
-    """The text with a question mark for each lone surrogate, which tokenizers refuse."""
+    """Replace each lone surrogate, which tokenizers refuse, by a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -47,11 +47,11 @@ class PlainTexts:
         self._null = _null_mark(tokenizer)
 
     def safe(self, text: str) -> str:
-        """The text as data: of the same length, without special tokens and lone surrogates."""
+        """Return the text without special tokens and lone surrogates, of the same length."""
         return self._special.sub(lambda token: " " + token[0][1:], clean(text))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The (start, end) characters of each token of a text, without special tokens."""
+        """Return the (start, end) characters of each token of a text, without special tokens."""
         encoded = self.tokenizer(
             self.safe(text),
             add_special_tokens=False,
@@ -61,7 +61,7 @@ class PlainTexts:
         return [(start, end) for start, end in encoded["offset_mapping"]]
 
     def windows(self, question: str, passage: str, *, length: int, stride: int) -> Any:
-        """A question with a passage as an extractive model reads them: windows of `length` tokens.
+        """Split a question with a passage into windows of `length` tokens.
 
         Both texts are safe ones. The token that stands for no answer leads: tokenizers such as T5's
         do not set it by themselves, and models trained with it want it before the question.
@@ -78,12 +78,12 @@ class PlainTexts:
         )
 
     def question_length(self, question: str) -> int:
-        """Tokens that a safe question takes of a window, special tokens included."""
+        """Count the tokens that a safe question takes of a window, special tokens included."""
         pair = self.tokenizer.num_special_tokens_to_add(pair=True)
         return int(pair) + bool(self._null) + len(self.offsets(question))
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
-        """The tokens of (user, system) prompts, special tokens included."""
+        """Return the tokens of (user, system) prompts, special tokens included."""
         if not prompts:
             return []
         texts = [self._text(self.safe(user), self.safe(system)) for user, system in prompts]
@@ -91,7 +91,7 @@ class PlainTexts:
         return [tuple(ids) for ids in encoded["input_ids"]]
 
     def reply_tokens(self, label: str) -> Sequence[int]:
-        """The tokens of a label where it is a text of its own: the reply of a T5 decoder."""
+        """Return the tokens of a label as a separate text: the reply of a T5 decoder."""
         ids: list[int] = self.tokenizer(label, add_special_tokens=False)["input_ids"]
         return ids
 
@@ -108,7 +108,7 @@ class ContinuedTexts(PlainTexts):
         super().__init__(tokenizer, strip_end=True)
 
     def reply_tokens(self, label: str) -> Sequence[int]:
-        """The tokens that a label adds to a prompt, behind a space."""
+        """Return the tokens that a label adds to a prompt, behind a space."""
         return _added(self.tokenizer, "Answer:", f"Answer: {label}")
 
 
@@ -128,7 +128,7 @@ class ChatTexts(PlainTexts):
         self._has_system = self._accepts_system()
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
-        """The tokens of (user, system) prompts, up to where the assistant's reply starts."""
+        """Return the tokens of (user, system) prompts, up to where the assistant's reply starts."""
         if not prompts:
             return []
         texts = [self._render(self.safe(user), self.safe(system)) for user, system in prompts]
@@ -136,7 +136,7 @@ class ChatTexts(PlainTexts):
         return [tuple(ids) for ids in encoded["input_ids"]]
 
     def reply_tokens(self, label: str) -> Sequence[int]:
-        """The tokens that a label adds after the generation prompt."""
+        """Return the tokens that a label adds after the generation prompt."""
         start = self._render("x", "")
         return _added(self.tokenizer, start, start + label, add_special_tokens=False)
 
@@ -166,7 +166,7 @@ class ChatTexts(PlainTexts):
 
 
 def _null_mark(tokenizer: Any) -> str:
-    """What has to be written before a question so that the tokens hold the [CLS] token."""
+    """Return the text before a question that makes its tokens start with [CLS]."""
     mark = tokenizer.cls_token
     if mark is None or tokenizer.cls_token_id in tokenizer("x", "x")["input_ids"]:
         return ""
@@ -174,25 +174,25 @@ def _null_mark(tokenizer: Any) -> str:
 
 
 def special_tokens(tokenizer: Any) -> set[str]:
-    """The special tokens that a text can spell out."""
+    """Return the special tokens that a text can spell out."""
     added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
     return {token for token in added | set(tokenizer.all_special_tokens) if len(token) > 1}
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """A pattern for any of the words, the longest first; one that never matches for none."""
+    """Compile a pattern of any of the words, longest first; without words it never matches."""
     return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))) or r"(?!)")
 
 
 def _added(tokenizer: Any, start: str, whole: str, **options: Any) -> Sequence[int]:
-    """The tokens by which a text is longer than its start; none if the start reads differently."""
+    """Return the tokens that a text has beyond its start; none if the start reads differently."""
     before: list[int] = tokenizer(start, **options)["input_ids"]
     after: list[int] = tokenizer(whole, **options)["input_ids"]
     return after[len(before) :] if after[: len(before)] == before else []
 
 
 def known_limit(tokenizer: Any, config: Any) -> int | None:
-    """Tokens that a model reads at most, by its tokenizer and its config; None if neither says.
+    """Return the most tokens that a model reads, by its tokenizer and config, if known.
 
     T5 has relative positions and no hard limit; it was trained on 512 tokens, and 512 is what its
     tokenizers say unless they say nothing.

@@ -10,6 +10,7 @@ versions put the bare completion in the place of a response.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -193,7 +194,8 @@ class OpenAIBatches:
         from aiohttp import FormData
 
         form = FormData({"purpose": "batch"})
-        content = b"\n".join(lines) + b"\n"
+        # as a stream: aiohttp sends bytes in one piece
+        content = io.BytesIO(b"\n".join(lines) + b"\n")
         name = f"exampp-{key}.jsonl"
         form.add_field("file", content, filename=name, content_type="application/jsonl")
         file = self._call("POST", "/files", form, content_type="")
