@@ -28,6 +28,7 @@ from exampp.formats.lines import (
     lines_in_memory,
     parse_each,
     parse_lines,
+    placed,
     plain_name,
     raise_error,
     read_lines,
@@ -297,15 +298,15 @@ _OF_QUERY = frozenset({"query_id", "query_text", "subtopic_text"})
 
 def _yaml_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
     """Yield the items of a bank in YAML; InputError, with the line, for what does not belong."""
-    on_error_here: OnError = lambda error: on_error(error.at(path))  # noqa: E731
-    root = _compose(text, path, on_error_here)
+    on_error = placed(on_error, path)
+    root = _compose(text, path, on_error)
     if not isinstance(root, yaml.MappingNode):
         raise InputError("must map query ids to lists of items", file=path, line=_line(root))
-    for query_id, node in _pairs(root, on_error_here).items():
+    for query_id, node in _pairs(root, on_error).items():
         try:
-            yield from _rows_of_query(query_id, node, on_error_here)
+            yield from _rows_of_query(query_id, node, on_error)
         except InputError as error:
-            on_error(error.at(path, _line(node)))
+            on_error(error.at(None, _line(node)))
 
 
 def _compose(text: str, path: str | Path, on_error: OnError) -> yaml.Node:
