@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -491,12 +491,15 @@ def _raw_rows(
         yield from tables.rows(path)
         return
     lines = read_lines(path)
-    first = [*islice(lines, 1)]
+    first = [next(lines)]
     head = first[0][1]
     if not head.lstrip().startswith((b"{", b"[")):
         yield from _table(path, head, on_error, is_sample=is_sample)
         return
-    first += islice(lines, _FIRST_LINES)
+    size = len(head)
+    while size < _START and len(first) < _FIRST_LINES and (line := next(lines, None)):
+        first.append(line)
+        size += len(line[1])
     place = _place_of_records(path, [line for _, line in first], places)
     for number, value in chain(first, lines) if place is None else read_array(path, place):
         try:
