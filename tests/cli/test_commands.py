@@ -33,7 +33,7 @@ def test_the_main_path(tmp_path: Path, exampp_command: Commands) -> None:
     assert "questions.tsv: plain-bank, 3 records" in exampp_command("import", path, *files).out
     assert "Nothing changed." in exampp_command("import", path, *files).out
     assert exampp_command("grade", path, "--grader", "draft").out == "8 of 8 cells done\n"
-    assert exampp_command("grade", path, "--grader", "draft").out.startswith("Nothing is due.")
+    assert exampp_command("grade", path, "--grader", "draft").out.startswith("Nothing is pending.")
     board = exampp_command("evaluate", path, "--min-rating", "1").out
     assert board.startswith("DRAFT GRADES: graded by draft")
     assert "* These are draft grades" in board

@@ -85,7 +85,7 @@ def test_items_of_which_only_ids_are_known_are_told(
     said = "3 of 3 questions: text not imported, so that no grader can be asked and no rule"
     assert f"* {said}" in exampp_command("pool", path).out
     ran = exampp_command("grade", path, "--grader", "draft")
-    assert (ran.out.startswith("Nothing is due."), said in ran.err) == (True, True)
+    assert (ran.out.startswith("Nothing is pending."), said in ran.err) == (True, True)
     linted = exampp_command("bank", "lint", path, "--format", "json")
     said = "3 of 3 items: text not imported, so that no grader can be asked and no rule about texts"
     assert json.loads(linted.out)["rows"] == []
