@@ -163,21 +163,37 @@ def write(
 
 def _check_read_back(bare: Sequence[BankEntry], rows: Iterable[PlainRow], path: str | Path) -> None:
     """Raise InputError where the rows do not give the entries."""
-    why = ""
+    fault = ""
     back: list[BankEntry] = []
     try:
         back = list(_entries(rows, path, raise_error, no_query))
     except InputError as error:
-        why = f": {error.what}"
+        fault = error.what
     if back != list(bare):
         found = {(entry.query_id, entry.subtopic_id): entry for entry in back}
         wrong = (one for one in bare if found.get((one.query_id, one.subtopic_id)) != one)
+        entry = next(wrong, bare[0])
+        why = _unwritable(entry, bare) or fault
         raise InputError(
-            f"query {brief(next(wrong, bare[0]).query_id)} would not read back the same from this "
-            f"kind of file{why}",
+            f"query {brief(entry.query_id)} would not read back the same from this kind of file"
+            + (f": {why}" if why else ""),
             file=path,
             hint="Write the bank as JSON-lines",
         )
+
+
+def _unwritable(entry: BankEntry, entries: Sequence[BankEntry]) -> str:
+    """Return what a plain bank cannot hold of an entry; empty if it is nothing of this kind."""
+    place = (entry.query_id, entry.subtopic_id)
+    if any((item.query_id, item.subtopic_id) != place for item in entry.items):
+        return "it has items of another query or subtopic"
+    if sum((one.query_id, one.subtopic_id) == place for one in entries) > 1:
+        return "it has two entries of the same subtopic"
+    if len({(item.kind, item.item_id) for item in entry.items}) < len(entry.items):
+        return "it has an item id that occurs twice"
+    if entry.subtopic_text and entry.subtopic_id is None:
+        return "it has a subtopic text but no subtopic"
+    return ""
 
 
 # ---- tables and rows of frames -------------------------------------------------------------------
