@@ -403,19 +403,22 @@ def one(*items: Item, subtopic_text: str = "") -> list[BankEntry]:
     return [BankEntry("q", items, subtopic_text=subtopic_text)]
 
 
+BACK = "would not read back the same from this kind of file"
+
+
 @pytest.mark.parametrize(
     ("name", "found", "what"),
     [
         ("b.json", SMALL, "the name must end in .csv, .tsv, .yaml, .yml"),
         ("b.csv", one(), "query 'q' has no items, which a plain bank cannot say"),
-        ("b.csv", one(question("r", "x")), "would not read back the same"),
-        ("b.csv", one(question("q", "x", "f")), "would not read back the same"),
-        ("b.yaml", SMALL + SMALL, "would not read back the same"),
-        ("b.yaml", one(*2 * [question("q", "x")]), "would not read back the same"),
+        ("b.csv", one(question("r", "x")), f"'q' {BACK}: it has items of another query or"),
+        ("b.csv", one(question("q", "x", "f")), f"'q' {BACK}: it has items of another query or"),
+        ("b.yaml", SMALL + SMALL, f"'q1' {BACK}: it has two entries of the same subtopic"),
+        ("b.yaml", one(*2 * [question("q", "x")]), f"{BACK}: it has an item id that occurs twice"),
         (
             "b.yaml",
             one(question("q", "x"), subtopic_text="x"),
-            "would not read back the same",
+            f"'q' {BACK}: it has a subtopic text but no subtopic",
         ),
         ("b.csv", one(question("q", "x", answers=(" a",))), "would not read back the same"),
         ("b.csv", one(question("q", "x", item_id=" a")), "would not read back the same"),

@@ -393,6 +393,81 @@ def test_every_kind_may_be_named(tmp_path: Path) -> None:
         assert len(exam.query_texts()) == 1
 
 
+HELPDESK = """
+system = [["release"]]
+
+[fields]
+query = ["ticket.question"]
+query_id = ["ticket.number"]
+contexts = ["snippets"]
+ids = ["snippet_ids"]
+response = ["reply", "draft"]
+reference = ["expected"]
+"""
+
+
+@pytest.mark.parametrize("rows", ["", 'rows = ["log.entries"]'])
+def test_a_preset_of_the_user_reads_the_files_of_any_program(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "helpdesk.toml").write_text(rows + HELPDESK)
+    row = {
+        "ticket": {"number": 7, "question": ASKED},
+        "snippets": [CATS, LIGHT],
+        "snippet_ids": ["s1", "s2"],
+        "draft": SAID,
+        "expected": "light",
+        "release": "v1",
+    }
+    other = {**row, "snippets": [LIGHT], "snippet_ids": ["s2"], "release": "v2"}
+    whole = json.dumps({"version": 1, "log": {"entries": [row, other]}}, indent=1)
+    (tmp_path / "log.jsonl").write_text(whole if rows else lines(row, other))
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "helpdesk.toml"))
+        assert exam.query_texts() == {"7": ASKED}
+        assert runs(exam, tmp_path) == {
+            "v1": ["s1", "s2"],
+            "v2": ["s2"],
+            "v1:response": [digest(SAID)],
+            "v2:response": [digest(SAID)],
+        }
+        (item,) = exam.bank().items("7")
+        assert item.answers == ("light",)
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("", "is not a preset of RAG files: Object missing required field `fields`"),
+        ("[fields", "broken TOML"),
+        ("fields = 3", "fields: is not a preset of RAG files: Expected `object`, got `int`"),
+        ('[fields]\ncontexts = ["c"]', "fields: .* missing required field `query`"),
+        ("[fields]\nquery = []", "fields.query: .*Expected `array` of length >= 1"),
+        ('[fields]\nquery = "q"', "fields.query: .*Expected `array`, got `str`"),
+        ('[fields]\nquerry = ["q"]', "fields: .*unknown field `querry`"),
+        ('[fields]\nquery = ["q"]', "fields: names neither contexts nor a response. Add one"),
+        ('rank = 1\n[fields]\nquery = ["q"]', "unknown field `rank`"),
+        ('system = ["s"]\n[fields]\nquery = ["q"]', r"system\[0\]: .*Expected `array`, got `str`"),
+        ('spans = {}\n[fields]\nquery = ["q"]', "spans: .* missing required field `trace`"),
+    ],
+)
+def test_a_wrong_preset_is_a_sentence(tmp_path: Path, toml: str, said: str) -> None:
+    (tmp_path / "p.toml").write_text(toml)
+    (tmp_path / "log.jsonl").write_text(lines({"q": ASKED, "c": [LIGHT]}))
+    with exampp.create(tmp_path / "my.exam") as exam:
+        with pytest.raises(InputError, match=f"p.toml.*{said}"):
+            exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
+        with pytest.raises(InputError, match=r"none.toml: no such file"):
+            exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "none.toml"))
+
+
+def test_a_column_that_holds_something_else_leaves_no_question(tmp_path: Path) -> None:
+    (tmp_path / "rag.jsonl").write_text(lines(DEEPEVAL))
+    with (
+        exampp.create(tmp_path / "my.exam") as exam,
+        pytest.raises(InputError, match=r"rag.jsonl:1: no question; fields found: input"),
+    ):
+        exam.import_files(tmp_path / "rag.jsonl", kind="deepeval", columns={"reference": "input"})
+
+
 def test_systems_of_one_file_are_named_by_what_differs(tmp_path: Path) -> None:
     other = {**PROMPTFOO, "provider": {"id": "local", "label": "my model"}}
     other["response"] = {"output": "Water."}

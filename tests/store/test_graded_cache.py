@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -137,6 +139,23 @@ def test_the_oldest_go_and_so_does_what_a_killed_process_left(
     os.utime(left, (0, 0))
     assert ratings(paths[2]) == [[4]]
     assert (first.exists(), second.exists(), left.exists()) == (True, False, False)
+
+
+def test_processes_at_once(folder: Path, tmp_path: Path) -> None:
+    """Each process imports the file or finds what another one cached; none disturbs another."""
+    path = graded(tmp_path / "a.jsonl")
+    code = (
+        f"import exampp; book = exampp.open({str(path)!r}).grades().gradebook; "
+        "print(book.queries[0].ratings.tolist())"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [one.communicate()[0] for one in running] == ["[[4]]\n"] * 3
+    assert [one.returncode for one in running] == [0] * 3
+    assert len(list(folder.glob("*.exam"))) >= 1
+    assert [one for one in folder.iterdir() if one.suffix != ".exam"] == []
 
 
 def test_several_at_once(folder: Path, tmp_path: Path) -> None:

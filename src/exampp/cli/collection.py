@@ -461,7 +461,7 @@ def import_(
     ] = None,
     kind: Annotated[
         str | None,
-        option("--as", help="What the files are, where it cannot be told from them."),
+        option("--as", help="The kind of the files, or a preset: FILE.toml. Default: detected."),
     ] = None,
     queries: Annotated[
         Files,

@@ -38,6 +38,7 @@ from exampp.formats.lines import (
     OnError,
     encode_json,
     encode_text,
+    placed,
     raise_error,
     read_lines,
     read_text,
@@ -79,7 +80,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             if query_id in seen:
                 raise InputError(f"query {brief(query_id)} occurs twice", field="query_id")
             seen.add(query_id)
-            yield _entry(query_id, bank, lambda error, n=line: on_error(error.at(path, n)))  # type: ignore[misc]
+            yield _entry(query_id, bank, placed(on_error, path, line))
         except InputError as error:
             on_error(error.at(path, line))
 

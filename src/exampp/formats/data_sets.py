@@ -8,8 +8,8 @@ each configuration, so that `datasets` loads them as they are.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,9 @@ _SPLIT = "test"
 
 def is_folder(path: Path) -> bool:
     """Return whether a folder is laid out as BEIR lays out its datasets."""
-    # what no file can have as its path is no folder, either
-    return os.path.isdir(path / "qrels") and os.path.isfile(path / "queries.jsonl")  # noqa: PTH112, PTH113
+    with suppress(OSError):  # a path that is too long
+        return (path / "qrels").is_dir() and (path / "queries.jsonl").is_file()
+    return False
 
 
 def corpus_of(path: Path) -> Path | None:

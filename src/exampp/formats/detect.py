@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,6 @@ from exampp.formats.fields import nearly, own_names, plain
 from exampp.formats.format import (
     ROLES,
     FirstRecords,
-    Format,
     ReadOptions,
     built_in_formats,
     first_records,
@@ -108,8 +108,7 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     if in_car and in_car in names:
         return DetectedKind(in_car)
     sample = first_records(path)
-    known = {one for form in built_in_formats().values() for one in _words(form)}
-    is_record = sample.has_field_names or not known.isdisjoint(sample.keys)
+    is_record = sample.has_field_names or not _field_names().isdisjoint(sample.keys)
     among = {name: built_in_formats()[name] for name in names}
     fitting = [name for name, form in among.items() if form.fits(sample, is_record)]
     if system and "responses" in fitting:
@@ -126,8 +125,11 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     raise _undecided(path, sample, fitting)
 
 
-def _words(form: Format) -> set[str]:
-    return {word for shape in form.shapes for words in shape.sets for word in words}
+@cache
+def _field_names() -> frozenset[str]:
+    """Return the names of fields by which the formats are known."""
+    shapes = (shape for form in built_in_formats().values() for shape in form.shapes)
+    return frozenset(name for shape in shapes for names in shape.sets for name in names)
 
 
 def _matches(pattern: str, text: str) -> bool:

@@ -304,9 +304,13 @@ def is_qrels_header(names: Sequence[str]) -> bool:
 # ---- importance ----------------------------------------------------------------------------------
 
 
-def weight_of(importance: str, field: str) -> float:
-    """Return the weight that the word stands for; InputError if it is neither vital nor okay."""
-    weight = WEIGHTS.get(importance.strip().lower())
+def weight_of(importance: str, field: str, default: float | None = None) -> float:
+    """Return the weight of an importance, `default` if it is neither vital nor okay.
+
+    Raises:
+        InputError: It is neither, and there is no default.
+    """
+    weight = WEIGHTS.get(importance.strip().lower(), default)
     if weight is None:
         raise InputError(
             f"{brief(importance)} is neither vital nor okay",
@@ -314,14 +318,3 @@ def weight_of(importance: str, field: str) -> float:
             hint="Correct it, or leave such nuggets out with --on-error skip",
         )
     return weight
-
-
-def weight_or_one(importance: str, field: str) -> float:  # noqa: ARG001
-    """Return the weight that the word stands for.
-
-    1 for any other, which stays in the nugget's `extra`.
-
-    A file of assignments holds what a model replied: what it could not say of a nugget takes
-    nothing from what was assigned to it.
-    """
-    return WEIGHTS.get(importance.strip().lower(), 1.0)

@@ -237,11 +237,9 @@ _SORTED = msgspec.json.Encoder(order="sorted")
 
 def _same(a: Any, b: Any) -> bool:
     """Equality of JSON values; unlike Python's, True is not 1."""
-    if a != b:
-        return False
     if not isinstance(a, dict | list):
-        return isinstance(a, bool) == isinstance(b, bool)
-    return _written_alike(a, b) or _same_parts(a, b)
+        return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+    return _written_alike(a, b) or (a == b and _same_parts(a, b))
 
 
 def _written_alike(a: Any, b: Any) -> bool:

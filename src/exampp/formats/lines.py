@@ -42,6 +42,11 @@ def raise_error(error: InputError) -> None:
     raise error
 
 
+def placed(on_error: OnError, path: str | Path, line: int | None = None) -> OnError:
+    """Return `on_error` for errors that do not know where in a file they are."""
+    return lambda error: on_error(error.at(path, line))
+
+
 @dataclass(slots=True)
 class Skipped:
     """Counts bad lines instead of refusing the file; keeps the first errors for the report."""

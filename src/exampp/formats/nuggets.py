@@ -9,7 +9,7 @@ Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, weight_of, weight_or_one
+from exampp.formats.fields import brief, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     Json,
@@ -35,6 +35,7 @@ from exampp.formats.lines import (
     encode_json,
     encode_text,
     parse_lines,
+    placed,
     raise_error,
     read_lines,
     text_of,
@@ -75,7 +76,7 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
                     field="nuggets[].assignment",
                     hint="Add answer_text and run_id, or candidate_text and docid",
                 )
-        items = items_of(query_id, value, lambda error: on_error(error.at(path, number)))
+        items = items_of(query_id, value, placed(on_error, path, number))
         return query_id, query_text, items, without(value, *read)
 
     key = Key(lambda one: one[0], lambda one: f"query {brief(one[0])}", "qid")
@@ -96,17 +97,18 @@ def items_of(
     query_id: str,
     value: Json,
     on_error: OnError,
-    weigh: Callable[[str, str], float] = weight_of,
+    default_weight: float | None = None,
 ) -> list[Item]:
     """Return the nuggets of a line; a bad one goes to `on_error`.
 
-    `weigh` gives the weight of an importance in a field, or raises InputError.
+    `default_weight` is the weight of an importance that is neither vital nor okay; without it, such
+    a nugget is bad.
     """
     items: dict[tuple[str, str], Item] = {}
     for number, nugget in enumerate(member(value, "nuggets", list)):
         place = f"nuggets[{number}]"
         try:
-            item = _nuggetizer_item(query_id, expect(nugget, dict, place), place, weigh)
+            item = _nuggetizer_item(query_id, expect(nugget, dict, place), place, default_weight)
             if (item.kind, item.item_id) in items:
                 raise InputError(
                     f"nugget {brief(item.text)} of query {brief(query_id)} occurs twice",
@@ -120,9 +122,7 @@ def items_of(
     return list(items.values())
 
 
-def _nuggetizer_item(
-    query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], float]
-) -> Item:
+def _nuggetizer_item(query_id: str, nugget: Json, place: str, default_weight: float | None) -> Item:
     text = spoken(nugget, "text", place)
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
@@ -137,7 +137,7 @@ def _nuggetizer_item(
         kind,
         subtopic_id,
         tuple(expect(answer, str, f"{place}.gold_answers") for answer in answers),
-        1.0 if importance is None else weigh(importance, f"{place}.importance"),
+        1.0 if importance is None else weight_of(importance, f"{place}.importance", default_weight),
         without(nugget, *_NUGGET_KEYS),
     )
 
@@ -251,9 +251,8 @@ def read_assignments(path: str | Path, on_error: OnError = raise_error) -> Itera
         keys.see(value, number)
         query_id, query_text = query_of(value)
         system, passage_id, answer = _assigned_text(value)
-        found = items_of(
-            query_id, value, lambda error: on_error(error.at(path, number)), weight_or_one
-        )
+        # what the model could not say of a nugget does not discard what was assigned to it
+        found = items_of(query_id, value, placed(on_error, path, number), default_weight=1.0)
         strange.update(filter(None, map(_strange_importance, found)))
         grades = tuple(_grade(item) for item in found if "assignment" in item.extra)
         items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)

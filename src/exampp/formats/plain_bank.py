@@ -28,6 +28,7 @@ from exampp.formats.lines import (
     lines_in_memory,
     parse_each,
     parse_lines,
+    placed,
     plain_name,
     raise_error,
     read_lines,
@@ -162,21 +163,37 @@ def write(
 
 def _check_read_back(bare: Sequence[BankEntry], rows: Iterable[PlainRow], path: str | Path) -> None:
     """Raise InputError where the rows do not give the entries."""
-    why = ""
+    fault = ""
     back: list[BankEntry] = []
     try:
         back = list(_entries(rows, path, raise_error, no_query))
     except InputError as error:
-        why = f": {error.what}"
+        fault = error.what
     if back != list(bare):
         found = {(entry.query_id, entry.subtopic_id): entry for entry in back}
         wrong = (one for one in bare if found.get((one.query_id, one.subtopic_id)) != one)
+        entry = next(wrong, bare[0])
+        why = _unwritable(entry, bare) or fault
         raise InputError(
-            f"query {brief(next(wrong, bare[0]).query_id)} would not read back the same from this "
-            f"kind of file{why}",
+            f"query {brief(entry.query_id)} would not read back the same from this kind of file"
+            + (f": {why}" if why else ""),
             file=path,
             hint="Write the bank as JSON-lines",
         )
+
+
+def _unwritable(entry: BankEntry, entries: Sequence[BankEntry]) -> str:
+    """Return what a plain bank cannot hold of an entry; empty if it is nothing of this kind."""
+    place = (entry.query_id, entry.subtopic_id)
+    if any((item.query_id, item.subtopic_id) != place for item in entry.items):
+        return "it has items of another query or subtopic"
+    if sum((one.query_id, one.subtopic_id) == place for one in entries) > 1:
+        return "it has two entries of the same subtopic"
+    if len({(item.kind, item.item_id) for item in entry.items}) < len(entry.items):
+        return "it has an item id that occurs twice"
+    if entry.subtopic_text and entry.subtopic_id is None:
+        return "it has a subtopic text but no subtopic"
+    return ""
 
 
 # ---- tables and rows of frames -------------------------------------------------------------------
@@ -297,15 +314,15 @@ _OF_QUERY = frozenset({"query_id", "query_text", "subtopic_text"})
 
 def _yaml_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
     """Yield the items of a bank in YAML; InputError, with the line, for what does not belong."""
-    on_error_here: OnError = lambda error: on_error(error.at(path))  # noqa: E731
-    root = _compose(text, path, on_error_here)
+    on_error = placed(on_error, path)
+    root = _compose(text, path, on_error)
     if not isinstance(root, yaml.MappingNode):
         raise InputError("must map query ids to lists of items", file=path, line=_line(root))
-    for query_id, node in _pairs(root, on_error_here).items():
+    for query_id, node in _pairs(root, on_error).items():
         try:
-            yield from _rows_of_query(query_id, node, on_error_here)
+            yield from _rows_of_query(query_id, node, on_error)
         except InputError as error:
-            on_error(error.at(path, _line(node)))
+            on_error(error.at(None, _line(node)))
 
 
 def _compose(text: str, path: str | Path, on_error: OnError) -> yaml.Node:

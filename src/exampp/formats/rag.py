@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import asdict, astuple, replace
 
 from exampp.errors import InputError
 from exampp.formats import tables
@@ -83,6 +84,10 @@ _START = 1 << 16
 _FIRST_LINES = 500
 
 
+Paths = tuple[str, ...]
+"""Dotted paths to one value; the first path that a record has counts."""
+
+
 class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the spans of a trace belong together.
 
@@ -90,31 +95,46 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parent is the root. Texts in the fields `open` are JSON or Python literals.
     """
 
-    trace: tuple[str, ...]
-    parent: tuple[str, ...]
-    kind: tuple[str, ...]
+    trace: Paths
+    parent: Paths
+    kind: Paths
     retriever: str
     reranker: str = ""
     root: str = ""
     open: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    ignored: Paths = ()
+
+
+class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where records keep the question, its contexts, the answer and what is right.
+
+    `ids` are those of the contexts; `relevant` are passages from which a reference is made.
+    """
+
+    query: Annotated[Paths, msgspec.Meta(min_length=1)]
+    query_id: Paths = ()
+    contexts: Paths = ()
+    ids: Paths = ()
+    response: Paths = ()
+    reference: Paths = ()
+    relevant: Paths = ()
+    relevant_ids: Paths = ()
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a program by dotted paths; the first path that a record has counts.
+    """The fields of a program.
 
     A file is of the program if it has a field of every set of one of the alternatives in `sniff`;
-    `@query` stands for the fields of the query. `fields` has `query`, `query_id`, `contexts`, `ids`
-    (of the contexts), `response`, `reference`, `relevant` (passages that a reference is made of)
-    and `relevant_ids`. `rows` are the places of the records in a file that is one object. `joined`
+    `@query` stands for the fields of the query. A preset that is named by `--as` needs no `sniff`
+    and no `name`. `rows` are the places of the records in a file that is one object. `joined`
     separates a list in a cell. `system` are the parts of a system's name; the parts that differ
     within a file name it, or all of them (`whole_system`). Contexts that `may_be_gold` are those of
     a system or of a data set. `looks` and `source` are for the documentation.
     """
 
-    name: str
-    sniff: tuple[tuple[str, ...], ...]
-    fields: dict[str, tuple[str, ...]]
+    fields: Fields
+    name: str = ""
+    sniff: tuple[tuple[str, ...], ...] = ()
     looks: str = ""
     source: str = ""
     needs: tuple[str, ...] = ()
@@ -127,9 +147,10 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document_id: tuple[str, ...] = ()
     spans: Spans | None = None
 
-    def paths(self, field: str) -> tuple[str, ...]:
+    def paths(self, field: str) -> Paths:
         """Return the paths of a field."""
-        return self.fields.get(field, ())
+        found: Paths = getattr(self.fields, field)
+        return found
 
     def fits(self, names: frozenset[str]) -> int | None:
         """Return which alternative of `sniff` fits the fields of a record; None for none."""
@@ -146,7 +167,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def every_path(self) -> set[str]:
         """Return all paths that are read of a record."""
         of_spans = self.spans and (*self.spans.trace, *self.spans.parent, *self.spans.kind)
-        named = (path for paths in (*self.fields.values(), *self.system) for path in paths)
+        named = (path for paths in (*astuple(self.fields), *self.system) for path in paths)
         return {*named, *(of_spans or ()), *(self.spans.ignored if self.spans else ())}
 
     def objects(self) -> set[str]:
@@ -157,11 +178,11 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the preset with the fields that `columns` names, which then hold nothing else."""
         fields = {
             name: tuple(path for path in paths if path not in columns.values())
-            for name, paths in self.fields.items()
+            for name, paths in asdict(self.fields).items()
         }
         fields |= {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
         system = ((columns["system"],),) if "system" in columns else self.system
-        return msgspec.structs.replace(self, fields=fields, system=system)
+        return replace(self, fields=Fields(**fields), system=system)
 
 
 @cache
@@ -182,9 +203,20 @@ def preset_of(kind: str) -> Preset | None:
 
 def _preset(value: dict[str, Any], path: str | Path) -> Preset:
     try:
-        return msgspec.convert(value, Preset)
+        preset = msgspec.convert(value, Preset)
     except msgspec.ValidationError as error:
-        raise InputError(f"is not a preset of RAG files: {error}", file=path) from None
+        what, _, place = str(error).partition(" - at `$.")
+        raise InputError(
+            f"is not a preset of RAG files: {what}", file=path, field=place.rstrip("`")
+        ) from None
+    if not (preset.fields.contexts or preset.fields.response):
+        raise InputError(
+            "names neither contexts nor a response",
+            file=path,
+            field="fields",
+            hint='Add one, as in contexts = ["retrieved.text"]',
+        )
+    return preset
 
 
 class RagRecord(NamedTuple):
@@ -209,7 +241,7 @@ def detect(path: str | Path) -> tuple[Preset | None, bool]:
     caller has to rule out.
     """
     with suppress(InputError, OSError, ValueError, RecursionError, csv.Error, StopIteration):
-        fields = frozenset(next(_raw_rows(path, raise_error, is_sample=True))[1])
+        fields = frozenset(next(_raw_rows(path, raise_error, (), is_sample=True))[1])
         for preset in presets().values():
             if (place := preset.fits(fields)) is not None:
                 return preset, place == 0
@@ -241,9 +273,9 @@ def read(
     rows = [*_rows(path, preset, on_error)]
     if preset.spans is not None:
         rows = [*_traces(preset, preset.spans, rows, path)]
-        fields = {name: (name,) for name in ("query", "contexts", "response")}
+        fields = Fields(("query",), contexts=("contexts",), response=("response",))
         system = tuple((f"system {number}",) for number, _ in enumerate(preset.system))
-        preset = msgspec.structs.replace(preset, fields=fields, system=system)
+        preset = replace(preset, fields=fields, system=system)
     named = {
         name: written
         for name, column in columns.items()
@@ -373,10 +405,14 @@ def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
         return
     failed = row.get("error")
     raise InputError(
-        f"nothing that a system returned (any of {', '.join(wanted)})"
+        f"nothing that a system returned{_any_of(wanted)}"
         + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
-        field=wanted[0],
+        field=next(iter(wanted), ""),
     )
+
+
+def _any_of(paths: Paths) -> str:
+    return f" (any of {', '.join(paths)})" if paths else ""
 
 
 def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
@@ -393,7 +429,7 @@ def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
         known = ", ".join(map(str, row))
         names = preset.paths("query")
         raise InputError(
-            f"no question (any of {', '.join(names)}); fields found: {known}", field=names[0]
+            f"no question{_any_of(names)}; fields found: {known}", field=next(iter(names), "")
         )
     return query
 
@@ -417,7 +453,7 @@ def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) 
 
 
 def _rows(path: str | Path, preset: Preset, on_error: OnError) -> Iterator[tuple[int, Row]]:
-    for number, row in _raw_rows(path, on_error):
+    for number, row in _raw_rows(path, on_error, preset.rows):
         if isinstance(row, _Cells):
             row = {name: _opened(name, cell, preset) for name, cell in row.items()}
         yield number, _plain_row(row) if preset.plain_names else row
@@ -444,23 +480,27 @@ def _plain_row(row: Row) -> Row:
 
 
 def _raw_rows(
-    path: str | Path, on_error: OnError, *, is_sample: bool = False
+    path: str | Path, on_error: OnError, places: Paths, *, is_sample: bool = False
 ) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a file with their lines, whatever program wrote it.
 
-    The first row of a table of which this `is_sample` has the names of the columns alone.
+    In a file that is one object they are at one of `places`, or where a known program has them. The
+    first row of a table of which this `is_sample` has the names of the columns alone.
     """
     if tables.name_of(path):
         yield from tables.rows(path)
         return
     lines = read_lines(path)
-    first = [*islice(lines, 1)]
+    first = [next(lines)]
     head = first[0][1]
     if not head.lstrip().startswith((b"{", b"[")):
         yield from _table(path, head, on_error, is_sample=is_sample)
         return
-    first += islice(lines, _FIRST_LINES)
-    place = _place_of_records(path, [line for _, line in first])
+    size = len(head)
+    while size < _START and len(first) < _FIRST_LINES and (line := next(lines, None)):
+        first.append(line)
+        size += len(line[1])
+    place = _place_of_records(path, [line for _, line in first], places)
     for number, value in chain(first, lines) if place is None else read_array(path, place):
         try:
             row = _decoded(value, path, number) if isinstance(value, bytes) else value
@@ -471,7 +511,7 @@ def _raw_rows(
             on_error(error)
 
 
-def _place_of_records(path: str | Path, first: Sequence[bytes]) -> str | None:
+def _place_of_records(path: str | Path, first: Sequence[bytes], places: Paths) -> str | None:
     """Return where the records are in a file that is one object; None for lines of objects."""
     with suppress(ValueError, RecursionError):
         head = valid_json(first[0].replace(b"NaN", b"null"), path, None)
@@ -479,8 +519,8 @@ def _place_of_records(path: str | Path, first: Sequence[bytes]) -> str | None:
         if any(one.fits(fields) is not None for one in presets().values() if not one.plain_names):
             return None
     start = "\n".join(line.decode(errors="replace") for line in first)[:_START]
-    places = (place for preset in presets().values() for place in preset.rows)
-    return next((place for place in places if may_have_array(start, place)), None)
+    known = (place for preset in presets().values() for place in preset.rows)
+    return next((place for place in (*places, *known) if may_have_array(start, place)), None)
 
 
 def _decoded(line: bytes, path: str | Path, number: int) -> Row:

@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import Json, expect, json_id, load, member, optional, spoken
-from exampp.formats.lines import OnError, raise_error
+from exampp.formats.lines import OnError, placed, raise_error
 from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item
 
@@ -39,7 +39,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     for number, value in enumerate(lessons):
         try:
             lesson = expect(value, dict, f"[{number}]")
-            yield from _entry(lesson, f"[{number}]", seen, lambda error: on_error(error.at(path)))
+            yield from _entry(lesson, f"[{number}]", seen, placed(on_error, path))
         except InputError as error:
             on_error(error.at(path))
 

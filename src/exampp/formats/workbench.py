@@ -580,15 +580,15 @@ def _passage(
         title=typed.title if isinstance(typed.title, str) else "",
         judgments=_judgments(query_id, typed, data.get("judgments", [])),
         rankings=_rankings(query_id, typed, data.get("rankings", [])),
-        sheets=tuple(_sheets(query_id, typed, original, reading)),
     )
-    # every entry keeps its own residue
-    kept = {key for key in _ENTRIES if original.get(key)}
+    # every entry has its own residue
+    entries_here = {key for key in _ENTRIES if original.get(key)}
     written, plain = (
-        {key: value for key, value in found.items() if key not in kept}
-        for found in (passage_json(replace(bare, sheets=())), original)
+        {key: value for key, value in found.items() if key not in entries_here}
+        for found in (passage_json(bare), original)
     )
-    return replace(bare, residue=difference(written, plain))
+    sheets = tuple(_sheets(query_id, typed, original, reading))
+    return replace(bare, sheets=sheets, residue=difference(written, plain))
 
 
 def _judgments(
@@ -634,7 +634,8 @@ def _sheets(
     found = entries(typed.exam_grades, typed.grades, reading.scale)
     for entry, plain in zip(found, [*exam, *direct], strict=True):
         bare = PassageGrades(entry.identity, grades(query_id, entry, reading.on_cell))
-        yield replace(bare, residue=residue_of(bare, plain, open_scale=entry.open_scale))
+        residue = residue_of(bare, plain, open_scale=entry.open_scale)
+        yield bare if residue is None else replace(bare, residue=residue)
 
 
 # ---- writing ------------------------------------------------------------------------------------
