@@ -1,4 +1,4 @@
-"""Local models keep the contract of graders, whichever of the three classes they are."""
+"""Local models pass the tests of the grader contract, whichever class they are."""
 
 from __future__ import annotations
 
@@ -14,58 +14,48 @@ pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
-class TestScoringSeq2Seq(GraderContract):
+class LocalContract(GraderContract):
     look_ahead = 128
 
+
+class TestScoringSeq2Seq(LocalContract):
     @pytest.fixture
     def make(self, t5: Path) -> Make:
         return lambda: load(str(t5), labels=LABELS, device="cpu")
 
 
-class TestBatchesInFlight(GraderContract):
-    look_ahead = 128
-
+class TestBatchesInFlight(LocalContract):
     @pytest.fixture
     def make(self, t5: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         monkeypatch.setitem(grader.IN_FLIGHT, "cpu", 2)
         return lambda: load(str(t5), labels=LABELS, device="cpu", batch_tokens=200)
 
 
-class TestGeneratingSeq2Seq(GraderContract):
-    look_ahead = 128
-
+class TestGeneratingSeq2Seq(LocalContract):
     @pytest.fixture
     def make(self, t5_taught: Path) -> Make:
         return lambda: load(str(t5_taught), device="cpu", max_new_tokens=4)
 
 
-class TestScoringChat(GraderContract):
-    look_ahead = 128
-
+class TestScoringChat(LocalContract):
     @pytest.fixture
     def make(self, llama: Path) -> Make:
         return lambda: load(str(llama), labels=LABELS, device="cpu")
 
 
-class TestGeneratingText(GraderContract):
-    look_ahead = 128
-
+class TestGeneratingText(LocalContract):
     @pytest.fixture
     def make(self, llama_plain: Path) -> Make:
         return lambda: load(str(llama_plain), device="cpu", max_new_tokens=4)
 
 
-class TestExtractive(GraderContract):
-    look_ahead = 128
-
+class TestExtractive(LocalContract):
     @pytest.fixture
     def make(self, bert: Path) -> Make:
         return lambda: load(str(bert), device="cpu")
 
 
-class TestExtractiveT5(GraderContract):
-    look_ahead = 128
-
+class TestExtractiveT5(LocalContract):
     @pytest.fixture
     def make(self, t5_reader: Path) -> Make:
         return lambda: load(str(t5_reader), device="cpu")

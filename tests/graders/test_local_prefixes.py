@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.contract import item_text, passage_text
-from support.tiny_models import LABELS, Build
+from support.tiny_models import LABELS, Build, save
 
 from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load
@@ -58,8 +58,7 @@ def build_gpt2(folder: Path, llama: Path) -> None:
         bos_token_id=None,
         eos_token_id=2,
     )
-    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    save(folder, transformers.GPT2LMHeadModel(config), tokenizer)
 
 
 @pytest.fixture(scope="module", params=["llama", "gpt2"])

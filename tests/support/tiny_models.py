@@ -57,12 +57,9 @@ def _t5_tokenizer(split_zero: bool) -> Any:
     return transformers.T5Tokenizer(vocab=pieces, extra_ids=2)
 
 
-def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) -> Path:
-    """A T5 of 2 + 2 layers; with `split_zero`, `0` is two pieces, as in the real FLAN-T5."""
-    torch, transformers = require()
-    tokenizer = _t5_tokenizer(split_zero)
-    torch.manual_seed(1)
-    config = transformers.T5Config(
+def _t5_config(tokenizer: Any, **more: Any) -> Any:
+    _, transformers = require()
+    return transformers.T5Config(
         vocab_size=len(tokenizer),
         d_model=32,
         d_kv=8,
@@ -70,15 +67,28 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
         num_layers=2,
         num_heads=4,
         feed_forward_proj="gated-gelu",
-        tie_word_embeddings=False,
         decoder_start_token_id=0,
+        **more,
     )
-    model = transformers.T5ForConditionalGeneration(config).eval()
-    if taught:
-        teach(model, tokenizer, LABELS)
+
+
+def save(folder: Path, model: Any, tokenizer: Any) -> Path:
+    """Save a model and its tokenizer, and return the folder."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) -> Path:
+    """A T5 of 2 + 2 layers; with `split_zero`, `0` is two pieces, as in the real FLAN-T5."""
+    torch, transformers = require()
+    tokenizer = _t5_tokenizer(split_zero)
+    torch.manual_seed(1)
+    config = _t5_config(tokenizer, tie_word_embeddings=False)
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    if taught:
+        teach(model, tokenizer, LABELS)
+    return save(folder, model, tokenizer)
 
 
 def build_t5_reader(folder: Path) -> Path:
@@ -90,19 +100,8 @@ def build_t5_reader(folder: Path) -> Path:
     tokenizer = _t5_tokenizer(split_zero=True)
     tokenizer.add_special_tokens({"cls_token": "<cls>"})
     torch.manual_seed(4)
-    config = transformers.T5Config(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        d_kv=8,
-        d_ff=64,
-        num_layers=2,
-        num_heads=4,
-        feed_forward_proj="gated-gelu",
-        decoder_start_token_id=0,
-    )
-    transformers.T5ForQuestionAnswering(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    model = transformers.T5ForQuestionAnswering(_t5_config(tokenizer))
+    return save(folder, model, tokenizer)
 
 
 def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) -> None:
@@ -154,9 +153,7 @@ def build_llama(folder: Path, *, chat: bool = True, width: int = 32) -> Path:
         pad_token_id=0,
         initializer_range=0.3,
     )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save(folder, transformers.LlamaForCausalLM(config), tokenizer)
 
 
 def build_bert(folder: Path) -> Path:
@@ -179,9 +176,7 @@ def build_bert(folder: Path) -> Path:
         max_position_embeddings=64,
         initializer_range=0.3,
     )
-    transformers.BertForQuestionAnswering(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save(folder, transformers.BertForQuestionAnswering(config), tokenizer)
 
 
 @pytest.fixture(scope="session")
@@ -209,36 +204,20 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grader, "load_model", fetched)
 
 
-@pytest.fixture(scope="session")
-def t5(built: Build) -> Path:
-    return built("tiny-t5", build_t5)
+def _folder(name: str, build: Callable[..., object], **options: Any) -> Any:
+    """Return a fixture: the folder of a model that is built once a session."""
+
+    @pytest.fixture(scope="session")
+    def folder(built: Build) -> Path:
+        return built(name, functools.partial(build, **options))
+
+    return folder
 
 
-@pytest.fixture(scope="session")
-def t5_taught(built: Build) -> Path:
-    return built("tiny-t5-taught", lambda folder: build_t5(folder, taught=True))
-
-
-@pytest.fixture(scope="session")
-def t5_split(built: Build) -> Path:
-    return built("tiny-t5-split", lambda folder: build_t5(folder, split_zero=True, taught=True))
-
-
-@pytest.fixture(scope="session")
-def llama(built: Build) -> Path:
-    return built("tiny-llama", build_llama)
-
-
-@pytest.fixture(scope="session")
-def llama_plain(built: Build) -> Path:
-    return built("tiny-llama-plain", lambda folder: build_llama(folder, chat=False))
-
-
-@pytest.fixture(scope="session")
-def t5_reader(built: Build) -> Path:
-    return built("tiny-t5-reader", build_t5_reader)
-
-
-@pytest.fixture(scope="session")
-def bert(built: Build) -> Path:
-    return built("tiny-bert", build_bert)
+t5 = _folder("tiny-t5", build_t5)
+t5_taught = _folder("tiny-t5-taught", build_t5, taught=True)
+t5_split = _folder("tiny-t5-split", build_t5, split_zero=True, taught=True)
+llama = _folder("tiny-llama", build_llama)
+llama_plain = _folder("tiny-llama-plain", build_llama, chat=False)
+t5_reader = _folder("tiny-t5-reader", build_t5_reader)
+bert = _folder("tiny-bert", build_bert)

@@ -204,6 +204,13 @@ def test_what_is_no_decision_is_refused(client: Client, wrong: dict[str, str]) -
     harmless(answer.text)
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "999999", "x", "9" * 40])
+def test_what_was_never_decided_cannot_be_undone(client: Client, number: str) -> None:
+    answer = client.post("/judge/undo", {"number": number})
+    assert answer.status == 400
+    harmless(answer.text)
+
+
 @pytest.mark.parametrize(
     "to",
     ["https://example.invalid/", "//example.invalid", "/\\example.invalid", "javascript:alert(1)"],

@@ -32,6 +32,14 @@ def counted(client: Client) -> str:
     raise AssertionError("still counting")
 
 
+def test_shows_who_is_signed_in_and_who_graded(tmp_path: Path) -> None:
+    with live.visiting(live.graded(tmp_path), assessors=("Ada L.",)) as client:
+        page = client.get("/")
+        assert page.status == 200
+        assert "<bdi>Ada L.</bdi>" in page.text
+        assert "ScriptedGrader:question-self-rating" in page.text
+
+
 def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
         board = collection.grades().evaluate(["nCover@20"])

@@ -90,8 +90,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "analyze": ("analyze:app", "Analyze how far the leaderboard can be trusted."),
         "calibrate": (
             "grade:calibrate",
-            "Label all graded passages by a calibration; the labels are grades of a grader of "
-            "their own.",
+            "Predict relevance labels from grades; the result is stored as a new grader.",
         ),
         "vote": (
             "grade:vote",
@@ -198,7 +197,7 @@ click.option(
     expose_value=False,
     is_eager=True,
     callback=_completion,
-    help="Print what has a shell complete commands, options and files.",
+    help="Print a shell completion script.",
 )(app)
 
 

@@ -15,23 +15,16 @@ from exampp.records.graders import RatingScale, check_scale
 from exampp.records.options import option
 from exampp.records.selection import (
     BankNames,
-    DecisionMode,
     Display,
     ExamFiles,
     GraderNames,
-    ItemKind,
     Labels,
     MissingPolicy,
     NumberDisplay,
-    OnError,
-    PromptName,
-    Runs,
-    Scale,
     Selection,
     SeveralSelection,
+    SharedSelection,
     SubtopicMode,
-    Systems,
-    Without,
 )
 from exampp.results.result import MACHINES
 
@@ -122,18 +115,13 @@ LIMITS = ("--concurrency", "--retries", "--timeout", "--max-requests", "--max-co
 
 
 @dataclass(frozen=True, slots=True)
-class MethodSelection:
-    """Ways to score systems: graders of some collections, and qrels and leaderboards elsewhere."""
+class MethodSelection(SharedSelection):
+    """Ways to score systems: graders of collections, qrels and leaderboards made elsewhere."""
 
     collection: ExamFiles
     min_rating: AllMinRatings = None
     grader: GraderNames = None
-    prompt: PromptName = None
-    kind: ItemKind = None
     bank: BankNames = None
-    runs: Runs = None
-    systems: Systems = None
-    without: Without = None
     qrels: Annotated[
         list[Path] | None,
         option(
@@ -141,9 +129,6 @@ class MethodSelection:
         ),
     ] = None
     scores: Scores = None
-    decisions: DecisionMode = "with"
-    on_error: OnError = "refuse"
-    scale: Scale = None
 
     def methods(self, measures: Sequence[str]) -> list[Method]:
         """Return every grader of the collections, then qrels and leaderboards made elsewhere.

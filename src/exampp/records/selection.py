@@ -84,38 +84,36 @@ Scale = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedSelection:
+    """The grades and systems that are evaluated, as far as all commands select them alike."""
+
+    prompt: PromptName = None
+    kind: ItemKind = None
+    runs: Runs = None
+    systems: Systems = None
+    without: Without = None
+    decisions: DecisionMode = "with"
+    on_error: OnError = "refuse"
+    scale: Scale = None
+
+
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(SharedSelection):
     """The grades of one grader, on the systems that are evaluated."""
 
     collection: ExamFile
     grader: GraderName = None
-    prompt: PromptName = None
-    kind: ItemKind = None
     bank: BankName = None
-    runs: Runs = None
-    systems: Systems = None
-    without: Without = None
-    decisions: DecisionMode = "with"
-    on_error: OnError = "refuse"
-    scale: Scale = None
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralSelection:
+class SeveralSelection(SharedSelection):
     """The grades of several graders and banks, on the systems that are evaluated."""
 
     collection: ExamFile
     grader: GraderNames = None
-    prompt: PromptName = None
-    kind: ItemKind = None
     bank: BankNames = None
-    runs: Runs = None
-    systems: Systems = None
-    without: Without = None
-    decisions: DecisionMode = "with"
-    on_error: OnError = "refuse"
-    scale: Scale = None
 
 
 @dataclass(frozen=True, slots=True)
