@@ -7,7 +7,7 @@ passages that no item covers. Spurious: items that passages cover which are not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, Self, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State, choose_grader
@@ -842,3 +843,59 @@ class MissingAndSpurious:
         # what other exams say is no longer needed
         criteria = replace(criteria, others=no_others)
         return cls(criteria, tuple(lacking), tuple(vain), bases, ungraded)
+
+
+class QuerySummary(NamedTuple):
+    """Counts and scores of one query.
+
+    `missing` counts its cells without a grade, `covered` the items that any passage answers,
+    `decided` the cells with a decision. `mean` and `spread` are the mean and the standard deviation
+    of the systems' scores, None where undefined. `findings` are those of lint, None if unknown.
+    """
+
+    query_id: str
+    text: str
+    items: int
+    passages: int
+    cells: int
+    missing: int
+    covered: int
+    decided: int
+    mean: float | None
+    spread: float | None
+    findings: int | None = None
+
+
+def summarize_queries(
+    gradebook: Gradebook,
+    column: MeasureColumn,
+    min_rating: int,
+    texts: Mapping[str, str],
+    decided: Collection[tuple[str, str, str]],
+) -> list[QuerySummary]:
+    """Summarize every query of a gradebook, with its scores in a column of the leaderboard.
+
+    `decided` are the cells (query, item, passage) with a decision in force.
+    """
+    decisions = Counter(query_id for query_id, _, _ in decided)
+    values, counts = column.values.values, column.values.counts
+    scores = {name: values[counts[:, n], n] for n, name in enumerate(column.query_ids)}
+    found = []
+    for query in gradebook.queries:
+        ratings, name = query.ratings[: query.pool_size], query.query_id
+        of_systems = scores.get(name, np.empty(0))
+        found.append(
+            QuerySummary(
+                name,
+                texts.get(name, ""),
+                len(query.item_ids),
+                query.pool_size,
+                ratings.size,
+                int((ratings == MISSING).sum()),
+                int((ratings >= min_rating).any(axis=0).sum()),
+                decisions[name],
+                float(of_systems.mean()) if of_systems.size else None,
+                float(of_systems.std(ddof=1)) if of_systems.size > 1 else None,
+            )
+        )
+    return found

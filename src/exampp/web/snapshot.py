@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from exampp.analysis.compare import SystemComparison
 from exampp.analysis.grader_bias import GraderBias
 from exampp.analysis.items import ItemList, item_list
@@ -25,12 +23,12 @@ from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import Dispute, effective_decision
-from exampp.records.gradebook import MISSING, DecisionChoice, Gradebook, without_decisions
+from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.graders import grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
-from exampp.review.lists import MissingAndSpurious
+from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
 from exampp.review.queue import (
     Candidate,
     CellName,
@@ -71,27 +69,6 @@ class Choice(NamedTuple):
     def of(self, collection: Collection) -> Grades:
         """Return the grades as they are now."""
         return collection.grades(self.grader.key, bank=self.bank)
-
-
-class QuerySummary(NamedTuple):
-    """Counts and scores of one query.
-
-    `missing` counts its cells without a grade, `covered` the items that any passage answers,
-    `decided` the cells with a decision. `mean` and `spread` are the mean and the standard deviation
-    of the systems' scores, None where undefined. `findings` counts those of lint, None if unknown.
-    """
-
-    query_id: str
-    text: str
-    items: int
-    passages: int
-    cells: int
-    missing: int
-    covered: int
-    decided: int
-    mean: float | None
-    spread: float | None
-    findings: int | None = None
 
 
 @dataclass(frozen=True)
@@ -145,29 +122,9 @@ class Snapshot:
     @cached_property
     def query_summaries(self) -> list[QuerySummary]:
         """Counts and scores of every query."""
-        decisions = Counter(query_id for query_id, _, _ in self.decided)
-        column = self.board.columns[0]
-        values, counts = column.values.values, column.values.counts
-        scores = {name: values[counts[:, n], n] for n, name in enumerate(column.query_ids)}
-        found = []
-        for query in self.gradebook.queries:
-            ratings, name = query.ratings[: query.pool_size], query.query_id
-            of_systems = scores.get(name, np.empty(0))
-            found.append(
-                QuerySummary(
-                    name,
-                    self.texts.get(name, ""),
-                    len(query.item_ids),
-                    query.pool_size,
-                    ratings.size,
-                    int((ratings == MISSING).sum()),
-                    int((ratings >= self.min_rating).any(axis=0).sum()),
-                    decisions[name],
-                    float(of_systems.mean()) if of_systems.size else None,
-                    float(of_systems.std(ddof=1)) if of_systems.size > 1 else None,
-                )
-            )
-        return found
+        return summarize_queries(
+            self.gradebook, self.board.columns[0], self.min_rating, self.texts, self.decided
+        )
 
     def book(self, decisions: DecisionChoice = "with") -> Gradebook:
         """Return the grades with human decisions or without."""

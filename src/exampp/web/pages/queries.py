@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.records.gradebook import MISSING, Dossier
 from exampp.review.evidence import item_coverage, passage_order, returned
+from exampp.review.lists import QuerySummary
 from exampp.web.cells import (
     CellPanel,
     HeatCell,
@@ -23,7 +24,6 @@ from exampp.web.cells import (
 )
 from exampp.web.page_request import CurrentRequest, PageOfEntries, is_own, page_of
 from exampp.web.rendering import brief, link
-from exampp.web.snapshot import QuerySummary
 
 router = APIRouter()
 QUERIES = 200
