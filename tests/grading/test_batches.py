@@ -275,10 +275,10 @@ def test_http_500_while_polling(tmp_path: Path, stub: BatchStub) -> None:
 
 
 def test_a_provider_that_says_nothing_any_more(tmp_path: Path, stub: BatchStub) -> None:
-    """The run ends, the batch does not: the same command goes on with it."""
+    """The run ends, the batch does not: the same command continues with it."""
     stub.fault = lambda call: 503 if call.method == "GET" else None
     with exams.make(tmp_path) as exam:
-        with pytest.raises(Unfinished, match=r"the same command goes on"):
+        with pytest.raises(Unfinished, match=r"the same command continues"):
             grade(exam, stub)
         assert len(out(exam)) == 1
         stub.fault = lambda _: None
@@ -310,7 +310,7 @@ def test_cancelled_by_us(tmp_path: Path, stub: BatchStub) -> None:
         leave_running(exam, stub)
         run = running(exam, stub, Batches(cancel=True, poll=0))
         list(run.steps())
-        assert "no batch is out any more" in run.why_stopped
+        assert "no open batches" in run.why_stopped
         assert out(exam) == []
         assert 0 < len(cells(exam)) < CELLS
         assert set(stub.paid.values()) == {1}

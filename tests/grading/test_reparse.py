@@ -257,7 +257,9 @@ def test_without_replies_there_is_nothing_to_read(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade(ScriptedGrader("4", faults={"What makes a magnet?": "x"}), model="m")
         collection.connection.execute("UPDATE grade SET reply = NULL")
-        with pytest.raises(exampp.InputError, match="no replies of m:question-self-rating were"):
+        with pytest.raises(
+            exampp.InputError, match="no replies of m:question-self-rating are stored"
+        ):
             collection.reparse("m", unnumbered="unparsed")
         assert len(collection.graders) == 1
 
@@ -265,7 +267,7 @@ def test_without_replies_there_is_nothing_to_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"compat": "rubric", "unnumbered": "unparsed"}, "a rule of its own"),
+        ({"compat": "rubric", "unnumbered": "unparsed"}, "has another rule"),
         ({"rules": "thomas", "unnumbered": "unparsed"}, "asks for no self-rating"),
         ({"unnumbered": "2"}, "unnumbered is '2'"),
         ({"compat": "papers"}, "there is no mode 'papers'"),

@@ -45,7 +45,7 @@ def calibrate(
     *,
     display: Display,
 ) -> None:
-    """Label all graded passages by a calibration; the labels are grades of a grader of their own.
+    """Predict relevance labels from grades; the result is stored as a new grader.
 
     Passages of queries that it was trained on are labelled by a model that had not seen their
     query, all others by the frozen one. Again after more grading, it labels what is new.
