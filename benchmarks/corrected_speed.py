@@ -18,7 +18,7 @@ from exampp.measures.names import parse_measure
 from exampp.measures.population import population
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.review.sampling import SampleDesign, draw
+from exampp.review.sampling import SampleDesign, draw_sample
 from exampp.stats.sampling import Sample
 
 PASSAGES = 400
@@ -63,7 +63,9 @@ def main() -> None:
         start = time.monotonic()
         units = population(book, parse_measure(name), min_rating=4, min_relevant=2)
         asked = SampleDesign(args.labels)
-        plan = draw(units, asked, grader=book.grader, bank="main", min_rating=4, min_relevant=2)
+        plan = draw_sample(
+            units, asked, grader=book.grader, bank="main", min_rating=4, min_relevant=2
+        )
         drawn = time.monotonic()
         place = {one: number for number, one in enumerate(units.names)}
         places = np.array([place[one.query_id, one.unit_id] for one in plan.drawn], np.intp)

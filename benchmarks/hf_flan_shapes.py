@@ -22,7 +22,7 @@ import transformers
 
 from exampp.graders.base import Request
 from exampp.prompts import fill
-from exampp.prompts import load as load_prompt
+from exampp.prompts import load_grading_prompt as load_prompt
 
 PROMPT = load_prompt("question-self-rating")
 LABELS = PROMPT.labels

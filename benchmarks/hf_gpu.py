@@ -36,7 +36,7 @@ from hf_flan_shapes import (
 from hf_score_vs_generate import Ratings, naive, ours, seconds
 
 from exampp.graders.base import Request
-from exampp.graders.local import LocalGrader, load, t5_scoring
+from exampp.graders.local import LocalGrader, load_local_grader, t5_scoring
 from exampp.graders.local.tensors import pad
 
 DISTINCT = 2000
@@ -160,7 +160,7 @@ def main() -> None:
         tokenizer.save_pretrained(Path(folder))
         del model
         for dtype in [options.dtype] if options.dtype else DTYPES:
-            grader = load(
+            grader = load_local_grader(
                 folder,
                 labels=LABELS,
                 device=options.device,

@@ -34,7 +34,7 @@ from hf_flan_shapes import (
 )
 
 from exampp.graders.base import Request
-from exampp.graders.local import LocalGrader, load
+from exampp.graders.local import LocalGrader, load_local_grader
 
 BATCH = 10
 BEAM_SEARCH: dict[str, Any] = {"num_beams": 5, "early_stopping": True}
@@ -107,7 +107,9 @@ def main() -> None:
         del model
         variants = {"5 beams": naive(folder, options.device, options.max_new_tokens)}
         for dtype, mass in outside.items():
-            grader = load(folder, labels=LABELS, device=options.device, dtype=dtype, decode="score")
+            grader = load_local_grader(
+                folder, labels=LABELS, device=options.device, dtype=dtype, decode="score"
+            )
             variants[f"score {dtype}"] = ours(grader, mass)
         report(variants, asks, options.device, options.rounds)
     for dtype, mass in outside.items():

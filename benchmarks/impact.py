@@ -20,7 +20,7 @@ import exampp
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
 from exampp.review.impact import Baseline, add_item, retire_item, reword_item, weigh_item
-from exampp.review.queue import queue
+from exampp.review.queue import most_influential_cells
 
 RATINGS = (0.45, 0.15, 0.1, 0.1, 0.12, 0.08)
 """How often each rating from 0 to 5 is given."""
@@ -111,7 +111,7 @@ def main() -> None:
 
     for what in edits_of(book.queries[0]):
         timed(f"impact: {what}", functools.partial(preview, what), 20)
-    timed("queue", lambda: queue(book, min_rating=4), 3)
+    timed("queue", lambda: most_influential_cells(book, min_rating=4), 3)
 
 
 if __name__ == "__main__":

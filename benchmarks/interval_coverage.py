@@ -33,7 +33,7 @@ from exampp.stats.estimate import EstimateRows
 from exampp.stats.rank_correlation import (
     Draws,
     RankStatistic,
-    draw,
+    draw_resamples,
     interval,
     rank_statistic,
     resample,
@@ -312,7 +312,7 @@ def hits(
 
 @cache
 def _draws(queries: int, resamples: int, seed: int) -> Draws:
-    return draw(queries, resamples, seed)
+    return draw_resamples(queries, resamples, seed)
 
 
 def report(setting: Kind | OfFile, options: argparse.Namespace) -> str:

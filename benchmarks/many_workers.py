@@ -29,7 +29,7 @@ from exampp.grading.workers import (
     WorkerJoined,
     WorkerLost,
 )
-from exampp.prompts import Prompt, load
+from exampp.prompts import Prompt, load_grading_prompt
 from exampp.store.cells import GradingScope
 from exampp.store.connection import connect
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--sleep", type=float, default=0.1, help="seconds of a cell")
     parser.add_argument("--seconds", type=float, default=60, help="that a run takes at best")
     options = parser.parse_args()
-    prompt = load("question-self-rating")
+    prompt = load_grading_prompt("question-self-rating")
     for workers in options.workers:
         folder = Path(tempfile.mkdtemp())
         queries = max(1, round(options.seconds / options.sleep * workers / (ITEMS * PASSAGES)))

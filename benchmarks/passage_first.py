@@ -35,12 +35,12 @@ from typing import NamedTuple
 from hf_flan_shapes import DATA, LABELS, read_texts
 
 from exampp.graders.base import Grader, Reply, Request
-from exampp.graders.local import load
+from exampp.graders.local import load_local_grader
 from exampp.graders.local.models import Causal
 from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.graders.options import OpenAIOptions
 from exampp.prompts import fill
-from exampp.prompts import load as load_prompt
+from exampp.prompts import load_grading_prompt as load_prompt
 
 PROMPTS = {"question first": "question-self-rating"}
 PROMPTS |= {"passage first": "question-self-rating-passage-first"}
@@ -106,7 +106,7 @@ def in_process(
     from hf_score_vs_generate import seconds
 
     torch.set_num_threads(1)
-    grader = load(folder, labels=LABELS, device=device, dtype=dtype, decode="score")
+    grader = load_local_grader(folder, labels=LABELS, device=device, dtype=dtype, decode="score")
     model = grader.model
     if not isinstance(model, Causal) or not model._shares:
         raise SystemExit("this model cannot share what it has read")

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from exampp.analysis.reliability import reliability, scored_column
-from exampp.analysis.sensitivity import Evaluated, sensitivity
+from exampp.analysis.reliability import scored_column, study_reliability
+from exampp.analysis.sensitivity import Evaluated, evaluate_specifications
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
@@ -73,8 +73,8 @@ def main() -> None:
     options = parser.parse_args()
     book = large(options.systems, options.queries, options.items, options.missing)
     board = evaluate_gradebook(book, ["Cover@20"], 4)
-    timed("reliability", lambda: reliability(scored_column(book, board)).tables())
-    timed("sensitivity", lambda: sensitivity([Evaluated("model", book)]).tables())
+    timed("reliability", lambda: study_reliability(scored_column(book, board)).tables())
+    timed("sensitivity", lambda: evaluate_specifications([Evaluated("model", book)]).tables())
 
 
 if __name__ == "__main__":

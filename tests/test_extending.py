@@ -18,7 +18,7 @@ from exampp.graders.base import Request
 from exampp.graders.registry import GRADERS
 from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
-from exampp.prompts import find, load
+from exampp.prompts import find_prompt, load_grading_prompt
 from exampp.prompts.catalogue import PROMPTS
 from exampp.store.runs import state
 
@@ -142,10 +142,10 @@ def test_from_python(exam: Path) -> None:
             collection.grade("shared-words", beams=2)
         with pytest.raises(exampp.InputError, match="AnswerRate has no parameter"):
             grades.evaluate(["AnswerRate(p=1)"])
-    assert load("sample-yes-no").reading == "yes-no"
+    assert load_grading_prompt("sample-yes-no").reading == "yes-no"
     grader = GRADERS.get("shared-words")
     assert grader is not None
-    made = grader.make(grader.options(enough=2), load("question-self-rating"))
+    made = grader.make(grader.options(enough=2), load_grading_prompt("question-self-rating"))
     ((_, reply),) = made.answer([Request(1, "a blue sky", "The sky is blue.")])
     assert reply.text == "5"
 
@@ -284,4 +284,4 @@ def test_nothing_is_looked_for_where_names_are_known(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("exampp.plugins.entry_points", look)
     for registry, name in zip(REGISTRIES, ("draft", "thomas", "bank", "nDCG"), strict=True):
         assert registry.get(name) is not None
-    assert find("car-questions").name == "car-questions"
+    assert find_prompt("car-questions").name == "car-questions"

@@ -175,6 +175,22 @@ def test_each_kind_of_plug_in_has_one_registry() -> None:
     ]
 
 
+SHARED_NAMES = {"read", "write", "read_folder", "read_topics"}
+"""What the module of each format calls its reader and its writer."""
+
+
+def test_no_public_name_is_defined_twice() -> None:
+    """Commands and pages may be called as the functions of the API that they stand for."""
+    defined: dict[str, list[str]] = {}
+    for module in modules():
+        if not within(dotted(module), ("cli", "web.pages")):
+            for node in ast.parse(text_of(module)).body:
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                    defined.setdefault(node.name, []).append(dotted(module))
+    public = {n: m for n, m in defined.items() if n[0] != "_" and n not in SHARED_NAMES}
+    assert {name: homes for name, homes in public.items() if len(homes) > 1} == {}
+
+
 @pytest.mark.parametrize("package", ["cli", "web"])
 def test_commands_and_pages_compute_nothing(package: str) -> None:
     for module in (ROOT / package).rglob("*.py"):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from exampp.prompts import read, verify
+from exampp.prompts import read_reply, verify_answer
 from exampp.prompts.replies import LONGEST
 from exampp.prompts.words import best_span
 
@@ -73,12 +73,12 @@ def seconds(piece: str, length: int) -> tuple[float, str]:
     reply = (piece * (length // len(piece) + 1))[:length]
     options: dict[str, Any] = {"highest": 1, "field": "grade", "keys": ["blue"]}
     things: dict[str, Callable[[], object]] = {
-        f"{mode} {reading}": partial(read, reading, reply, mode=mode, **options)
+        f"{mode} {reading}": partial(read_reply, reading, reply, mode=mode, **options)
         for mode in ("exam", "rubric")
         for reading in READINGS
     }
     if length <= LONGEST:
-        things["verify"] = partial(verify, reply, [f"blue {piece}"], f"{reply}c")
+        things["verify"] = partial(verify_answer, reply, [f"blue {piece}"], f"{reply}c")
         things["best span"] = partial(best_span, f"{reply}c", f"{reply}b")
     taken = []
     for name, thing in things.items():

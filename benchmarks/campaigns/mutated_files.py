@@ -31,8 +31,8 @@ import exampp
 from exampp.errors import ExamError
 from exampp.formats import leaderboards
 from exampp.project.config import read_config
-from exampp.prompts import load as load_prompt
 from exampp.prompts import load_generation
+from exampp.prompts import load_grading_prompt as load_prompt
 
 SECONDS = 5.0
 MEBIBYTES = 1400

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exampp.prompts import by_workbench_class, load, read
+from exampp.prompts import by_workbench_class, load_grading_prompt, read_reply
 from exampp.prompts.answers import is_unanswerable
 from exampp.records import Outcome
 
@@ -76,14 +76,14 @@ def _graded(grade: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
 @cache
 def reading(prompt: str, reply: str, mode: str) -> Outcome:
     """What exampp reads."""
-    asked = load(prompt)
-    return read(asked.reading, reply, lowest=asked.lowest, highest=asked.highest, mode=mode)
+    asked = load_grading_prompt(prompt)
+    return read_reply(asked.reading, reply, lowest=asked.lowest, highest=asked.highest, mode=mode)
 
 
 @cache
 def by_the_papers(prompt: str, reply: str) -> int:
     """The rating by the words of the papers."""
-    lone = LONE.fullmatch(reply) if load(prompt).reading == "self-rating" else None
+    lone = LONE.fullmatch(reply) if load_grading_prompt(prompt).reading == "self-rating" else None
     return int(lone[1]) if lone else int(not is_unanswerable(reply))
 
 

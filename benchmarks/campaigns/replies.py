@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exampp.prompts.replies import UNNUMBERED, read
+from exampp.prompts.replies import UNNUMBERED, read_reply
 from exampp.records import Outcome, State
 
 SLOWEST = 1.0
@@ -843,7 +843,7 @@ class Tally:
 
 def reading(kind: Kind, built: Built) -> Outcome:
     """What exampp reads."""
-    return read(
+    return read_reply(
         kind.reading,
         built.reply,
         lowest=0,

@@ -38,12 +38,7 @@ from exampp.items.edits import (
     parse_version,
     version_of,
 )
-from exampp.items.generation import (
-    GenerationOutcome,
-    GenerationRun,
-    generation_tables,
-    near_table,
-)
+from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables, near_table
 from exampp.items.lint import lint, lint_table
 from exampp.items.sealing import (
     Verification,
@@ -85,7 +80,7 @@ from exampp.store.bank import (
     states,
 )
 from exampp.store.connection import file_of, transaction
-from exampp.store.generation import near_items
+from exampp.store.generation import read_near_items
 from exampp.store.inputs import query_keys, some_texts
 
 if TYPE_CHECKING:
@@ -96,7 +91,7 @@ _PLAIN = (".csv", ".tsv", ".yaml", ".yml")
 _LISTED = 10
 
 
-def list_banks(connection: sqlite3.Connection) -> Table:
+def banks_of(connection: sqlite3.Connection) -> Table:
     """Return the banks of a collection: their items by kind, and what is sealed."""
     counts = bank_counts(connection)
     splits = {one.bank: newest_split(connection, one.bank) for one in counts}
@@ -221,7 +216,7 @@ class Bank:
         """Return items that models made although the bank has the same, or nearly the same."""
         self._states()
         self._check_query(query_id)
-        return near_table(near_items(self.connection, self.name, query_id))
+        return near_table(read_near_items(self.connection, self.name, query_id))
 
     # ---- editing --------------------------------------------------------------------------------
 

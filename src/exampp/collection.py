@@ -27,13 +27,7 @@ from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
 from exampp.stopping import MAX_FAILURES
-from exampp.store.bank import (
-    MAIN_BANK,
-    bank_names,
-    bank_of_kind,
-    known_queries,
-    only_bank,
-)
+from exampp.store.bank import MAIN_BANK, bank_names, bank_of_kind, known_queries, only_bank
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
@@ -446,9 +440,9 @@ class Collection:
 
     def banks(self) -> Table:
         """The banks: how much of what they hold, and what is sealed."""
-        from exampp.bank import list_banks
+        from exampp.bank import banks_of
 
-        return list_banks(self.connection)
+        return banks_of(self.connection)
 
     @property
     def decisions(self) -> Decisions:

@@ -77,10 +77,10 @@ def test_a_report_names_the_commands_that_make_its_parts(
     official = tmp_path / "official ranks.tsv"
     official.write_text("alpha\t1\nbeta\t2\n")
     pytest.importorskip("vl_convert")
-    from exampp.results.page import to_json
+    from exampp.results.page import report_json
 
     with opened:
-        text = to_json(opened.grades(kind="question").report(official=[official], min_rating=2))
+        text = report_json(opened.grades(kind="question").report(official=[official], min_rating=2))
     for part in ("exampp report", "analyze significance", "analyze correlation"):
         assert part in text
     assert f"--official '{official}'" in text

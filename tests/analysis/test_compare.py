@@ -12,7 +12,7 @@ from exampp.analysis.compare import (
     CoverChange,
     Quote,
     SystemComparison,
-    compare,
+    compare_systems,
     item_changes,
     quote,
     quoted_texts,
@@ -44,7 +44,7 @@ def exam() -> Gradebook:
 def explained(
     book: Gradebook, measure: str = "Cover@2", subtopics: Subtopics = "query", k: int = 2
 ) -> tuple[SystemComparison, Leaderboard]:
-    found = compare(book, "old", "new", measure, min_rating=4, k=k, subtopics=subtopics)
+    found = compare_systems(book, "old", "new", measure, min_rating=4, k=k, subtopics=subtopics)
     return found, found.board
 
 
@@ -134,7 +134,7 @@ def test_systems_that_cannot_be_compared() -> None:
         (("old", "old"), "compared with itself"),
     ):
         with pytest.raises(InputError) as caught:
-            compare(exam(), *names, "Cover@2", min_rating=4)
+            compare_systems(exam(), *names, "Cover@2", min_rating=4)
         assert says in str(caught.value)
 
 
@@ -246,7 +246,9 @@ def test_queries_on_which_nothing_is_gained_or_lost_have_their_text_too() -> Non
         make_query([[4, 1]], make_ranking("old", [0]), make_ranking("new", [0]), query_id="q1"),
         make_query([[5, 5]], make_ranking("old", [0]), make_ranking("new", [0]), query_id="q2"),
     )
-    found = compare(book, "old", "new", read=lambda ids: map(dossier, book.queries[: len(ids)]))
+    found = compare_systems(
+        book, "old", "new", read=lambda ids: map(dossier, book.queries[: len(ids)])
+    )
     assert found.changes == ()
     assert [row[:2] for row in found.tables()["queries"].rows] == [
         ("q1", "sea life"),
@@ -299,7 +301,7 @@ def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() ->
         GRADER, "main", "q1", "why", {}, query, (Item("q1/i0", "q1", "Why blue?"),), texts,
         {(1, 0): Grade("q1/i0", State.GRADED, 4, detail={"answer": "Blue."})},
     )  # fmt: skip
-    found = compare(
+    found = compare_systems(
         make_book(query), "old", "new", "Cover@2", min_rating=4, read=lambda _: [dossier]
     )
     (item,) = found.on("q1").items

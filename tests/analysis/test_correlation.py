@@ -27,14 +27,14 @@ from exampp.analysis.correlation import (
     intervals,
     listed_method,
     qrels_method,
-    wide,
+    wide_correlations,
 )
 from exampp.errors import InputError
 from exampp.measures.names import parse_measure
 from exampp.measures.values import Values
 from exampp.records import Judgment
 from exampp.results.result import STYLES, render
-from exampp.results.view import plain
+from exampp.results.view import cell_value
 from exampp.stats.rank_correlation import round_as_printed, unite_ties
 
 SYSTEMS = "abcdefgh"
@@ -164,7 +164,7 @@ def test_no_query_counts_and_one_statistic_named_twice() -> None:
     assert len(compared.found) == 2
     assert compared.found[0].estimate.reason == "because no query counts for 8 systems"
     assert compared.found[0].queries == 0
-    assert wide(compared, "o").caption.endswith("over 8 systems")
+    assert wide_correlations(compared, "o").caption.endswith("over 8 systems")
 
 
 def test_who_is_missing_and_what_is_tied_is_said() -> None:
@@ -204,7 +204,7 @@ def test_undefined_is_said_with_its_reason(name: str) -> None:
     comparison = compare_methods([Method(name, (one,))], {"o": OFFICIAL}, EVERY)
     assert {found.estimate.value for found in comparison.found} == {None}
     assert {found.estimate.reason for found in comparison.found} == {f"because {reason}"}
-    table = wide(comparison, "o")
+    table = wide_correlations(comparison, "o")
     assert {mark for row in table.view().marks for mark in row[2:]} == {"noted"}
     assert f"M of {name}: undefined, because {reason}." in table.notes
     for style in STYLES:
@@ -241,7 +241,7 @@ def test_a_value_without_an_interval() -> None:
     assert not compared.has_intervals("o")
     assert (
         "M of one query: no interval, because there are fewer than 8 queries (1)."
-        in wide(compared, "o").notes
+        in wide_correlations(compared, "o").notes
     )
     # one of 28 pairs is swapped
     assert found[2].estimate.value == pytest.approx(26 / 28)
@@ -268,8 +268,8 @@ def test_marks_of_the_papers() -> None:
         listed("fair", "bacdhgfe"),
         listed("poor", "hgfedcba"),
     ]
-    table = wide(compare_methods(methods, {"o": OFFICIAL}, ["spearman"]), "o")
-    assert [plain(row[2]) for row in table.rows] == pytest.approx(
+    table = wide_correlations(compare_methods(methods, {"o": OFFICIAL}, ["spearman"]), "o")
+    assert [cell_value(row[2]) for row in table.rows] == pytest.approx(
         [1, 1 - 12 / 504, 1 - 6 * (2 + 20) / 504, -1]
     )
     assert [row[2] for row in table.view().marks] == ["best", "near", "", "weak"]
@@ -280,7 +280,7 @@ def test_layout_of_methods_thresholds_and_measures() -> None:
     method = graded_method(dl19(), ["Cover@20", "nDCG@20"], [4, 5])
     other = replace(method, name="again")
     comparison = compare_methods([method, other], {"o": official_ranks()}, samples=50)
-    table = wide(comparison, "o")
+    table = wide_correlations(comparison, "o")
     assert [column.heading for column in table.columns] == [
         "method",
         "min rating",
@@ -291,7 +291,7 @@ def test_layout_of_methods_thresholds_and_measures() -> None:
     ]
     assert [row[1] for row in table.rows] == [4, 5, "any"] * 2
     assert table.rows[0][4:] == table.rows[2][2:4] == ("", "")
-    assert plain(table.rows[0][2]) == pytest.approx(0.72, abs=0.005)
+    assert cell_value(table.rows[0][2]) == pytest.approx(0.72, abs=0.005)
     beside = intervals(comparison, "o")
     assert beside is not None
     assert [row[:2] for row in beside.rows[:3]] == [
@@ -311,7 +311,7 @@ def test_a_reason_is_said_once_for_all_that_it_concerns() -> None:
     equal = [
         replace(scoring(np.ones((8, 9)), measure=m), min_rating=n) for m in "MN" for n in (1, 2)
     ]
-    table = wide(compare_methods([Method("m", tuple(equal))], {"o": OFFICIAL}), "o")
+    table = wide_correlations(compare_methods([Method("m", tuple(equal))], {"o": OFFICIAL}), "o")
     subjects = "M \u22651 of m, M \u22652 of m, N \u22651 of m, N \u22652 of m"
     assert f"{subjects}: undefined, because all systems have the same score." in table.notes
 

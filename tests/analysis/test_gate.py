@@ -23,7 +23,7 @@ from exampp.analysis.gate import (
     GateSettings,
     GateUndecided,
     Requirement,
-    gate,
+    judge_systems,
     parse_requirement,
     required,
     scores_of,
@@ -59,7 +59,7 @@ def judged(
     book: Gradebook, *texts: str, baseline: EarlierScores | None = None, **options: float
 ) -> GateResult:
     found = [parse_requirement(text) for text in texts]
-    return gate(book, found, baseline, settings=GateSettings(**options))  # type: ignore[arg-type]
+    return judge_systems(book, found, baseline, settings=GateSettings(**options))  # type: ignore[arg-type]
 
 
 def verdicts(result: GateResult) -> list[str]:
@@ -298,7 +298,7 @@ def test_what_is_missing_fails_and_is_said() -> None:
     assert judged(lacking, "Cover@20>=0.1", allow_missing=0.1).verdict == "passed"
     empty = make_book(*(make_query([[None]], make_ranking("s", [0]), query_id="q"),))
     assert "No cell has a grade" in why(empty, "Cover@20>=0.1")
-    (row,) = gate(book, [parse_requirement("Cover@20>=0.1")], systems=["t"]).rows
+    (row,) = judge_systems(book, [parse_requirement("Cover@20>=0.1")], systems=["t"]).rows
     assert (row.verdict, row.why) == ("missing", "there is no system 't'")
 
 

@@ -30,10 +30,10 @@ def lines(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def report(path: Path) -> dict[str, Any]:
-    from exampp.results.page import to_json
+    from exampp.results.page import report_json
 
     with exampp.open(path) as opened:
-        return dict(json.loads(to_json(opened.grades().report())))
+        return dict(json.loads(report_json(opened.grades().report())))
 
 
 def section(found: dict[str, Any], key: str) -> list[dict[str, Any]]:

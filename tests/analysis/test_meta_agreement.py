@@ -17,11 +17,11 @@ import exampp
 from exampp.analysis.agreement import Agreements, find_agreements
 from exampp.analysis.raters import (
     Rater,
-    compare,
+    agreement_scale,
     compare_people,
+    compare_raters,
     judgment_scale,
     rated_units,
-    rating_scale,
 )
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
@@ -348,10 +348,10 @@ def test_all_graders_together_by_krippendorff() -> None:
 
 
 def test_a_person_is_a_rater_too() -> None:
-    scale = rating_scale(0, 5, 4)
+    scale = agreement_scale(0, 5, 4)
     person = Rater("anna", np.array([5, 4, MISSING, 0], np.int32), scale)
     grader = Rater("model", np.array([5, 0, 3, 0], np.int32), scale)
-    found = compare(person, grader, np.array([0, 0, 1, 1]), 2)
+    found = compare_raters(person, grader, np.array([0, 0, 1, 1]), 2)
     assert (found.units, found.queries) == (3, 2)
     assert found.counts("STRICT").tolist() == [[1, 0], [1, 1]]
     assert found.estimates("STRICT")["kappa"].value == cohen_kappa([[1, 0], [1, 1]]).value

@@ -24,14 +24,14 @@ from exampp.analysis.reliability import (
     ReliabilitySettings,
     Scored,
     grader_reliability,
-    reliability,
     scored_column,
+    study_reliability,
 )
 from exampp.errors import InputError
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.values import Values
 from exampp.records.gradebook import Gradebook
-from exampp.results.view import Marked, plain
+from exampp.results.view import Marked, cell_value
 from exampp.stats.generalizability import ALL_ALIKE, FEW_QUERIES, FEW_SYSTEMS
 
 
@@ -39,7 +39,7 @@ def studied(
     book: Gradebook, measure: str = "Cover@20", settings: ReliabilitySettings | None = None
 ) -> Reliability:
     board = evaluate_gradebook(book, [measure], 4)
-    return reliability(scored_column(book, board), settings)
+    return study_reliability(scored_column(book, board), settings)
 
 
 def scored(rows: dict[str, list[float]]) -> Scored:
@@ -95,7 +95,7 @@ def test_two_of_37_systems_make_the_reliability_of_dl19() -> None:
     assert said.count("Best next step") == 1
     assert "%" not in found.studies[1].shown_without
     marked = found.tables()["sizes"]
-    at_hand = [plain(one) for row in marked.rows for one in row if isinstance(one, Marked)]
+    at_hand = [cell_value(one) for row in marked.rows for one in row if isinstance(one, Marked)]
     assert at_hand == pytest.approx(values)
 
 
@@ -146,7 +146,7 @@ def test_banks_of_unequal_size() -> None:
     ],
 )
 def test_nothing_to_say_is_said(rows: dict[str, list[float]], reason: str) -> None:
-    found = reliability(scored(rows))
+    found = study_reliability(scored(rows))
     assert {study.erho2.reason for study in found.studies} == {reason}
     assert f"The reliability is undefined, because {reason}." in notes(found)
     assert list(found.tables()) == ["reliability"]
@@ -156,14 +156,14 @@ def test_nothing_to_say_is_said(rows: dict[str, list[float]], reason: str) -> No
 
 
 def test_two_systems() -> None:
-    found = reliability(scored({"a": [0.4, 0.6, 0.3], "b": [0.2, 0.1, 0.2]}))
+    found = study_reliability(scored({"a": [0.4, 0.6, 0.3], "b": [0.2, 0.1, 0.2]}))
     assert found.studies[0].erho2.value is not None
     assert found.studies[1].erho2.reason == "fewer than 2 systems are left"
     assert "undefined without b, because fewer than 2 systems are left" in notes(found)
 
 
 def test_systems_that_differ_by_the_same_on_every_query_have_no_interval() -> None:
-    found = reliability(scored({"a": [0.4, 0.6], "b": [0.2, 0.4], "c": [0.3, 0.5]}))
+    found = study_reliability(scored({"a": [0.4, 0.6], "b": [0.2, 0.4], "c": [0.3, 0.5]}))
     assert found.studies[0].erho2.value == 1
     assert "No confidence interval: systems differ by the same amount on every query." in notes(
         found
@@ -173,7 +173,7 @@ def test_systems_that_differ_by_the_same_on_every_query_have_no_interval() -> No
 def test_queries_that_do_not_count_for_all_are_left_out() -> None:
     values = np.array([[0.5, 0.2, 0.9], [0.1, 0.0, 0.3]])
     counts = np.array([[True, True, True], [True, False, True]])
-    found = reliability(Scored("AP", ("a", "b"), ("x", "y", "z"), Values(values, counts)))
+    found = study_reliability(Scored("AP", ("a", "b"), ("x", "y", "z"), Values(values, counts)))
     assert found.queries == 2
     assert "do not count for every system: 1 query" in notes(found)
 
@@ -247,7 +247,7 @@ small = st.tuples(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 12),
 @settings(max_examples=60, deadline=None)
 @given(small)
 def test_advice_on_small_exams_never_contradicts_itself(shape: tuple[int, int, int, int]) -> None:
-    found = reliability(exam(*shape), ReliabilitySettings(samples=100))
+    found = study_reliability(exam(*shape), ReliabilitySettings(samples=100))
     said = notes(found)
     assert sum(map(said.count, ("Best next step", "do not show", "reaches the target"))) <= 1
     assert "1.000 with" not in said.partition("Best next step")[2]
@@ -290,7 +290,7 @@ def test_the_order_of_lines_changes_nothing(seed: int) -> None:
         values=Values(one.values.values[rows][:, columns], one.values.counts[rows][:, columns]),
         exams=tuple(one.exams[column][rows] for column in columns),
     )
-    assert str(reliability(other)) == str(reliability(one))
+    assert str(study_reliability(other)) == str(study_reliability(one))
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_the_command_says_what_python_does(exampp_command: Commands, tmp_path: P
     ran = exampp_command.line(f"analyze reliability {table} --drop 0 --format json")
     assert ran.code == 0
     (row,) = json.loads(ran.out)["reliability"]["rows"]
-    expected = reliability(
+    expected = study_reliability(
         scored({"a": [0.1, 0.3, 0.2], "b": [0.5, 0.9, 0.6], "c": [0.2, 0.2, 0.1]})
     )
     assert row["erho2"] == pytest.approx(expected.studies[0].erho2.value)

@@ -16,16 +16,12 @@ from support.gradebooks import make_book, make_query, make_ranking
 import exampp
 from exampp.analysis.report import report
 from exampp.analysis.report_data import ReportSettings, ReportSource
-from exampp.analysis.report_methods import (
-    REFERENCES,
-    as_latex,
-    without_citations,
-)
+from exampp.analysis.report_methods import REFERENCES, as_latex, without_citations
 from exampp.analysis.report_methods import bibliography as bibtex_of
 from exampp.analysis.warnings import FEW_QUERIES, families_of
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
-from exampp.results.page import Document, Notices, to_json
+from exampp.results.page import Document, Notices, report_json
 
 OFFICIAL = {"good": 1.0, "fair": 2.0, "poor": 3.0}
 
@@ -50,7 +46,7 @@ def made(book: Gradebook, source: ReportSource | None = None, **changed: Any) ->
 
 
 def section(document: Document, key: str) -> dict[str, Any]:
-    found = [one for one in json.loads(to_json(document))["sections"] if one["key"] == key]
+    found = [one for one in json.loads(report_json(document))["sections"] if one["key"] == key]
     assert found, f"no section {key}"
     return dict(found[0])
 
@@ -241,7 +237,7 @@ def test_what_is_missing_is_in_a_table() -> None:
 def test_poor_data_make_a_report_all_the_same(
     book: Gradebook, official: dict[str, dict[str, float]]
 ) -> None:
-    said = to_json(made(book, official=official))
+    said = report_json(made(book, official=official))
     assert "NaN" not in said
     assert json.loads(said)["sections"]
 

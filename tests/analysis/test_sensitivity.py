@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.commands import Commands
 from support.gradebooks import dl19, make_book, make_query, make_ranking, official_ranks
 
-from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
+from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
 from exampp.errors import InputError
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
@@ -24,7 +24,7 @@ COVERS = Declaration(("Cover",), (1, 3, 5, 10, 20), missing=("zero",))
 
 
 def studied(book: Gradebook, declaration: Declaration | None = None) -> Sensitivity:
-    return sensitivity([Evaluated("grader", book)], declaration)
+    return evaluate_specifications([Evaluated("grader", book)], declaration)
 
 
 def notes(found: Sensitivity) -> str:
@@ -85,7 +85,7 @@ def test_several_graders_of_other_scales() -> None:
         grader=GraderIdentity("yes", "verdict", "question", 0, 1),
     )
     fine = make_book(make_query([[2], [5]], make_ranking("a", [0]), make_ranking("b", [1])))
-    found = sensitivity(
+    found = evaluate_specifications(
         [Evaluated("yes", coarse), Evaluated("fine", fine)],
         Declaration(("Cover",), (5,), missing=("zero",)),
     )
@@ -99,7 +99,9 @@ def test_several_graders_of_other_scales() -> None:
 
 def test_dl19(shared_data: Path) -> None:
     expected = json.loads((shared_data / "science" / "dl19-robustness.json").read_text())
-    found = sensitivity([Evaluated("grader", dl19())], COVERS, {"official": official_ranks()})
+    found = evaluate_specifications(
+        [Evaluated("grader", dl19())], COVERS, {"official": official_ranks()}
+    )
     assert len(found.counted) == 25
     for one in found.systems:
         of = expected["systems"][one.system]
@@ -125,7 +127,7 @@ def test_dl19(shared_data: Path) -> None:
 
 def test_shares_of_dl19(shared_data: Path) -> None:
     expected = json.loads((shared_data / "science" / "dl19-robustness.json").read_text())
-    found = sensitivity([Evaluated("grader", dl19())], COVERS)
+    found = evaluate_specifications([Evaluated("grader", dl19())], COVERS)
     systems = [one.system for one in found.systems]
     scores = np.array([[one.scores[name] for name in systems] for one in found.counted])
     shares, _ = shares_above(scores)

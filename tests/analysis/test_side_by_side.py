@@ -21,7 +21,7 @@ from exampp.errors import InputError
 from exampp.measures.values import Values
 from exampp.results.plots.figure import GREY
 from exampp.results.result import STYLES, render
-from exampp.results.view import plain
+from exampp.results.view import cell_value
 
 PUBLISHED = """\
 GPT4-question   0.827 0.747 0.658 1.000 1.000 0.982 \u22481
@@ -77,8 +77,8 @@ def test_table_4_of_the_workbench_paper() -> None:
     for column in range(6):
         values = [of_system[column] for of_system in ours.values()]
         rho, tau = scipy.stats.spearmanr(values, theirs), scipy.stats.kendalltau(values, theirs)
-        assert plain(spearman[column + 1]) == pytest.approx(rho.statistic, abs=1e-12)
-        assert plain(kendall[column + 1]) == pytest.approx(tau.statistic, abs=1e-12)
+        assert cell_value(spearman[column + 1]) == pytest.approx(rho.statistic, abs=1e-12)
+        assert cell_value(kendall[column + 1]) == pytest.approx(tau.statistic, abs=1e-12)
     for style in STYLES:
         render(table, style)
 
@@ -117,7 +117,7 @@ def test_leaderboards_made_elsewhere_show_their_ranks() -> None:
     ]
     by_system = {row[0]: row[4] for row in table.rows}
     assert (by_system["pash_f3"], by_system["DoRA_Large"], by_system["GPT4-wiki"]) == (1, 2, None)
-    assert plain(by_system["Spearman with a"]) == 1.0
+    assert cell_value(by_system["Spearman with a"]) == 1.0
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from exampp.formats import (
     workbench,
 )
 from exampp.formats.detect import detect
-from exampp.formats.fields import near, nearly, plain
+from exampp.formats.fields import near, nearly, normalize_name
 from exampp.formats.read_warnings import collect_warnings
 
 KNOWN = frozenset({"query_id", "question", "text", "id"})
@@ -34,7 +34,7 @@ KNOWN = frozenset({"query_id", "question", "text", "id"})
     "name", ["query_id", "Query ID", "query id", "QUERY-ID", "queryId", '"QueryID"']
 )
 def test_spellings_of_one_name(name: str) -> None:
-    assert plain(name) == "query_id"
+    assert normalize_name(name) == "query_id"
 
 
 def test_slips() -> None:

@@ -17,7 +17,7 @@ from support.samples import COMPRESSIONS, fault, file
 
 import exampp
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, integer, real
+from exampp.formats.fields import FirstLines, brief, parse_integer, real
 from exampp.formats.lines import (
     Skipped,
     decode_json,
@@ -266,15 +266,15 @@ def test_the_hash_that_marks_an_empty_slot_is_a_key_too() -> None:
 @pytest.mark.parametrize("text", [b"1_000", b"1.0", b"", b"x", b"9" * 5000, b"0x1", b"\xff"])
 def test_what_is_no_integer_is_refused(text: bytes) -> None:
     with pytest.raises(InputError, match="is not an integer") as caught:
-        integer(text, "rank")
+        parse_integer(text, "rank")
     assert caught.value.field == "rank"
     assert len(str(caught.value)) < 200
 
 
 def test_integers_have_a_limit() -> None:
-    assert [integer(b"+7", "n"), integer(b"-3", "n", 3)] == [7, -3]
+    assert [parse_integer(b"+7", "n"), parse_integer(b"-3", "n", 3)] == [7, -3]
     with pytest.raises(InputError, match=r"'4' is beyond \+-3"):
-        integer(b"4", "n", 3)
+        parse_integer(b"4", "n", 3)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-Infinity", "1e999", "1_0", "", "one", "1,5"])

@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.lines import Skipped
 from exampp.formats.workbench import sheet_json
-from exampp.prompts import content_hash, load
+from exampp.prompts import load_grading_prompt, prompt_content_hash
 from exampp.records import GraderIdentity, PassageGrades, State
 from exampp.records.gradebook import MISSING
 
@@ -221,7 +221,7 @@ def test_our_own_graders_come_back_as_themselves(tmp_path: Path) -> None:
     sheet = pool.passages[0].sheets[0]
     bare = PassageGrades(grader, sheet.grades)
     entry = sheet_json(bare)
-    sent = {"prompt_hash": content_hash(load("question-self-rating"))}
+    sent = {"prompt_hash": prompt_content_hash(load_grading_prompt("question-self-rating"))}
     rated = GraderIdentity("m", "question-self-rating", "question", 0, 5, sent)
     info = sheet_json(PassageGrades(rated, sheet.grades))["prompt_info"]
     assert info == RATED

@@ -10,7 +10,7 @@ from support import exams
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.prompts import load, names
+from exampp.prompts import load_grading_prompt, names
 from exampp.prompts.catalogue import by_workbench_class
 
 OF_ITEMS = {
@@ -21,7 +21,7 @@ OF_ITEMS = {
     "nugget-extraction": "NuggetExtractionPrompt",
     # the Workbench asks of no passage before the item
     **{name: name for name in names() if name.endswith("-passage-first")},
-    **{name: name for name in names() if load(name).reading == "support"},
+    **{name: name for name in names() if load_grading_prompt(name).reading == "support"},
 }
 OF_PASSAGES = {
     "faggioli-b": "FagB",
@@ -60,12 +60,16 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 def grade(collection: exampp.Collection, name: str) -> None:
-    options: dict[str, Any] = {"model": name, "prompt": name, "kind": load(name).grades[0]}
+    options: dict[str, Any] = {
+        "model": name,
+        "prompt": name,
+        "kind": load_grading_prompt(name).grades[0],
+    }
     if name == "answer-verification":
         options |= {"kind": "question", "answers_of": "question-answering"}
     if options["kind"] != "query":
         options["bank"] = "keyed"
-    said = "support" if load(name).reading == "support" else "3, yes"
+    said = "support" if load_grading_prompt(name).reading == "support" else "3, yes"
     grader = ScriptedGrader(lambda _: "blue" if name == "question-answering" else said)
     collection.grade(grader, **options)
 

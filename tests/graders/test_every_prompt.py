@@ -20,8 +20,8 @@ import exampp
 from exampp.graders.base import LEAST_MASS, MARKED, MEASURED, WRITTEN
 from exampp.graders.draft import THRESHOLDS, DraftGrader
 from exampp.graders.scripted import ScriptedGrader
-from exampp.prompts import Prompt, load, names
-from exampp.prompts.replies import read
+from exampp.prompts import Prompt, load_grading_prompt, names
+from exampp.prompts.replies import read_reply
 from exampp.records import State
 from exampp.store.connection import connect
 from exampp.store.grades import graders
@@ -75,14 +75,14 @@ def test_every_prompt_on_every_backend(
     assert set(found) | set(refused) == set(names())
     # refused before the run is just what the backend does not declare, or what leaves no room
     for name, why in refused.items():
-        if load(name).reading in readings:
+        if load_grading_prompt(name).reading in readings:
             assert "tokens" in why, (name, why)
         else:
             assert f"cannot answer the prompt '{name}'" in why
-    assert all(load(name).reading in readings for name in found)
+    assert all(load_grading_prompt(name).reading in readings for name in found)
     assert found
     totals = {name: sum(states.values()) for name, states in found.items()}
-    assert totals == {name: cells_of(load(name)) for name in found}
+    assert totals == {name: cells_of(load_grading_prompt(name)) for name in found}
 
 
 def grader_of(backend: str, prompt: str) -> Any:
@@ -109,7 +109,7 @@ def every_prompt(
     refused: dict[str, str] = {}
     with exampp.Collection(path) as collection:
         for name in names():
-            prompt = load(name)
+            prompt = load_grading_prompt(name)
             given: dict[str, Any] = {"device": "cpu", "model": model, **options} if model else {}
             if "answer" in prompt.grades:
                 given["answers_of"] = "extractor"
@@ -149,7 +149,7 @@ def states_of(path: Path, key: str, prompt: Prompt) -> Counter[str]:
         assert reply is not None
         assert prompt.lowest <= rating <= prompt.highest
         assert detail.get("outside", 0.0) <= 1 - LEAST_MASS
-        again = read(
+        again = read_reply(
             prompt.reading,
             reply,
             lowest=prompt.lowest,

@@ -8,7 +8,7 @@ import pytest
 from support.contract import GraderContract, Make
 from support.tiny_models import LABELS
 
-from exampp.graders.local import grader, load
+from exampp.graders.local import grader, load_local_grader
 
 pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -21,41 +21,41 @@ class LocalContract(GraderContract):
 class TestScoringSeq2Seq(LocalContract):
     @pytest.fixture
     def make(self, t5: Path) -> Make:
-        return lambda: load(str(t5), labels=LABELS, device="cpu")
+        return lambda: load_local_grader(str(t5), labels=LABELS, device="cpu")
 
 
 class TestBatchesInFlight(LocalContract):
     @pytest.fixture
     def make(self, t5: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         monkeypatch.setitem(grader.IN_FLIGHT, "cpu", 2)
-        return lambda: load(str(t5), labels=LABELS, device="cpu", batch_tokens=200)
+        return lambda: load_local_grader(str(t5), labels=LABELS, device="cpu", batch_tokens=200)
 
 
 class TestGeneratingSeq2Seq(LocalContract):
     @pytest.fixture
     def make(self, t5_taught: Path) -> Make:
-        return lambda: load(str(t5_taught), device="cpu", max_new_tokens=4)
+        return lambda: load_local_grader(str(t5_taught), device="cpu", max_new_tokens=4)
 
 
 class TestScoringChat(LocalContract):
     @pytest.fixture
     def make(self, llama: Path) -> Make:
-        return lambda: load(str(llama), labels=LABELS, device="cpu")
+        return lambda: load_local_grader(str(llama), labels=LABELS, device="cpu")
 
 
 class TestGeneratingText(LocalContract):
     @pytest.fixture
     def make(self, llama_plain: Path) -> Make:
-        return lambda: load(str(llama_plain), device="cpu", max_new_tokens=4)
+        return lambda: load_local_grader(str(llama_plain), device="cpu", max_new_tokens=4)
 
 
 class TestExtractive(LocalContract):
     @pytest.fixture
     def make(self, bert: Path) -> Make:
-        return lambda: load(str(bert), device="cpu")
+        return lambda: load_local_grader(str(bert), device="cpu")
 
 
 class TestExtractiveT5(LocalContract):
     @pytest.fixture
     def make(self, t5_reader: Path) -> Make:
-        return lambda: load(str(t5_reader), device="cpu")
+        return lambda: load_local_grader(str(t5_reader), device="cpu")

@@ -13,7 +13,7 @@ from support.tiny_models import WORDS
 
 from exampp.errors import InputError
 from exampp.graders.base import Request
-from exampp.graders.local import finetune, load
+from exampp.graders.local import finetune, load_local_grader
 from exampp.graders.local.finetune import (
     UNANSWERABLE,
     Example,
@@ -23,7 +23,7 @@ from exampp.graders.local.finetune import (
 )
 from exampp.installed import install_command
 from exampp.prompts import fill
-from exampp.prompts import load as load_prompt
+from exampp.prompts import load_grading_prompt as load_prompt
 
 pytest_plugins = ("support.tiny_models",)
 
@@ -118,7 +118,7 @@ def test_missing_data(tmp_path: Path) -> None:
 
 
 def test_seq2seq_features(t5: Path) -> None:
-    grader = load(str(t5), device="cpu")
+    grader = load_local_grader(str(t5), device="cpu")
     texts = grader.model.texts
     long = "the river and the king " * 200
     examples = [
@@ -141,7 +141,7 @@ def test_seq2seq_features(t5: Path) -> None:
 
 
 def test_extractive_features(bert: Path) -> None:
-    texts = load(str(bert), device="cpu").model.texts
+    texts = load_local_grader(str(bert), device="cpu").model.texts
     passage = "lake " * 70 + "stone tower"
     examples = [
         Example("What is it", "the stone tower is", "stone tower", 4),
@@ -221,7 +221,7 @@ def test_loss_falls_and_the_result_grades(
     losses = [loss for _, loss in done.losses]
     assert losses[-1] < losses[0] / 2, losses
     assert not (out / "checkpoints").exists()
-    grader = load(str(out), device="cpu")
+    grader = load_local_grader(str(out), device="cpu")
     context = "the lake is long 1"
     ((_, reply),) = grader.answer(
         [Request(0, "What is said", context, ask("What is said", context))]
@@ -265,6 +265,6 @@ def test_training_goes_on_where_it_was_cut_off(
     again = finetune(str(t5), data, out, **options)
     assert (again.started, again.steps, again.losses) == (10, 10, resumed.losses)
     assert (
-        load(str(out), device="cpu").settings["content"]
-        == (load(str(tmp_path / "whole"), device="cpu").settings["content"])
+        load_local_grader(str(out), device="cpu").settings["content"]
+        == (load_local_grader(str(tmp_path / "whole"), device="cpu").settings["content"])
     )

@@ -17,7 +17,7 @@ from support.tiny_models import LABELS
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Request
-from exampp.graders.local import load
+from exampp.graders.local import load_local_grader
 from exampp.graders.local.checkpoint import load_model
 
 pytest_plugins = ("support.tiny_models",)
@@ -68,7 +68,7 @@ def test_pickled_weights_run_nothing(t5: Path, copied: Copy, tmp_path: Path) -> 
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Evil()}))
     with pytest.raises(InputError, match="could not be loaded"):
-        load(str(folder), device="cpu")
+        load_local_grader(str(folder), device="cpu")
     assert not (tmp_path / "ran").exists()
 
 
@@ -88,7 +88,7 @@ def test_damaged_files_are_a_sentence(file: str, content: str, t5: Path, copied:
     folder = copied(t5)
     (folder / file).write_text(content)
     with pytest.raises(InputError) as caught:
-        load(str(folder), labels=LABELS, device="cpu")
+        load_local_grader(str(folder), labels=LABELS, device="cpu")
     assert str(folder) in str(caught.value)
 
 
@@ -97,7 +97,7 @@ def test_broken_chat_templates_are_a_sentence(template: str, llama: Path, copied
     folder = copied(llama)
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(InputError, match="could not be loaded"):
-        load(str(folder), labels=LABELS, device="cpu")
+        load_local_grader(str(folder), labels=LABELS, device="cpu")
 
 
 def test_a_tokenizer_that_does_not_fit_its_model_is_a_sentence(bert: Path, copied: Copy) -> None:
@@ -106,4 +106,8 @@ def test_a_tokenizer_that_does_not_fit_its_model_is_a_sentence(bert: Path, copie
     tokenizer["model"]["vocab"]["river"] = 10**6
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises((InputError, Unfinished), match=r"damaged|could not be loaded"):
-        list(load(str(folder), device="cpu").answer([Request(1, "river", "the river is long")]))
+        list(
+            load_local_grader(str(folder), device="cpu").answer(
+                [Request(1, "river", "the river is long")]
+            )
+        )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support import exams
 
-from exampp.graders.local import checkpoint, load
+from exampp.graders.local import checkpoint, load_local_grader
 from exampp.graders.local.checkpoint import display_name, folder_hash
 from exampp.records import GraderIdentity
 
@@ -42,7 +42,7 @@ def test_every_name_of_a_folder_is_one_grader(
             run = collection.grading("hf", model=name, **OPTIONS)
             assert run.count_due() == (0, 0), name
             assert run.grading.identity == collection.graders[0]
-        own = load("t5", labels=("0", "1", "2", "3", "4", "5"), device="cpu")
+        own = load_local_grader("t5", labels=("0", "1", "2", "3", "4", "5"), device="cpu")
         assert collection.grading(own).count_due() == (0, 0)
         assert [one.name for one in collection.graders] == ["t5:question-self-rating"]
         for typed in ("t5", "./t5", str(tmp_path / "t5") + "/", "./t5:question-self-rating"):

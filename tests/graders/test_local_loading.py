@@ -14,7 +14,7 @@ from support.tiny_models import LABELS, build_llama
 
 from exampp.errors import InputError
 from exampp.graders.base import Request
-from exampp.graders.local import checkpoint, load
+from exampp.graders.local import checkpoint, load_local_grader
 from exampp.graders.local.checkpoint import default_dtype, find_device
 from exampp.installed import install_command
 
@@ -22,7 +22,7 @@ pytest_plugins = ("support.tiny_models",)
 
 
 def test_settings_of_a_scoring_grader(transformers: Any, t5: Path) -> None:
-    grader = load(str(t5), labels=LABELS, device="cpu", batch_tokens=99, look_ahead=9)
+    grader = load_local_grader(str(t5), labels=LABELS, device="cpu", batch_tokens=99, look_ahead=9)
     settings = dict(grader.settings)
     assert len(settings.pop("content")) == 64
     assert settings == {
@@ -35,7 +35,7 @@ def test_settings_of_a_scoring_grader(transformers: Any, t5: Path) -> None:
         "decode": "score",
         "labels": list(LABELS),
     }
-    assert grader.settings == load(str(t5), labels=LABELS, device="cpu").settings
+    assert grader.settings == load_local_grader(str(t5), labels=LABELS, device="cpu").settings
     assert grader.provenance == {
         "device": "cpu",
         "batch_tokens": 99,
@@ -44,16 +44,20 @@ def test_settings_of_a_scoring_grader(transformers: Any, t5: Path) -> None:
 
 
 def test_settings_of_other_graders(t5: Path, llama: Path, bert: Path) -> None:
-    generating = load(str(t5), decode="generate", device="cpu", max_new_tokens=7, beams=3).settings
+    generating = load_local_grader(
+        str(t5), decode="generate", device="cpu", max_new_tokens=7, beams=3
+    ).settings
     assert generating["decode"] == "generate"
     assert (generating["max_new_tokens"], generating["beams"]) == (7, 3)
     assert "labels" not in generating
-    chat = load(str(llama), device="cpu", dtype="bfloat16", chat_template_kwargs={"tone": "calm"})
+    chat = load_local_grader(
+        str(llama), device="cpu", dtype="bfloat16", chat_template_kwargs={"tone": "calm"}
+    )
     assert chat.settings["task"] == "causal"
     assert chat.settings["dtype"] == "bfloat16"
     assert chat.settings["template"] == {"tone": "calm"}
     assert chat.settings["limit"] == 1024 - 64
-    span = load(str(bert), device="cpu").settings
+    span = load_local_grader(str(bert), device="cpu").settings
     assert (span["task"], span["decode"], span["window"]) == ("extractive", "span", 64)
     json.dumps([dict(generating), dict(chat.settings), dict(span)], allow_nan=False)
 
@@ -62,34 +66,34 @@ def test_text_without_a_number_is_an_answer_of_the_papers_models(
     t5: Path, llama: Path, bert: Path
 ) -> None:
     labels = ("0", "1")
-    assert load(str(t5), decode="generate").unnumbered == "answer"
-    assert load(str(bert)).unnumbered == "answer"
-    assert load(str(llama), decode="generate").unnumbered == "unparsed"
-    assert load(str(llama), labels=labels, decode="score").unnumbered is None
-    assert load(str(t5), labels=labels, decode="score").unnumbered is None
+    assert load_local_grader(str(t5), decode="generate").unnumbered == "answer"
+    assert load_local_grader(str(bert)).unnumbered == "answer"
+    assert load_local_grader(str(llama), decode="generate").unnumbered == "unparsed"
+    assert load_local_grader(str(llama), labels=labels, decode="score").unnumbered is None
+    assert load_local_grader(str(t5), labels=labels, decode="score").unnumbered is None
 
 
 def test_a_folder_is_known_by_its_content(t5: Path, t5_taught: Path, tmp_path: Path) -> None:
     copy = tmp_path / "elsewhere" / t5.name
     shutil.copytree(t5, copy)
-    first = load(str(t5), device="cpu").settings
-    assert load(str(copy), device="cpu").settings == first
-    assert load(str(t5_taught), device="cpu").settings["content"] != first["content"]
+    first = load_local_grader(str(t5), device="cpu").settings
+    assert load_local_grader(str(copy), device="cpu").settings == first
+    assert load_local_grader(str(t5_taught), device="cpu").settings["content"] != first["content"]
     (copy / "training.json").write_text("{}")
-    assert load(str(copy), device="cpu").settings == first
+    assert load_local_grader(str(copy), device="cpu").settings == first
 
 
 def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: Path) -> None:
-    verdict = load(str(t5), labels=("Yes", "No"), device="cpu")
+    verdict = load_local_grader(str(t5), labels=("Yes", "No"), device="cpu")
     assert verdict.settings["decode"] == "score"
-    words = load(str(t5), labels=("good", "bad"), device="cpu")
+    words = load_local_grader(str(t5), labels=("good", "bad"), device="cpu")
     assert words.settings["decode"] == "generate"
     assert words.note == (
         "Replies are generated, not scored: the label 'bad' is not a single token of this model"
     )
-    assert load(str(t5), device="cpu").settings["decode"] == "generate"
+    assert load_local_grader(str(t5), device="cpu").settings["decode"] == "generate"
     with pytest.raises(InputError, match="the label 'bad' is not a single token") as error:
-        load(str(t5), labels=("good", "bad"), decode="score", device="cpu")
+        load_local_grader(str(t5), labels=("good", "bad"), decode="score", device="cpu")
     assert "decode='generate'" in error.value.hint
 
 
@@ -114,7 +118,7 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
 )
 def test_options_that_cannot_be(t5: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load(str(t5), **{"device": "cpu", **options})
+        load_local_grader(str(t5), **{"device": "cpu", **options})
 
 
 def test_a_card_that_torch_cannot_use(
@@ -124,7 +128,7 @@ def test_a_card_that_torch_cannot_use(
     for built, said in ((None, ": the installed torch is built without CUDA"), ("13.0", "")):
         monkeypatch.setattr(torch.version, "cuda", built)
         with pytest.raises(InputError, match=f"no device 'cuda:0' here{said}. What can be used"):
-            load(str(t5), device="cuda:0")
+            load_local_grader(str(t5), device="cuda:0")
 
 
 def test_a_model_that_does_not_fit_on_its_device(
@@ -135,7 +139,7 @@ def test_a_model_that_does_not_fit_on_its_device(
 
     monkeypatch.setattr(transformers.T5ForConditionalGeneration, "to", full)
     with pytest.raises(InputError, match="Tried to allocate 2 GiB") as caught:
-        load(str(t5), device="cpu")
+        load_local_grader(str(t5), device="cpu")
     assert caught.value.what.endswith("2 GiB.")
     assert "--quantize 8bit" in caught.value.hint
 
@@ -150,25 +154,27 @@ def test_bars_are_drawn_on_a_terminal_alone(
     for terminal in (True, False):
         bars.enable_progress_bar()
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
-        load(str(t5), device="cpu")
+        load_local_grader(str(t5), device="cpu")
         assert ("Loading weights" in capsys.readouterr().err) == terminal
 
 
 def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Path) -> None:
-    plain = load(str(t5), device="cpu").settings
-    assert load(str(t5), device="cpu", dtype="auto").settings == plain
-    assert load(str(t5), device="cpu", dtype="float32").settings == plain
-    assert load(str(t5), device="cpu:0", dtype="float32").settings == plain
-    rounded = load(str(t5), device="cpu", dtype="bfloat16").settings
+    plain = load_local_grader(str(t5), device="cpu").settings
+    assert load_local_grader(str(t5), device="cpu", dtype="auto").settings == plain
+    assert load_local_grader(str(t5), device="cpu", dtype="float32").settings == plain
+    assert load_local_grader(str(t5), device="cpu:0", dtype="float32").settings == plain
+    rounded = load_local_grader(str(t5), device="cpu", dtype="bfloat16").settings
     assert {**plain, "dtype": "bfloat16"} == rounded
-    assert load(str(llama), device="cpu", dtype="float16").settings["dtype"] == "float16"
+    assert (
+        load_local_grader(str(llama), device="cpu", dtype="float16").settings["dtype"] == "float16"
+    )
 
 
 @pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed")
 @pytest.mark.parametrize("bits", ["8bit", "4bit"])
 def test_fewer_bits_need_a_package(t5: Path, bits: str) -> None:
     with pytest.raises(InputError, match=f"weights of {bits} need the package bitsandbytes") as at:
-        load(str(t5), device="cpu", quantize=bits)
+        load_local_grader(str(t5), device="cpu", quantize=bits)
     assert "--dtype bfloat16" in at.value.hint
 
 
@@ -180,8 +186,8 @@ def test_fewer_bits_need_a_package(t5: Path, bits: str) -> None:
 def test_models_grade_with_fewer_bits(name: str, bits: str, request: pytest.FixtureRequest) -> None:
     folder = str(request.getfixturevalue(name))
     labels = () if name == "t5_reader" else LABELS
-    whole = load(folder, labels=labels, device="cpu")
-    grader = load(folder, labels=labels, device="cpu", quantize=bits)
+    whole = load_local_grader(folder, labels=labels, device="cpu")
+    grader = load_local_grader(folder, labels=labels, device="cpu", quantize=bits)
     assert grader.settings == {**whole.settings, "quantize": bits}
     asks = [
         Request(n, "What is the river", f"The river {n} is long", f"Question: river Context: {n}")
@@ -209,12 +215,12 @@ def llama_wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_extractive_models_decode_in_their_own_way(bert: Path) -> None:
     with pytest.raises(InputError, match="neither scores labels nor generates"):
-        load(str(bert), decode="score", labels=LABELS, device="cpu")
+        load_local_grader(str(bert), decode="score", labels=LABELS, device="cpu")
 
 
 def test_causal_model_needs_room_for_the_reply(llama: Path) -> None:
     with pytest.raises(InputError, match="leave no room"):
-        load(str(llama), max_new_tokens=2000, device="cpu")
+        load_local_grader(str(llama), max_new_tokens=2000, device="cpu")
 
 
 def test_weights_of_other_shapes_are_told(t5: Path, tmp_path: Path) -> None:
@@ -223,27 +229,27 @@ def test_weights_of_other_shapes_are_told(t5: Path, tmp_path: Path) -> None:
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps(config | {"d_ff": config["d_ff"] * 2}))
     with pytest.raises(InputError, match="weights of other shapes than its config says: ") as found:
-        load(str(other), device="cpu")
+        load_local_grader(str(other), device="cpu")
     assert "DenseReluDense" in str(found.value)
 
 
 def test_wrong_folders(t5: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a folder"):
-        load(str(tmp_path / "none"), device="cpu")
+        load_local_grader(str(tmp_path / "none"), device="cpu")
     with pytest.raises(InputError, match=r"has no config\.json"):
-        load(str(tmp_path), device="cpu")
+        load_local_grader(str(tmp_path), device="cpu")
     broken = tmp_path / "broken"
     shutil.copytree(t5, broken)
     weights = broken / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:999])
     with pytest.raises(InputError, match="could not be loaded"):
-        load(str(broken), device="cpu")
+        load_local_grader(str(broken), device="cpu")
     (broken / "config.json").write_text('{"model_type": "t5", "architectures": ["T5EncoderModel"]}')
     with pytest.raises(InputError, match="T5EncoderModel is no grader by itself"):
-        load(str(broken), device="cpu")
+        load_local_grader(str(broken), device="cpu")
     (broken / "config.json").write_text("{")
     with pytest.raises(InputError, match="could not be loaded"):
-        load(str(broken), device="cpu")
+        load_local_grader(str(broken), device="cpu")
 
 
 def test_unknown_model_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +257,7 @@ def test_unknown_model_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match="'nobody/no-model' could not be loaded") as error:
-        load("nobody/no-model", device="cpu")
+        load_local_grader("nobody/no-model", device="cpu")
     assert "Hugging Face hub" in error.value.hint
 
 
@@ -259,14 +265,14 @@ def test_unknown_model_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=f"need the package {package}") as error:
-        load("some/model")
+        load_local_grader("some/model")
     assert install_command("hf") in error.value.hint
 
 
 def test_old_transformers(transformers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformers, "__version__", "4.57.6")
     with pytest.raises(InputError, match="version 5 is needed"):
-        load("some/model")
+        load_local_grader("some/model")
 
 
 class FakeTorch:
@@ -309,12 +315,13 @@ def test_default_device_and_dtype() -> None:
 
 def test_the_least_mass_is_part_of_the_grader_where_it_is_another(t5: Path) -> None:
     usual, same, other = (
-        load(str(t5), labels=LABELS, least_mass=least).settings for least in (None, 0.5, 0.1)
+        load_local_grader(str(t5), labels=LABELS, least_mass=least).settings
+        for least in (None, 0.5, 0.1)
     )
     assert usual == same
     assert other == {**usual, "least_mass": 0.1}
     with pytest.raises(InputError, match="least-mass would change nothing"):
-        load(str(t5), labels=LABELS, decode="generate", least_mass=0.1)
+        load_local_grader(str(t5), labels=LABELS, decode="generate", least_mass=0.1)
 
 
 AS_SHIPPED = checkpoint.BFLOAT16_UNITS
@@ -345,9 +352,9 @@ def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
     else:
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units, raising=False)
     assert default_dtype(torch, "mps") == "float32"
-    grader = load(str(t5), labels=LABELS, device="cpu")
+    grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     assert grader.settings["dtype"] == dtype
     assert ("--dtype float32 goes on with" in grader.note) == (dtype == "bfloat16")
-    named = load(str(t5), labels=LABELS, device="cpu", dtype=dtype)
+    named = load_local_grader(str(t5), labels=LABELS, device="cpu", dtype=dtype)
     assert named.note == ""
     assert named.settings == grader.settings

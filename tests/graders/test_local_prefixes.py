@@ -14,7 +14,7 @@ from support.contract import item_text, passage_text
 from support.tiny_models import LABELS, Build, save
 
 from exampp.graders.base import Reply, Request
-from exampp.graders.local import LocalGrader, load
+from exampp.graders.local import LocalGrader, load_local_grader
 from exampp.graders.local.checkpoint import require
 from exampp.graders.local.tensors import families, shared
 
@@ -99,7 +99,9 @@ def test_replies_are_those_of_prompts_read_alone(
 ) -> None:
     def grader(**options: Any) -> LocalGrader:
         labels = LABELS if decode == "score" else ()
-        return load(str(folder), labels=labels, decode=decode, max_new_tokens=6, **options)
+        return load_local_grader(
+            str(folder), labels=labels, decode=decode, max_new_tokens=6, **options
+        )
 
     asks = asks_of(order)
     apart, most = replies(grader(batch_tokens=1), asks, monkeypatch, shares=False)
@@ -122,7 +124,12 @@ def test_windows_of_one_run_share_the_instructions(
 ) -> None:
     asks = asks_of("passage first")
     windows, whole = (
-        replies(load(str(llama), labels=LABELS, look_ahead=n), asks, monkeypatch, shares=True)
+        replies(
+            load_local_grader(str(llama), labels=LABELS, look_ahead=n),
+            asks,
+            monkeypatch,
+            shares=True,
+        )
         for n in (8, 100)
     )
     assert {key: reply.text for key, reply in windows[0].items()} == {

@@ -19,11 +19,11 @@ from exampp.graders.local.extractive import (
     BestSpan,
     Span,
     Window,
-    answer,
+    extract_answer,
     find_spans,
     place_spans,
 )
-from exampp.graders.local.texts import LabelTokens, choose, clean, label_tokens
+from exampp.graders.local.texts import LabelTokens, choose_label, clean, label_tokens
 
 DIGITS = LabelTokens(("0", "1"), ((3, 10), (11,)), (3,))
 
@@ -234,7 +234,7 @@ def test_labels_that_one_pass_cannot_tell_apart(tokens: dict[str, list[int]], me
 
 
 def test_choose_by_hand() -> None:
-    scored = choose(DIGITS, [math.log(0.2), math.log(0.6)])
+    scored = choose_label(DIGITS, [math.log(0.2), math.log(0.6)])
     assert scored.label == "1"
     assert scored.scores == pytest.approx({"0": 0.25, "1": 0.75})
     assert scored.outside == pytest.approx(0.2)
@@ -245,20 +245,20 @@ def test_choose_by_hand() -> None:
 def test_beam_search_favours_the_longer_label() -> None:
     # ln 0.4 / 3 = -0.305 > ln 0.5 / 2 = -0.347, though 0.4 < 0.5
     probabilities = [math.log(0.4), math.log(0.5)]
-    assert choose(DIGITS, probabilities).label == "1"
-    beam = choose(DIGITS, probabilities, 1.0)
+    assert choose_label(DIGITS, probabilities).label == "1"
+    beam = choose_label(DIGITS, probabilities, 1.0)
     assert beam.label == "0"
     assert beam.margin == pytest.approx(math.log(0.5) / -2 + math.log(0.4) / 3)
     assert beam.scores == pytest.approx({"0": 4 / 9, "1": 5 / 9})
 
 
 def test_choose_at_the_edges() -> None:
-    tied = choose(DIGITS, [math.log(0.5), math.log(0.5)])
+    tied = choose_label(DIGITS, [math.log(0.5), math.log(0.5)])
     assert (tied.label, tied.margin) == ("0", 0)
-    tiny = choose(DIGITS, [-2000.0, -2001.0])
+    tiny = choose_label(DIGITS, [-2000.0, -2001.0])
     assert tiny.outside == 1
     assert tiny.scores["0"] == pytest.approx(1 / (1 + math.exp(-1)))
-    assert math.isnan(choose(DIGITS, [math.nan, math.nan]).outside)
+    assert math.isnan(choose_label(DIGITS, [math.nan, math.nan]).outside)
 
 
 def window(count: int, first: int = 2) -> Window:
@@ -323,10 +323,10 @@ def test_windows_of_the_same_tokens_are_one_wherever_they_lie() -> None:
 
 def test_answer_over_windows() -> None:
     low, high = BestSpan(4.0, Span(0, 4, 3.0)), BestSpan(1.0, Span(9, 14, 2.0))
-    assert answer([low])[0] is None
-    assert answer([low, high]) == (Span(0, 4, 3.0), BestSpan(1.0, Span(0, 4, 3.0)))
-    assert answer([BestSpan(1.0, None)]) == (None, BestSpan(1.0, None))
-    assert answer([BestSpan(2.0, Span(0, 1, 2.0))])[0] is None, "a tie is no answer"
+    assert extract_answer([low])[0] is None
+    assert extract_answer([low, high]) == (Span(0, 4, 3.0), BestSpan(1.0, Span(0, 4, 3.0)))
+    assert extract_answer([BestSpan(1.0, None)]) == (None, BestSpan(1.0, None))
+    assert extract_answer([BestSpan(2.0, Span(0, 1, 2.0))])[0] is None, "a tie is no answer"
 
 
 def test_lone_surrogates_keep_their_place() -> None:

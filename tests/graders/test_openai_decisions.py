@@ -14,7 +14,7 @@ from support.servers import Answer, FaultServer, Seen, capable, decide, error
 from exampp.errors import InputError
 from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.grading.plan import make_grading
-from exampp.prompts import load
+from exampp.prompts import load_grading_prompt
 from exampp.prompts.prompt import meanings_of
 
 SIX = tuple("012345")
@@ -165,6 +165,6 @@ def test_the_meanings_are_those_of_the_prompt(prompt: str, first: str, last: str
 
 
 def test_words_mean_themselves_and_a_bare_scale_nothing() -> None:
-    assert meanings_of(load("sun")) == {"Yes": "Yes", "No": "No"}
-    bare = replace(load("thomas"), user="Rate {query} by {context}: 0, 1 or 2")
+    assert meanings_of(load_grading_prompt("sun")) == {"Yes": "Yes", "No": "No"}
+    bare = replace(load_grading_prompt("thomas"), user="Rate {query} by {context}: 0, 1 or 2")
     assert meanings_of(bare) == {}

@@ -21,12 +21,12 @@ from support.servers import llama_server
 
 from exampp.graders.base import LEAST_MASS, Reply
 from exampp.grading.plan import make_grading
-from exampp.prompts import Prompt, load, names
+from exampp.prompts import Prompt, load_grading_prompt, names
 from exampp.records import Grade, State
 from exampp.store.cells import PendingCells
 
 GGUF = os.environ.get("EXAMPP_TEST_GGUF", "")
-ASKED = [name for name in names() if load(name).user]
+ASKED = [name for name in names() if load_grading_prompt(name).user]
 DUES = [
     PendingCells("why is the sky blue", item, ("blue light",), passage, ())
     for item in ("What does air scatter?", "Why are sunsets red?")
@@ -78,7 +78,7 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
             "base_url": server,
             "max_new_tokens": 24,
         }
-        source = {"answers_of": "x"} if "answer" in load(name).grades else None
+        source = {"answers_of": "x"} if "answer" in load_grading_prompt(name).grades else None
         grading = make_grading("openai", options, source)
         asks = [grading.request(number, due).ask for number, due in enumerate(DUES)]
         replies = answers(grading.grader, asks)

@@ -24,7 +24,7 @@ from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.base import Reply, Request, sanitize_reply
 from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.grading.requests import ReplyRules
-from exampp.prompts import load
+from exampp.prompts import load_grading_prompt
 from exampp.records import State
 from exampp.store.cells import PendingCells
 
@@ -103,7 +103,7 @@ def test_thoughts_that_the_server_tells_apart_are_no_reply(message: Any, whole: 
     assert (reply.text, reply.fault) == ("4" if whole else "", "")
     assert reply.detail == {"thoughts": "5?"}
     due = PendingCells("", "item", (), "passage", ())
-    outcome = ReplyRules(load("question-self-rating")).read(due, reply)
+    outcome = ReplyRules(load_grading_prompt("question-self-rating")).read(due, reply)
     unfinished = (State.UNPARSED, None, "unfinished thought")
     found = (outcome.state, outcome.rating, outcome.rule)
     assert found == unfinished if not whole else outcome.rating == 4

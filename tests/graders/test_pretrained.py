@@ -18,9 +18,9 @@ from support.servers import llama_server
 
 import exampp
 from exampp.graders.base import Request
-from exampp.graders.local import LocalGrader, load
+from exampp.graders.local import LocalGrader, load_local_grader
 from exampp.graders.openai import OpenAICompatibleGrader
-from exampp.prompts import load as load_prompt
+from exampp.prompts import load_grading_prompt as load_prompt
 from exampp.records import State
 
 pytest_plugins = ("support.pretrained",)
@@ -47,7 +47,7 @@ def asks() -> list[Request]:
 
 @pytest.fixture(scope="module")
 def scoring(smollm: Path) -> LocalGrader:
-    return load(str(smollm), labels=LABELS, device="cpu", dtype="float32")
+    return load_local_grader(str(smollm), labels=LABELS, device="cpu", dtype="float32")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def at(server: str, decode: str, **options: Any) -> OpenAICompatibleGrader:
 
 
 def test_both_engines_write_the_same_words(smollm: Path, server: str) -> None:
-    grader = load(str(smollm), device="cpu", dtype="float32", max_new_tokens=20)
+    grader = load_local_grader(str(smollm), device="cpu", dtype="float32", max_new_tokens=20)
     (here,) = answers(grader, [PLAIN]).values()
     (there,) = answers(at(server, "text", max_new_tokens=20), [PLAIN]).values()
     assert here.text == there.text

@@ -31,7 +31,7 @@ from exampp.graders.openai.batches import OpenAIBatches
 from exampp.grading import batches
 from exampp.grading.batches import Batches
 from exampp.grading.run import Progress
-from exampp.prompts import fill, load
+from exampp.prompts import fill, load_grading_prompt
 from exampp.store import runs as kept
 
 CELLS = 8
@@ -76,7 +76,9 @@ def cells(exam: exampp.Collection) -> dict[tuple[str, str], tuple[int, int | Non
 
 
 def prompt_of(item: str, passage: str) -> str:
-    return fill(load("question-self-rating"), {"question": item, "context": passage}).user
+    return fill(
+        load_grading_prompt("question-self-rating"), {"question": item, "context": passage}
+    ).user
 
 
 def expected(item: str, passage: str) -> tuple[int, int]:

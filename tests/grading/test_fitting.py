@@ -13,8 +13,8 @@ from exampp.graders.base import MARKED, MEASURED, Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.plan import default_prompt, join_grading
 from exampp.grading.requests import LEAST_PASSAGE, ReplyRules, fill_cell_prompt
-from exampp.prompts import load, names
-from exampp.prompts.prompt import parse
+from exampp.prompts import load_grading_prompt, names
+from exampp.prompts.prompt import parse_prompt
 from exampp.records import State
 from exampp.store.cells import PendingCells
 
@@ -35,27 +35,29 @@ class Marking(Grader):
             yield ask, Reply(ask.passage[:4])
 
 
-@pytest.mark.parametrize("name", [name for name in names() if load(name).reading != "extraction"])
+@pytest.mark.parametrize(
+    "name", [name for name in names() if load_grading_prompt(name).reading != "extraction"]
+)
 def test_a_model_that_marks_spans_is_asked_for_no_ratings(name: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"cannot answer the prompt {name!r}")) as caught:
-        join_grading(Marking(), "m", load(name))
+        join_grading(Marking(), "m", load_grading_prompt(name))
     assert "nugget-extraction, question-answering" in caught.value.hint
 
 
 def test_a_model_that_marks_spans_is_asked_for_answers_by_default() -> None:
     assert default_prompt(Marking()) == "question-answering"
     assert default_prompt(ScriptedGrader({})) == "question-self-rating"
-    join_grading(Marking(), "m", load(default_prompt(Marking())))
+    join_grading(Marking(), "m", load_grading_prompt(default_prompt(Marking())))
 
 
 def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
     grader = Marking()
     grader.readings = MEASURED
-    join_grading(grader, "m", load("draft"))
+    join_grading(grader, "m", load_grading_prompt("draft"))
     with pytest.raises(InputError, match="which wants a rating"):
-        join_grading(grader, "m", load("question-self-rating"))
+        join_grading(grader, "m", load_grading_prompt("question-self-rating"))
     with pytest.raises(InputError, match="which wants a measure of likeness"):
-        join_grading(ScriptedGrader({}), "m", load("draft"))
+        join_grading(ScriptedGrader({}), "m", load_grading_prompt("draft"))
 
 
 class Small(ScriptedGrader):
@@ -76,7 +78,7 @@ class Small(ScriptedGrader):
 
 @pytest.mark.parametrize("name", ["faggioli-b-few", "sun-few-workbench", "question-self-rating"])
 def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> None:
-    prompt = load(name)
+    prompt = load_grading_prompt(name)
     alone = len(re.sub(r"\{\w+\}", "", prompt.user).split()) + 1
     join_grading(Small(alone + LEAST_PASSAGE), "m", prompt)
     with pytest.raises(InputError) as caught:
@@ -97,7 +99,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> No
     ],
 )
 def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: PendingCells, said: str) -> None:
-    prompt = parse(
+    prompt = parse_prompt(
         'name = "mine"\ntitle = ""\ngrades = "question"\nreading = "yes-no"\nverdict = true\n'
         f'cut = "context"\nuser = "{{{slot}}} {{question}} {{context}}"\n'
     )
@@ -116,11 +118,13 @@ def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: PendingCells, 
 def test_a_label_that_the_model_hardly_considers_is_no_grade(outside: float, state: State) -> None:
     scores = {"0": 0.1, "4": 0.9}
     reply = Reply("4", scores, detail={"outside": outside})
-    found = ReplyRules(load("question-self-rating")).read(DUE, reply)
+    found = ReplyRules(load_grading_prompt("question-self-rating")).read(DUE, reply)
     assert found.state is state
     assert found.detail is not None
     assert (found.detail["outside"], found.detail["scores"]) == (outside, scores)
     if state is State.UNPARSED:
         assert (found.rule, found.rating) == ("little mass", None)
-    lenient = ReplyRules(load("question-self-rating"), least_mass=0.01).read(DUE, reply)
+    lenient = ReplyRules(load_grading_prompt("question-self-rating"), least_mass=0.01).read(
+        DUE, reply
+    )
     assert lenient.rating == 4

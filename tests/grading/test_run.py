@@ -17,7 +17,7 @@ from exampp.graders.scripted import Script, ScriptedGrader
 from exampp.grading.plan import join_grading
 from exampp.grading.requests import Grading
 from exampp.grading.run import GradingRun, Progress
-from exampp.prompts import load
+from exampp.prompts import load_grading_prompt
 from exampp.records import State
 from exampp.store import runs as leases
 from exampp.store.cells import GradingScope
@@ -29,7 +29,7 @@ EXAM = GradingScope("question", "main")
 
 def scripted(script: Script, prompt: str = "question-self-rating", **options: object) -> Grading:
     grader = ScriptedGrader(script, **options)  # type: ignore[arg-type]
-    chosen = load(prompt)
+    chosen = load_grading_prompt(prompt)
     return join_grading(grader, "scripted", chosen)
 
 
@@ -175,7 +175,9 @@ def test_replies_without_a_grade_in_a_row_stop_the_run(
     tmp_path: Path, reply: str | Reply, said: str
 ) -> None:
     grader = ScriptedGrader(["4", reply, reply, "4", *[reply] * 4])
-    how = join_grading(grader, "m", load("question-self-rating"), unnumbered="unparsed")
+    how = join_grading(
+        grader, "m", load_grading_prompt("question-self-rating"), unnumbered="unparsed"
+    )
     with exams.make(tmp_path) as collection:
         with pytest.raises(exampp.Unfinished) as caught:
             run(collection, how, max_failures=3)
@@ -234,7 +236,9 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
                     given.append((ask.item, ask.passage))
 
     def grade() -> None:
-        how = join_grading(Counting("4", look_ahead=2), "scripted", load("question-self-rating"))
+        how = join_grading(
+            Counting("4", look_ahead=2), "scripted", load_grading_prompt("question-self-rating")
+        )
         run(collection, how)
 
     with exams.make(tmp_path) as collection:
@@ -488,4 +492,4 @@ def test_a_run_that_stops_before_the_repeat_leaves_the_cell_pending(tmp_path: Pa
 
 def unread_is_unparsed(how: Grading) -> Grading:
     how.grader.unnumbered = "unparsed"  # type: ignore[misc]
-    return join_grading(how.grader, "scripted", load("question-self-rating"))
+    return join_grading(how.grader, "scripted", load_grading_prompt("question-self-rating"))

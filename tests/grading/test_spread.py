@@ -22,11 +22,11 @@ from exampp.grading import workers
 from exampp.grading.plan import join_grading
 from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader, WorkerJoined
-from exampp.prompts import load
+from exampp.prompts import load_grading_prompt
 from exampp.records import State
 from exampp.store.cells import GradingScope
 
-PROMPT = load("question-self-rating")
+PROMPT = load_grading_prompt("question-self-rating")
 
 
 def rating(ask: Request) -> str:

@@ -13,7 +13,7 @@ import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.estimate import estimate
 from exampp.grading.status import grading_status
-from exampp.measures.qrels import qrels
+from exampp.measures.qrels import exam_labels
 from exampp.store.cells import DEPTH, GradingScope, count_pending, pending_cells, scope_of
 from exampp.store.connection import connect
 from exampp.store.grades import graders
@@ -115,7 +115,7 @@ def test_grades_outside_the_pool_stay_and_status_counts_what_is_left(tmp_path: P
         (status,) = grading_status(collection.connection, keep=False)
         assert (status.due, status.judged_only) == (0, (0, 12))
         assert collection.grade("draft").total == 0
-        labelled = qrels(collection.grades().gradebook)
+        labelled = exam_labels(collection.grades().gradebook)
         assert {one[:2] for one in labelled} >= {("q1", "p5"), ("q3", "p1")}
 
 

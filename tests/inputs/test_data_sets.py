@@ -10,7 +10,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.inputs.corpus import find
+from exampp.inputs.corpus import find_passages
 
 polars = pytest.importorskip("polars")
 
@@ -70,11 +70,11 @@ def test_a_corpus_of_parquet_is_looked_up(tmp_path: Path) -> None:
     with exampp.create(tmp_path / "my.exam") as exam:
         report = exam.import_files(queries, tmp_path / "a.run", corpus=str(folder))
         assert report.missing == ()
-    found = find(str(folder), {"7", "d1", "none"}, lambda error: pytest.fail(str(error)))
+    found = find_passages(str(folder), {"7", "d1", "none"}, lambda error: pytest.fail(str(error)))
     assert [(one.passage_id, one.title) for one in found] == [("d1", "Plants"), ("7", "")]
     other = write(tmp_path, "other.parquet", [{"x": 1}])
     with pytest.raises(InputError, match=r"no id .*columns found: x"):
-        list(find(str(other), {"d1"}, lambda _: None))
+        list(find_passages(str(other), {"d1"}, lambda _: None))
 
 
 def states(exam: exampp.Collection) -> dict[str, Any]:

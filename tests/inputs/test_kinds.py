@@ -13,7 +13,7 @@ from support import car_files, exams
 
 import exampp
 from exampp.formats import car
-from exampp.formats.fields import digest as passage_id
+from exampp.formats.fields import text_digest as passage_id
 from exampp.results.result import Table
 
 P = exams.PASSAGES

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.inputs.segment import blocks, kind_of
+from exampp.inputs.segment import blocks, markup_of
 
 
 def texts(text: str, kind: str | None = None) -> list[str]:
@@ -24,7 +24,7 @@ def texts(text: str, kind: str | None = None) -> list[str]:
     ],
 )
 def test_what_a_text_looks_like(text: str, kind: str) -> None:
-    assert kind_of(text) == kind
+    assert markup_of(text) == kind
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def runs(exam: exampp.Collection, folder: Path) -> dict[str, list[str]]:
 def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: str) -> None:
     file, content, kind, query, ids = SAMPLES[name]
     (tmp_path / file).write_text(content)
-    assert rag.detect(tmp_path / file)[0] == rag.presets()[kind]
+    assert rag.detect_preset(tmp_path / file)[0] == rag.presets()[kind]
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / file)
         assert exam.query_texts() == {query or digest(ASKED): ASKED}
@@ -660,4 +660,4 @@ def test_a_file_at_which_polars_panics_is_damaged(
 
     monkeypatch.setattr(polars.LazyFrame, "collect", panic)
     with pytest.raises(InputError, match=r"is a damaged Parquet file \(assertion failed"):
-        list(tables.rows(path))
+        list(tables.read_rows(path))

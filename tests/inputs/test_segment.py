@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from exampp.formats.responses import Response, Statement, read, read_folder
-from exampp.inputs.segment import Segment, bundled_spans, segments, sentences, windows
+from exampp.inputs.segment import Segment, bundled_spans, segments, split_sentences, windows
 
 
 def words(text: str) -> list[tuple[int, int]]:
@@ -63,7 +63,7 @@ def test_sentences() -> None:
     text = (
         "The U.S. grew by 3.5 percent. Dr. No said (e.g. in 2020) so. 'Quoted.' Why? [1] Yes!\nEnd"
     )
-    assert sentences(text) == [
+    assert split_sentences(text) == [
         "The U.S. grew by 3.5 percent.",
         "Dr. No said (e.g. in 2020) so.",
         "'Quoted.'",
@@ -71,7 +71,11 @@ def test_sentences() -> None:
         "[1] Yes!",
         "End",
     ]
-    assert sentences("\u4e00\u3002\u4e8c\uff01\u4e09") == ["\u4e00\u3002", "\u4e8c\uff01", "\u4e09"]
+    assert split_sentences("\u4e00\u3002\u4e8c\uff01\u4e09") == [
+        "\u4e00\u3002",
+        "\u4e8c\uff01",
+        "\u4e09",
+    ]
 
 
 def test_stars_are_text_unless_the_file_is_markdown(tmp_path: Path) -> None:

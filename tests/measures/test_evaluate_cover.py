@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from support.gradebooks import Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.measures.cover import (
-    EXAM,
-    POLICIES,
-    RUBRIC,
-    Missing,
-    cover,
-    longest_ranking,
-)
+from exampp.measures.cover import EXAM, POLICIES, RUBRIC, Missing, cover, longest_ranking
 from exampp.measures.exams import SubtopicChoice, interleave, resolve_subtopics
 from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook

@@ -14,7 +14,7 @@ from exampp.measures.board import Leaderboard
 from exampp.measures.cover import EXAM, RUBRIC, cover
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import parse_measure
-from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import Mean
 from exampp.stats.rank_correlation import RankCorrelation, correlate
 
@@ -71,7 +71,7 @@ def test_ranking_measures() -> None:
     ],
 )
 def test_qrels_byte_for_byte(file: str, labelling: Labelling, threshold: int | None) -> None:
-    rows = qrels(dl19(), labelling, threshold)
+    rows = exam_labels(dl19(), labelling, threshold)
     ours = "".join(f"{query} 0 {passage} {label}\n" for query, passage, label in rows)
     assert ours.encode() == (dl19_data() / "expected" / file).read_bytes()
 

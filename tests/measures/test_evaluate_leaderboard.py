@@ -7,7 +7,7 @@ import pytest
 from support.gradebooks import GRADER, Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
-from exampp.measures.board import BoardRow, Leaderboard, tidy, wide
+from exampp.measures.board import BoardRow, Leaderboard, tidy, wide_leaderboard
 from exampp.measures.cover import EXAM, RUBRIC, CoverPolicy, Missing
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.qrels import Labelling
@@ -310,4 +310,4 @@ def test_what_nobody_graded_has_no_value(
     assert "No cell has a grade, and so no measure has a value." in board.notes
     rows = json.loads(render(tidy(board), "json"))["rows"]
     assert [row["mean"] for row in rows[:2]] == [None, None]
-    assert "0.000" not in render(wide(board), "text")
+    assert "0.000" not in render(wide_leaderboard(board), "text")

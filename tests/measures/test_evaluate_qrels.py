@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.gradebooks import make_book, make_query
 
 from exampp.errors import InputError
-from exampp.measures.qrels import Labelling, label_passages, qrels, subtopic_qrels
+from exampp.measures.qrels import Labelling, exam_labels, label_passages, subtopic_qrels
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.graders import GraderIdentity
 
@@ -28,7 +28,7 @@ def book() -> Gradebook:
 
 
 def lines(labelling: Labelling | None = None, threshold: int | None = None) -> list[str]:
-    return [f"{row.passage_id} {row.label}" for row in qrels(book(), labelling, threshold)]
+    return [f"{row.passage_id} {row.label}" for row in exam_labels(book(), labelling, threshold)]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_labels_by_hand(labelling: Labelling, threshold: int | None, labels: lis
 
 
 def test_by_subtopic() -> None:
-    assert list(qrels(book(), by_subtopic=True)) == [
+    assert list(exam_labels(book(), by_subtopic=True)) == [
         ("q/f1", "b", 5),
         ("q/f1", "a", 4),
         ("q/f1", "c", 0),
@@ -81,13 +81,13 @@ def test_subtopic_qrels_keep_uncovered_items() -> None:
 
 
 def test_an_empty_bank_gives_no_lines() -> None:
-    assert list(qrels(make_book(make_query([[], []])))) == []
+    assert list(exam_labels(make_book(make_query([[], []])))) == []
 
 
 def test_the_lowest_rating_is_that_of_the_scale() -> None:
     one_to_five = GraderIdentity("m", "p", "question", lowest=1)
     graded = make_book(make_query([[5, N]]), grader=one_to_five)
-    assert [row.label for row in qrels(graded, Labelling(at_least=2))] == [1]
+    assert [row.label for row in exam_labels(graded, Labelling(at_least=2))] == [1]
 
 
 @pytest.mark.parametrize(

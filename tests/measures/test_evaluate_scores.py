@@ -16,7 +16,7 @@ from exampp.measures.cover import cover
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.formulas import ir_measure, own_formula, provider_scores, trec_name
 from exampp.measures.names import as_measures, parse_measure
-from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.rankings import contradictions, with_runs
 from exampp.measures.scores import score
 from exampp.measures.values import MeasureColumn, MeasuredSystems
@@ -291,7 +291,7 @@ def test_against_pytrec_eval_called_naively(
     graded, found = drawn
     book = with_runs(graded, found)
     judged: dict[str, dict[str, int]] = {}
-    for query_id, passage_id, label in qrels(graded):
+    for query_id, passage_id, label in exam_labels(graded):
         judged.setdefault(query_id, {})[passage_id] = label
     result = scored(book, *NAIVE.split(), thresholds=(tau,))
     for ours in result.columns:
@@ -316,7 +316,7 @@ def test_counts_are_those_of_ir_measures(
 
     graded, found = drawn
     book = with_runs(graded, found)
-    rows = [ir_measures.Qrel(q, p, int(label >= tau)) for q, p, label in qrels(graded)]
+    rows = [ir_measures.Qrel(q, p, int(label >= tau)) for q, p, label in exam_labels(graded)]
     asked = (ir_measures.NumQ, ir_measures.NumRet, ir_measures.NumRel, ir_measures.NumRet(rel=1))
     evaluator = ir_measures.evaluator(asked, rows)
     ours = scored(book, "NumQ", "NumRet", "NumRel", "NumRelRet", thresholds=(tau,)).columns
@@ -329,7 +329,7 @@ def test_counts_are_those_of_ir_measures(
 
 def _by_ir_measures(book: Gradebook, measure: str, tau: int) -> np.ndarray[tuple[int, int]]:
     """The provider's own values, through its generic entrance."""
-    rows = [(row.query_id, row.passage_id, row.label, "0") for row in qrels(book)]
+    rows = [(row.query_id, row.passage_id, row.label, "0") for row in exam_labels(book)]
     runs_of = [
         {
             query.query_id: {

@@ -14,7 +14,7 @@ from support import exams
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.integrations.ir_measures import Cover, measure, nCover, qrels
+from exampp.integrations.ir_measures import Cover, exam_measure, nCover, qrels
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "dl19"
 
@@ -74,8 +74,8 @@ def test_they_print_as_exampp_writes_them_and_none_is_taken_for_another(path: Pa
         label = "" if Cover(grades)["exam"] is None else f"exam='{Cover(grades)['exam']}'"
         named = f"({label})" if label else ""
         assert str(Cover(grades) @ 20) == f"Cover{named}@20"
-        assert str(measure(grades, "nDCG") @ 10) == f"ExamnDCG{named}@10"
-        assert measure(grades, "nDCG") @ 10 != ir_measures.nDCG @ 10
+        assert str(exam_measure(grades, "nDCG") @ 10) == f"ExamnDCG{named}@10"
+        assert exam_measure(grades, "nDCG") @ 10 != ir_measures.nDCG @ 10
         other = Path(exam.path).with_name("other.exam")
         exam.export(other.with_suffix(".jsonl"))
     with exampp.open(other.with_suffix(".jsonl")) as second:
@@ -100,7 +100,7 @@ def test_other_queries_in_the_qrels_are_told(path: Path) -> None:
 
 def test_what_it_needs_is_said(path: Path) -> None:
     with exampp.Collection(path) as exam, pytest.raises(exampp.InputError, match="Coverr"):
-        measure(exam, "Coverr")
+        exam_measure(exam, "Coverr")
     with exampp.Collection(path) as exam:
         exam.grade(ScriptedGrader(rate, record=False), name="second")
         with pytest.raises(exampp.InputError, match="2 graders fit"):

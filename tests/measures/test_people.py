@@ -14,7 +14,7 @@ from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.board import caption, tidy
 from exampp.records import item_id
-from exampp.results.page import to_json
+from exampp.results.page import report_json
 from exampp.results.result import render
 
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
@@ -109,8 +109,8 @@ def test_analyses_and_the_report_take_the_choice(path: Path) -> None:
         # p1 is judged 3: relevant by the grader, not by ann
         labels = [opened.grades(decisions=choice).gradebook for choice in ("with", "without")]
         assert [int(book.queries[0].ratings[0].max()) for book in labels] == [1, 5]
-        report = json.loads(to_json(opened.grades().report(min_rating=4)))
-        plain = json.loads(to_json(opened.grades(decisions="without").report(min_rating=4)))
+        report = json.loads(report_json(opened.grades().report(min_rating=4)))
+        plain = json.loads(report_json(opened.grades(decisions="without").report(min_rating=4)))
     assert "with and without what people decided" in json.dumps(report)
     assert "with and without what people decided" not in json.dumps(plain)
     side = next(

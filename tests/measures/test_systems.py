@@ -26,7 +26,7 @@ def test_a_leaderboard_shows_passages_where_systems_differ(tmp_path: Path) -> No
         exam.grade("draft")
         board = exam.grades().evaluate(["Cover@20"])
         assert board.passages == {"alpha": 1.5, "beta": 1.0}
-        assert "passages" in boards.wide(board).headings()
+        assert "passages" in boards.wide_leaderboard(board).headings()
         tidy = boards.tidy(board, {"official": {"alpha": 1}})
         assert tidy.headings()[-1] == "passages"
         assert {row[0]: row[-1] for row in tidy.rows} == {
@@ -35,7 +35,7 @@ def test_a_leaderboard_shows_passages_where_systems_differ(tmp_path: Path) -> No
             "_overall_": None,
         }
         one = exam.grades(systems=["alpha"]).evaluate(["Cover@20"])
-        assert "passages" not in boards.wide(one).headings()
+        assert "passages" not in boards.wide_leaderboard(one).headings()
 
 
 def test_a_passage_returned_for_two_subtopics_counts_once() -> None:

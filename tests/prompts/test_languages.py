@@ -9,9 +9,9 @@ import pytest
 import exampp
 from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
-from exampp.prompts.answers import is_unanswerable, verify
-from exampp.prompts.prompt import parse
-from exampp.prompts.replies import read
+from exampp.prompts.answers import is_unanswerable, verify_answer
+from exampp.prompts.prompt import parse_prompt
+from exampp.prompts.replies import read_reply
 from exampp.prompts.words import ENGLISH, language_of, languages
 
 TEXTS = {
@@ -72,18 +72,18 @@ def test_what_does_not_decline(reply: str, code: str) -> None:
 
 
 def test_a_rating_is_read_in_the_language_of_its_prompt() -> None:
-    assert read("self-rating", "Keine Antwort.", language="de").rating == 0
+    assert read_reply("self-rating", "Keine Antwort.", language="de").rating == 0
     # in English these are words like any other
-    assert read("self-rating", "Keine Antwort.").rating == 1
-    assert read("self-rating", "4: fast vollständig", language="de").rating == 4
+    assert read_reply("self-rating", "Keine Antwort.").rating == 1
+    assert read_reply("self-rating", "4: fast vollständig", language="de").rating == 4
 
 
 def test_answers_are_compared_by_the_stems_of_the_language() -> None:
     keys = ["Die kleinen Tiere"]
-    assert verify("kleines Tier", keys, language="de").rule == "normalised"
-    assert not verify("kleines Tier", ["die grünen Pflanzen"], language="de").correct
-    assert read("extraction", "kleines Tier", keys=keys, language="de").rating == 1
-    assert read("extraction", "unbekannt", keys=keys, language="de").rule == "unanswerable"
+    assert verify_answer("kleines Tier", keys, language="de").rule == "normalised"
+    assert not verify_answer("kleines Tier", ["die grünen Pflanzen"], language="de").correct
+    assert read_reply("extraction", "kleines Tier", keys=keys, language="de").rating == 1
+    assert read_reply("extraction", "unbekannt", keys=keys, language="de").rule == "unanswerable"
 
 
 PROMPT = """
@@ -102,10 +102,10 @@ Text: {context}'''
 
 
 def test_a_prompt_says_its_language(tmp_path: Path) -> None:
-    assert parse(PROMPT).language == "de"
-    assert parse(PROMPT.replace('language = "de"\n', "")).language == ENGLISH
+    assert parse_prompt(PROMPT).language == "de"
+    assert parse_prompt(PROMPT.replace('language = "de"\n', "")).language == ENGLISH
     with pytest.raises(InputError, match=r"'language' is \"xx\".*known: en, de, fr"):
-        parse(PROMPT.replace('"de"', '"xx"'))
+        parse_prompt(PROMPT.replace('"de"', '"xx"'))
     (tmp_path / "frage.toml").write_text(PROMPT)
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.add(

@@ -16,19 +16,19 @@ from exampp.prompts import (
     Prompt,
     all_prompts,
     by_workbench_class,
-    content_hash,
     fill,
-    find,
+    find_prompt,
     generation,
-    load,
     load_generation,
+    load_grading_prompt,
     load_named,
     names,
-    read,
+    prompt_content_hash,
+    read_reply,
     toml_of,
     workbench_info,
 )
-from exampp.prompts.prompt import parse, placeholders
+from exampp.prompts.prompt import parse_prompt, placeholders
 from exampp.records.graders import State
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -41,7 +41,7 @@ SLOTS = {
     "correct_answer": "as text",
     "answer": "literally",
 }
-FILLED = [name for name in names() if load(name).user]
+FILLED = [name for name in names() if load_grading_prompt(name).user]
 
 
 def test_the_catalogue_is_complete() -> None:
@@ -85,7 +85,7 @@ def test_the_prompts_of_castorini_are_theirs_to_the_letter(shared_data: Path) ->
         ("nuggetizer-assigner-2grade", "nuggetizer-assigner_2grade", one),
     ):
         theirs = yaml.safe_load((folder / f"{file}.yaml").read_text(encoding="utf-8"))
-        sent = fill(load(name), slots)
+        sent = fill(load_grading_prompt(name), slots)
         assert sent.user == theirs["prefix_user"].format(**asked, **more)
         assert sent.system == theirs["system_message"]
     theirs = yaml.safe_load((folder / "nuggetizer-creator.yaml").read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def test_the_prompts_of_castorini_are_theirs_to_the_letter(shared_data: Path) ->
 @pytest.mark.parametrize("name", FILLED)
 def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
     golden = GOLDEN / f"{name}.txt"
-    assert fill(load(name), SLOTS).user == golden.read_text(encoding="utf-8")
+    assert fill(load_grading_prompt(name), SLOTS).user == golden.read_text(encoding="utf-8")
 
 
 def test_there_is_no_golden_file_too_many() -> None:
@@ -116,9 +116,9 @@ def test_there_is_no_golden_file_too_many() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_label_is_read_as_a_grade_on_the_scale(name: str) -> None:
-    prompt = load(name)
+    prompt = load_grading_prompt(name)
     for label in prompt.labels:
-        outcome = read(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
+        outcome = read_reply(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
         assert outcome.state is State.GRADED
         assert outcome.rating in range(prompt.lowest, prompt.highest + 1)
     if prompt.labels:
@@ -163,10 +163,10 @@ def test_the_class_that_is_written_leads_back_to_the_prompt() -> None:
 
 
 def test_no_class_is_named_for_a_text_that_was_not_sent() -> None:
-    prompt = load("question-self-rating")
-    assert workbench_info(prompt.name, sent=content_hash(prompt))["prompt_class"]
+    prompt = load_grading_prompt("question-self-rating")
+    assert workbench_info(prompt.name, sent=prompt_content_hash(prompt))["prompt_class"]
     other = replace(prompt, user=prompt.user.replace("Question:", "Query:"))
-    assert workbench_info(prompt.name, sent=content_hash(other)) == {}
+    assert workbench_info(prompt.name, sent=prompt_content_hash(other)) == {}
 
 
 def test_answers_that_were_compared_with_known_ones_are_of_a_class_of_their_own() -> None:
@@ -183,9 +183,9 @@ def test_answers_that_were_compared_with_known_ones_are_of_a_class_of_their_own(
 
 @pytest.mark.parametrize("name", sorted(TWO_WORDINGS))
 def test_wordings_of_paper_and_workbench_are_two_graders(name: str) -> None:
-    paper, program = load(name), load(f"{name}-workbench")
+    paper, program = load_grading_prompt(name), load_grading_prompt(f"{name}-workbench")
     assert paper.user.split() != program.user.split()
-    assert content_hash(paper) != content_hash(program)
+    assert prompt_content_hash(paper) != prompt_content_hash(program)
     same = ("grades", "reading", "lowest", "highest", "labels", "field", "cut")
     assert all(getattr(paper, key) == getattr(program, key) for key in same)
     assert program.user.endswith("Answer:\n")
@@ -193,11 +193,14 @@ def test_wordings_of_paper_and_workbench_are_two_graders(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(PASSAGE_FIRST))
 def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
-    usual, turned = load(name.removesuffix("-passage-first")), load(name)
+    usual, turned = (
+        load_grading_prompt(name.removesuffix("-passage-first")),
+        load_grading_prompt(name),
+    )
     assert sorted(usual.user.splitlines()) == sorted(turned.user.splitlines())
     assert turned.user.index("{context}") < turned.user.index(f"{{{turned.slots[0]}}}")
     assert turned.user.endswith(f"{{{turned.slots[0]}}}")
-    assert content_hash(usual) != content_hash(turned)
+    assert prompt_content_hash(usual) != prompt_content_hash(turned)
     same = ("grades", "reading", "lowest", "highest", "labels", "field", "cut", "slots")
     assert all(getattr(usual, key) == getattr(turned, key) for key in same)
 
@@ -205,13 +208,13 @@ def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
     rated |= {"nuggetizer-assigner", "umbrela", "citation-support", *PASSAGE_FIRST}
-    assert {name for name in names() if not load(name).is_verdict} == rated
+    assert {name for name in names() if not load_grading_prompt(name).is_verdict} == rated
 
 
 def test_a_prompt_is_a_value() -> None:
-    prompt = load("thomas")
-    assert prompt == load("thomas")
-    assert hash(prompt) == hash(load("thomas"))
+    prompt = load_grading_prompt("thomas")
+    assert prompt == load_grading_prompt("thomas")
+    assert hash(prompt) == hash(load_grading_prompt("thomas"))
     with pytest.raises(FrozenInstanceError):
         prompt.name = "other"  # type: ignore[misc]
 
@@ -229,15 +232,17 @@ def test_a_prompt_is_a_value() -> None:
     ],
 )
 def test_the_hash_covers_what_determines_a_reply(change: dict[str, object], same: bool) -> None:
-    prompt = load("thomas")
+    prompt = load_grading_prompt("thomas")
     changed: Prompt = replace(prompt, **change)  # type: ignore[arg-type]
-    assert (content_hash(changed) == content_hash(prompt)) is same
+    assert (prompt_content_hash(changed) == prompt_content_hash(prompt)) is same
 
 
 def test_hashes_stay_as_they_are() -> None:
     """Grades are kept under these hashes: a change makes every cell due again."""
     lines = (Path(__file__).parent / "hashes.txt").read_text(encoding="utf-8").splitlines()
-    assert [f"{name} {content_hash(load(name))[:12]}" for name in names()] == lines
+    assert [
+        f"{name} {prompt_content_hash(load_grading_prompt(name))[:12]}" for name in names()
+    ] == lines
 
 
 GOOD = """
@@ -255,9 +260,9 @@ user = 'Rate {question} by {context}, reply as {"grade": 2} or {{grade}}.'
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD, encoding="utf-8")
-    prompt = load(file)
+    prompt = load_grading_prompt(file)
     assert (prompt.name, prompt.lowest, prompt.highest) == ("mine", 0, 3)
-    assert prompt == load(str(file))
+    assert prompt == load_grading_prompt(str(file))
     assert fill(prompt, {"question": "Q", "context": "C"}).user == (
         'Rate Q by C, reply as {"grade": 2} or {grade}.'
     )
@@ -266,7 +271,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
 def test_windows_line_ends(tmp_path: Path) -> None:
     file = tmp_path / "copy.toml"
     file.write_bytes(GOOD.replace("\n", "\r\n").encode())
-    assert load(file).name == "mine"
+    assert load_grading_prompt(file).name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -328,7 +333,7 @@ def test_a_bad_file_is_told_with_place_and_mend(
     file = tmp_path / "bad.toml"
     file.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        load(file)
+        load_grading_prompt(file)
     assert said in str(caught.value)
     assert caught.value.file == str(file)
     assert caught.value.hint
@@ -357,14 +362,14 @@ def test_a_bad_file_is_told_with_place_and_mend(
 def test_a_prompt_needs_its_item_and_what_is_graded(grades: str, user: str, said: str) -> None:
     head = f'name = "a"\ntitle = "A"\ngrades = "{grades}"\nreading = "yes-no"\nverdict = true\n'
     with pytest.raises(InputError) as caught:
-        parse(f'{head}user = "{user}"\ncut = "context"\n', "p.toml")
+        parse_prompt(f'{head}user = "{user}"\ncut = "context"\n', "p.toml")
     assert said in str(caught.value)
     assert str(caught.value).startswith("p.toml, user: ")
 
 
 def test_slots_need_not_be_declared() -> None:
     plain = GOOD.replace('slots = ["question", "context"]\n', "")
-    assert parse(plain) == parse(GOOD)
+    assert parse_prompt(plain) == parse_prompt(GOOD)
 
 
 @pytest.mark.parametrize("prompt", all_prompts(), ids=lambda prompt: prompt.name)
@@ -373,11 +378,11 @@ def test_every_declaration_can_be_printed_and_loaded_again(
 ) -> None:
     file = tmp_path / "copy.toml"
     file.write_text(toml_of(prompt.name), encoding="utf-8")
-    assert find(file) == prompt == find(prompt.name)
+    assert find_prompt(file) == prompt == find_prompt(prompt.name)
     assert toml_of(file) == toml_of(prompt.name)
     own = toml_of(prompt.name).replace(f'name = "{prompt.name}"', 'name = "my-own"')
     file.write_text(own, encoding="utf-8")
-    assert find(file) == replace(prompt, name="my-own")
+    assert find_prompt(file) == replace(prompt, name="my-own")
 
 
 def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Path) -> None:
@@ -385,12 +390,12 @@ def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Pat
     assert len(set(named)) == len(named)
     assert named[: len(names())] == list(names())
     with pytest.raises(InputError, match="'dl-questions' asks for the items of a bank, and grades"):
-        load("dl-questions")
+        load_grading_prompt("dl-questions")
     with pytest.raises(InputError, match="did you mean 'dl-questions'"):
-        find("dl-question")
+        find_prompt("dl-question")
     (tmp_path / "g.toml").write_text(toml_of("dl-questions"))
     with pytest.raises(InputError, match="asks for the items of a bank, and grades nothing"):
-        load(tmp_path / "g.toml")
+        load_grading_prompt(tmp_path / "g.toml")
     (tmp_path / "s.toml").write_text(toml_of("sun"))
     with pytest.raises(InputError, match="grades, and asks for no items"):
         load_generation(tmp_path / "s.toml")
@@ -398,7 +403,7 @@ def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Pat
 
 def test_a_toml_fault_has_its_line() -> None:
     with pytest.raises(InputError) as caught:
-        parse('name = "a"\ntitle = ?\n', "p.toml")
+        parse_prompt('name = "a"\ntitle = ?\n', "p.toml")
     assert (caught.value.file, caught.value.line) == ("p.toml", 2)
 
 
@@ -412,7 +417,7 @@ def test_a_toml_fault_has_its_line() -> None:
 def test_further_faults(more: str, said: str) -> None:
     head = 'name = "a"\ntitle = "A"\ngrades = "query"\nreading = "yes-no"\nverdict = true\n'
     with pytest.raises(InputError, match=said):
-        parse(head + more)
+        parse_prompt(head + more)
 
 
 @pytest.mark.parametrize(
@@ -428,7 +433,7 @@ def test_further_faults(more: str, said: str) -> None:
 )
 def test_a_prompt_that_is_not_there(name: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        load(name)
+        load_grading_prompt(name)
     assert said in str(caught.value)
 
 
@@ -436,7 +441,7 @@ def test_a_file_in_another_encoding(tmp_path: Path) -> None:
     file = tmp_path / "latin.toml"
     file.write_bytes(b'name = "caf\xe9"')
     with pytest.raises(InputError, match="not UTF-8"):
-        load(file)
+        load_grading_prompt(file)
 
 
 def test_placeholders_are_found_and_other_braces_are_text() -> None:

@@ -15,7 +15,7 @@ from exampp.prompts.catalogue import load_generation as load
 from exampp.prompts.generation import (
     GenerationPrompt,
     GenerationRequest,
-    build,
+    build_generation_prompt,
     fill_request,
     prompt_hash,
 )
@@ -28,7 +28,7 @@ MINE = 'name = "mine"\nmakes = "nugget"\nuser = "Facts on {query_text}, please."
 
 
 def build_text(text: str) -> GenerationPrompt:
-    return build(parse_toml(text))
+    return build_generation_prompt(parse_toml(text))
 
 
 @pytest.mark.parametrize("name", NAMES)

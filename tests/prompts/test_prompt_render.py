@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.prompts import Filled, fill, fit, load, names
+from exampp.prompts import Filled, fill, fit_prompt, load_grading_prompt, names
 from exampp.prompts.prompt import SLOTS
 
-PROMPT = load("question-self-rating")
+PROMPT = load_grading_prompt("question-self-rating")
 TEXTS = st.text(max_size=80)
 PIECES = ["{question}", "{context}", "{{context}}", "{", "}", "{0}", "{:>9}", "{a!r}", "%s", "$a"]
 PIECES += ["a", " ", "\\", "\\1", "\\g<0>", "\n"]
@@ -60,7 +60,7 @@ def test_slot_texts_are_put_in_unchanged(question: str, context: str) -> None:
 @given(texts=st.fixed_dictionaries(dict.fromkeys(SLOTS, BRACED | TEXTS)))
 def test_every_slot_of_every_prompt_is_filled_exactly(texts: dict[str, str]) -> None:
     """The template, cut at its slots, with the texts between: nothing else is sent."""
-    for prompt in map(load, names()):
+    for prompt in map(load_grading_prompt, names()):
         if prompt.user:
             parts = re.split(r"\{(\w+)\}", prompt.user)
             sent = [texts[part] if n % 2 else part for n, part in enumerate(parts)]
@@ -71,7 +71,7 @@ def test_texts_for_other_slots_are_ignored_and_missing_ones_told() -> None:
     slots = {"question": "Q?", "context": "C", "query": "unused"}
     assert fill(PROMPT, slots).user.endswith("Question: Q?\nContext: C")
     with pytest.raises(InputError) as caught:
-        fill(load("thomas"), {"context": "C"})
+        fill(load_grading_prompt("thomas"), {"context": "C"})
     assert "needs a text for {query}. the prompt grades items of the kind query" in str(
         caught.value
     )
@@ -79,7 +79,7 @@ def test_texts_for_other_slots_are_ignored_and_missing_ones_told() -> None:
 
 def test_a_prompt_without_text_cannot_be_filled() -> None:
     with pytest.raises(InputError, match="graded without asking a model"):
-        fill(load("draft"), {})
+        fill(load_grading_prompt("draft"), {})
 
 
 @pytest.mark.parametrize("offsets", TOKENIZERS)
@@ -95,7 +95,7 @@ def test_fit_never_exceeds_the_limit(
     whole = fill(PROMPT, slots)
     filled = None
     with suppress(InputError):
-        filled = fit(PROMPT, slots, limit, offsets, lambda _: extra)
+        filled = fit_prompt(PROMPT, slots, limit, offsets, lambda _: extra)
     if count(whole) <= limit:
         assert filled == whole
     elif filled is not None:
@@ -108,7 +108,7 @@ def test_fit_never_exceeds_the_limit(
 def test_only_the_passage_is_cut_and_by_its_own_characters() -> None:
     slots = {"question": "Why?", "context": "one  two\nthree four"}
     room = len(by_word(fill(PROMPT, slots).user))
-    filled = fit(PROMPT, slots, room - 1, by_word)
+    filled = fit_prompt(PROMPT, slots, room - 1, by_word)
     assert filled.cut
     assert filled.user.endswith("Question: Why?\nContext: one  two\nthree")
     assert filled.kept == len("one  two\nthree")
@@ -117,8 +117,8 @@ def test_only_the_passage_is_cut_and_by_its_own_characters() -> None:
 def test_special_tokens_count() -> None:
     slots = {"question": "Why?", "context": "one two three"}
     room = len(by_word(fill(PROMPT, slots).user))
-    assert not fit(PROMPT, slots, room, by_word).cut
-    assert fit(PROMPT, slots, room, by_word, lambda _: 1).user.endswith("Context: one two")
+    assert not fit_prompt(PROMPT, slots, room, by_word).cut
+    assert fit_prompt(PROMPT, slots, room, by_word, lambda _: 1).user.endswith("Context: one two")
 
 
 @pytest.mark.parametrize(("spare", "said"), [(-1, "without its context"), (0, "leaves no room")])
@@ -126,23 +126,23 @@ def test_a_question_that_fills_the_prompt_is_an_error(spare: int, said: str) -> 
     slots = {"question": "Why? " * 50, "context": "one two"}
     alone = len(by_word(fill(PROMPT, {**slots, "context": ""}).user))
     with pytest.raises(InputError, match=said) as caught:
-        fit(PROMPT, slots, alone + spare, by_word)
+        fit_prompt(PROMPT, slots, alone + spare, by_word)
     assert caught.value.hint
 
 
 def test_the_slot_to_cut_may_stand_in_the_middle() -> None:
-    prompt = load("sun-few")
+    prompt = load_grading_prompt("sun-few")
     slots = {"query": "q", "context": "w " * 400}
-    filled = fit(prompt, slots, 400, by_word)
+    filled = fit_prompt(prompt, slots, 400, by_word)
     assert filled.user.endswith("w\nAnswer:")
     assert len(by_word(filled.user)) == 400
 
 
-@pytest.mark.parametrize("name", [name for name in names() if load(name).user])
+@pytest.mark.parametrize("name", [name for name in names() if load_grading_prompt(name).user])
 def test_every_prompt_can_be_fitted(name: str) -> None:
-    prompt = load(name)
+    prompt = load_grading_prompt(name)
     slots = dict.fromkeys(prompt.slots, "few words here") | {prompt.cut: "word " * 600}
-    filled = fit(prompt, slots, 512, by_word)
+    filled = fit_prompt(prompt, slots, 512, by_word)
     assert filled.cut
     assert len(by_word(filled.user)) + len(by_word(filled.system)) in (511, 512)
 
@@ -156,7 +156,7 @@ def by_place(text: str) -> list[tuple[int, int]]:
 def test_a_passage_with_more_tokens_in_the_prompt_than_alone_is_cut_further() -> None:
     slots = {"question": "Why?", "context": "abc" * 20}
     alone = len(fill(PROMPT, {**slots, "context": ""}).user)
-    filled = fit(PROMPT, slots, alone + 10, by_place)
+    filled = fit_prompt(PROMPT, slots, alone + 10, by_place)
     assert filled.kept
     assert filled.kept <= 10
     assert len(by_place(filled.user)) <= alone + 10

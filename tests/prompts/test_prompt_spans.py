@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.prompts.words import _kept_stems, best_span, content_stems, sentences
+from exampp.prompts.words import _kept_stems, best_span, content_stems, sentence_spans
 
 PASSAGE = (
     "The light of the U.S. sun scatters. Blue light scatters the most, they say!\n"
@@ -17,14 +17,14 @@ PASSAGE = (
 
 
 def test_sentences() -> None:
-    assert [PASSAGE[start:end] for start, end in sentences(PASSAGE)] == [
+    assert [PASSAGE[start:end] for start, end in sentence_spans(PASSAGE)] == [
         "The light of the U.S. sun scatters.",
         "Blue light scatters the most, they say!",
         "Sunsets are red (\u201cwhy?\u201d) because blue is gone.",
         "\u8d64\u3044\u5915\u65e5\u3002",
         "\u9752",
     ]
-    assert list(sentences(" \n \n")) == []
+    assert list(sentence_spans(" \n \n")) == []
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_offsets_are_of_the_passage(passage: str, wanted: str) -> None:
     start, end = best_span(passage, wanted)
     assert 0 <= start <= end <= len(passage)
     assert best_span("", wanted) == (0, 0)
-    ends = [0, *(place for pair in sentences(passage) for place in pair), len(passage)]
+    ends = [0, *(place for pair in sentence_spans(passage) for place in pair), len(passage)]
     assert ends == sorted(ends)
 
 
 def test_spaces_alone_end_a_sentence_no_sooner_than_one_space() -> None:
     text = "Rivers, e.g.  the Rhine, flow. They do"
-    assert [text[start:end] for start, end in sentences(text)] == [
+    assert [text[start:end] for start, end in sentence_spans(text)] == [
         "Rivers, e.g.  the Rhine, flow.",
         "They do",
     ]

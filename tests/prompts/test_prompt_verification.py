@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.prompts import answers, verify
+from exampp.prompts import answers, verify_answer
 from exampp.prompts.answers import find_span, is_close, key_text, spell_out
 from exampp.prompts.words import drop_punctuation, fuzz_ratio, normalise, stem, stopwords
 
@@ -47,7 +47,7 @@ CASES = [
 
 @pytest.mark.parametrize(("answer", "keys", "rule"), CASES)
 def test_rules(answer: str, keys: list[str], rule: str) -> None:
-    verified = verify(answer, keys)
+    verified = verify_answer(answer, keys)
     assert (verified.rule, verified.correct) == (rule, rule != "unmatched")
     assert (verified.key in keys) is verified.correct
 
@@ -64,14 +64,14 @@ def test_the_share_is_less_than_a_fifth(one: str, other: str, close: bool) -> No
 @given(answer=st.text(min_size=2, max_size=40))
 def test_an_answer_equal_to_the_key_is_correct(answer: str) -> None:
     if answer.strip().removesuffix(".").strip():
-        assert verify(answer, [answer]).correct
+        assert verify_answer(answer, [answer]).correct
 
 
 @given(st.text(max_size=30), st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=3))
 def test_more_keys_never_make_an_answer_wrong(answer: str, keys: list[str]) -> None:
     keys = [key for key in keys if key.strip() and key.strip(" .").lower() not in ("true", "false")]
-    if keys and verify(answer, keys).correct:
-        assert verify(answer, [*keys, "another known answer"]).correct
+    if keys and verify_answer(answer, keys).correct:
+        assert verify_answer(answer, [*keys, "another known answer"]).correct
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
@@ -114,7 +114,7 @@ def test_stems_and_ratios() -> None:
 def test_the_place_of_the_answer(answer: str, span: tuple[int, int] | None) -> None:
     passage = "Water table will\nrise; level (high)."
     assert find_span(answer, passage) == span
-    assert verify(answer or "x", ["rise"], passage).span == (span if answer else None)
+    assert verify_answer(answer or "x", ["rise"], passage).span == (span if answer else None)
 
 
 CHOICES = {"a": "oxygen", "b": "iron", "c": "gold", "d": "all of the above"}
@@ -144,7 +144,7 @@ def test_all_and_none_of_the_above(text: str, choices: list[str], spelled: str) 
 def test_without_a_known_answer_there_is_nothing_to_verify() -> None:
     for keys in ([], [""], [" "]):
         with pytest.raises(InputError, match="no known answer"):
-            verify("x", keys)
+            verify_answer("x", keys)
 
 
 @pytest.mark.parametrize(
@@ -158,5 +158,5 @@ def test_without_a_known_answer_there_is_nothing_to_verify() -> None:
     ],
 )
 def test_the_reference_mode(answer: str, keys: list[str], correct: bool) -> None:
-    assert verify(answer, keys, mode="rubric").correct is correct
+    assert verify_answer(answer, keys, mode="rubric").correct is correct
     assert answers.rubric_is_correct(answer, keys) is correct

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from exampp.prompts import by_workbench_class, load, read
+from exampp.prompts import by_workbench_class, load_grading_prompt, read_reply
 from exampp.records.graders import Outcome
 
 FILES = {"dl19": "dl19/graded.jsonl.gz", "llmjudge": "llmjudge/test-graded.jsonl.gz"}
@@ -69,8 +69,8 @@ def stored(name: str) -> Counter[Stored]:
 
 @cache
 def outcome(prompt: str, reply: str, mode: str) -> Outcome:
-    asked = load(prompt)
-    return read(asked.reading, reply, lowest=asked.lowest, highest=asked.highest, mode=mode)
+    asked = load_grading_prompt(prompt)
+    return read_reply(asked.reading, reply, lowest=asked.lowest, highest=asked.highest, mode=mode)
 
 
 @pytest.mark.parametrize(("name", "replies"), [("dl19", 92_600), ("llmjudge", 173_164)])
@@ -124,7 +124,7 @@ def test_our_reading_differs_where_it_should_and_nowhere_else(name: str) -> None
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_lone_digit_on_the_scale_is_its_rating(name: str) -> None:
-    rated = [e for e in stored(name) if load(e.prompt).reading == "self-rating"]
+    rated = [e for e in stored(name) if load_grading_prompt(e.prompt).reading == "self-rating"]
     for entry in rated:
         if entry.reply in set("012345"):
             assert outcome(entry.prompt, entry.reply, "exam").rating == int(entry.reply)

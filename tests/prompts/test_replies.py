@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.prompts import answer_text, read
+from exampp.prompts import answer_text, read_reply
 from exampp.prompts.answers import UNANSWERABLE, is_refusal, is_unanswerable
 from exampp.prompts.generation import UNFINISHED_THOUGHT, read_items
 from exampp.prompts.replies import LONGEST, READERS, reading_names
@@ -35,13 +35,13 @@ def example(cell: str) -> str:
 
 @pytest.mark.parametrize(("reply", "rating", "rule"), rows("reply | rating | rule"))
 def test_the_documented_ratings(reply: str, rating: str, rule: str) -> None:
-    found = read("self-rating", example(reply), field="grade")
+    found = read_reply("self-rating", example(reply), field="grade")
     assert (found.rating, found.rule) == (int(rating) if rating else None, rule)
 
 
 @pytest.mark.parametrize(("reply", "verdict", "rule"), rows("reply | verdict | rule"))
 def test_the_documented_verdicts(reply: str, verdict: str, rule: str) -> None:
-    found = read("yes-no", example(reply), highest=1, field="relevance")
+    found = read_reply("yes-no", example(reply), highest=1, field="relevance")
     assert (found.rating, found.rule) == ({"yes": 1, "no": 0, "": None}[verdict], rule)
 
 
@@ -188,52 +188,54 @@ REFUSED = [
 @pytest.mark.parametrize(("rating", "reply"), [(n, r) for n, some in RATED.items() for r in some])
 @pytest.mark.parametrize("reading", ["self-rating", "rating"])
 def test_one_stated_rating(reading: str, rating: int, reply: str) -> None:
-    assert read(reading, reply, field="grade") == Outcome(State.GRADED, rating, "rated")
+    assert read_reply(reading, reply, field="grade") == Outcome(State.GRADED, rating, "rated")
 
 
 @pytest.mark.parametrize("reply", JSON)
 def test_json_fields(reply: str) -> None:
-    assert read("self-rating", reply, field="grade") == Outcome(State.GRADED, 4, "json")
+    assert read_reply("self-rating", reply, field="grade") == Outcome(State.GRADED, 4, "json")
 
 
 def test_text_without_a_number() -> None:
     for reply in UNANSWERED:
-        assert read("self-rating", reply) == Outcome(State.GRADED, 0, "unanswerable"), reply
+        assert read_reply("self-rating", reply) == Outcome(State.GRADED, 0, "unanswerable"), reply
     for reply in ANSWERED:
-        assert read("self-rating", reply) == Outcome(State.GRADED, 1, "answered"), reply
+        assert read_reply("self-rating", reply) == Outcome(State.GRADED, 1, "answered"), reply
 
 
 @pytest.mark.parametrize(("rule", "reply"), [(n, r) for n, some in UNREAD.items() for r in some])
 @pytest.mark.parametrize("reading", ["self-rating", "rating"])
 def test_unread_replies_get_no_low_grade(reading: str, rule: str, reply: str) -> None:
-    assert read(reading, reply, field="grade") == Outcome(State.UNPARSED, None, rule)
+    assert read_reply(reading, reply, field="grade") == Outcome(State.UNPARSED, None, rule)
 
 
 @pytest.mark.parametrize("reply", REFUSED)
 @pytest.mark.parametrize("reading", ["self-rating", "rating", "yes-no", "extraction"])
 def test_refusals(reading: str, reply: str) -> None:
-    assert read(reading, reply) == Outcome(State.REFUSED, None, "refused")
+    assert read_reply(reading, reply) == Outcome(State.REFUSED, None, "refused")
 
 
 @pytest.mark.parametrize("reading", ["self-rating", "rating", "yes-no", "extraction"])
 def test_a_reply_cut_off_is_set_aside(reading: str) -> None:
-    assert read(reading, "4: The", truncated=True) == Outcome(State.TRUNCATED, None, "truncated")
+    assert read_reply(reading, "4: The", truncated=True) == Outcome(
+        State.TRUNCATED, None, "truncated"
+    )
 
 
 def test_a_text_without_a_number_is_an_answer_only_where_that_is_asked_for() -> None:
     unparsed = Outcome(State.UNPARSED, None, "no number")
-    assert read("self-rating", "The moon", unnumbered="unparsed") == unparsed
-    assert read("self-rating", "4", unnumbered="unparsed").rating == 4
-    assert read("self-rating", "unanswerable", unnumbered="unparsed").rating == 0
+    assert read_reply("self-rating", "The moon", unnumbered="unparsed") == unparsed
+    assert read_reply("self-rating", "4", unnumbered="unparsed").rating == 4
+    assert read_reply("self-rating", "unanswerable", unnumbered="unparsed").rating == 0
     with pytest.raises(InputError, match="give one of answer, unparsed"):
-        read("self-rating", "The moon", unnumbered="ignored")
+        read_reply("self-rating", "The moon", unnumbered="ignored")
 
 
 def test_the_default_for_an_answer_follows_the_scale() -> None:
-    assert read("self-rating", "The moon", lowest=1, highest=7).rating == 2
-    assert read("self-rating", "no", lowest=1, highest=7).rating == 1
-    assert read("self-rating", "10", lowest=0, highest=100).rating == 10
-    assert read("self-rating", "Rating: 85/100", lowest=0, highest=100).rating == 85
+    assert read_reply("self-rating", "The moon", lowest=1, highest=7).rating == 2
+    assert read_reply("self-rating", "no", lowest=1, highest=7).rating == 1
+    assert read_reply("self-rating", "10", lowest=0, highest=100).rating == 10
+    assert read_reply("self-rating", "Rating: 85/100", lowest=0, highest=100).rating == 85
 
 
 @pytest.mark.parametrize(
@@ -247,7 +249,7 @@ def test_the_default_for_an_answer_follows_the_scale() -> None:
     ],
 )
 def test_direct_ratings_have_no_default(reply: str, state: State, rating: int | None) -> None:
-    outcome = read("rating", reply, highest=2, field="relevance")
+    outcome = read_reply("rating", reply, highest=2, field="relevance")
     assert (outcome.state, outcome.rating) == (state, rating)
 
 
@@ -306,7 +308,7 @@ def test_direct_ratings_have_no_default(reply: str, state: State, rating: int | 
 )
 def test_yes_and_no(verdict: int | None, replies: list[str]) -> None:
     for reply in replies:
-        outcome = read("yes-no", reply, highest=1, field="relevance")
+        outcome = read_reply("yes-no", reply, highest=1, field="relevance")
         assert outcome.rating == verdict, reply
         assert outcome.state is (State.UNPARSED if verdict is None else State.GRADED), reply
 
@@ -322,7 +324,7 @@ def test_yes_and_no(verdict: int | None, replies: list[str]) -> None:
     ],
 )
 def test_extraction(reply: str, verdict: int, rule: str) -> None:
-    assert read("extraction", reply, field="extract") == Outcome(State.GRADED, verdict, rule)
+    assert read_reply("extraction", reply, field="extract") == Outcome(State.GRADED, verdict, rule)
 
 
 @pytest.mark.parametrize(
@@ -333,12 +335,12 @@ def test_extraction(reply: str, verdict: int, rule: str) -> None:
     ],
 )
 def test_extraction_with_known_answers(reply: str, verdict: int, rule: str) -> None:
-    assert read("extraction", reply, keys=["rise"]) == Outcome(State.GRADED, verdict, rule)
+    assert read_reply("extraction", reply, keys=["rise"]) == Outcome(State.GRADED, verdict, rule)
 
 
 def test_a_known_answer_may_look_like_a_declining_one() -> None:
-    assert read("extraction", "No", keys=["no"]).rating == 1
-    assert read("extraction", "i", keys=["i"]).rating == 1
+    assert read_reply("extraction", "No", keys=["no"]).rating == 1
+    assert read_reply("extraction", "i", keys=["i"]).rating == 1
 
 
 def test_the_answer_of_a_json_reply() -> None:
@@ -353,24 +355,24 @@ def test_the_answer_of_a_json_reply() -> None:
     [("0.1", 0), ("0.5809", 1), ("0.59", 3), ("0.6123", 4), ("1", 5), ("-1", 0), ("inf", 5)],
 )
 def test_thresholds(score: str, rating: int) -> None:
-    outcome = read("thresholds", score, thresholds=(0.5809, 0.5826, 0.5895, 0.5996, 0.7180))
+    outcome = read_reply("thresholds", score, thresholds=(0.5809, 0.5826, 0.5895, 0.5996, 0.7180))
     assert outcome == Outcome(State.GRADED, rating, "threshold")
 
 
 def test_thresholds_that_do_not_fit() -> None:
     for thresholds in [(), (0.1, 0.2), (0.5, 0.4, 0.6, 0.7, 0.8)]:
         with pytest.raises(InputError, match="give 5 numbers"):
-            read("thresholds", "0.5", thresholds=thresholds)
+            read_reply("thresholds", "0.5", thresholds=thresholds)
     for reply in ["", "nan", "high"]:
-        outcome = read("thresholds", reply, thresholds=(0.1,) * 5)
+        outcome = read_reply("thresholds", reply, thresholds=(0.1,) * 5)
         assert outcome == Outcome(State.UNPARSED, None, "no score")
 
 
 def test_unknown_modes_and_readings() -> None:
     with pytest.raises(InputError, match="give one of exam, rubric"):
-        read("self-rating", "4", mode="strict")
+        read_reply("self-rating", "4", mode="strict")
     with pytest.raises(InputError, match="give one of self-rating, rating"):
-        read("selfrating", "4")
+        read_reply("selfrating", "4")
     assert all(tuple(readers) == reading_names() for readers in READERS.values())
 
 
@@ -386,7 +388,7 @@ COMPAT = [
 
 @pytest.mark.parametrize(("reply", "rating"), COMPAT)
 def test_the_reference_mode_of_ratings(reply: str, rating: int) -> None:
-    assert read("self-rating", reply, mode="rubric", truncated=True).rating == rating
+    assert read_reply("self-rating", reply, mode="rubric", truncated=True).rating == rating
 
 
 @pytest.mark.parametrize(
@@ -397,7 +399,7 @@ def test_the_reference_mode_of_ratings(reply: str, rating: int) -> None:
     ],
 )
 def test_the_reference_mode_of_direct_verdicts(reply: str, verdict: int) -> None:
-    assert read("yes-no", reply, mode="rubric").rating == verdict
+    assert read_reply("yes-no", reply, mode="rubric").rating == verdict
 
 
 @pytest.mark.parametrize(
@@ -405,14 +407,14 @@ def test_the_reference_mode_of_direct_verdicts(reply: str, verdict: int) -> None
     [("2", 2), ("3", 0), ("5", 0), ("No", 1), ("unknown", 1), ("", 1), ("a", 1)],
 )
 def test_the_reference_mode_of_direct_ratings(reply: str, rating: int) -> None:
-    assert read("rating", reply, highest=2, mode="rubric").rating == rating
+    assert read_reply("rating", reply, highest=2, mode="rubric").rating == rating
 
 
 def test_the_reference_mode_of_extraction() -> None:
-    assert read("extraction", "a text", mode="rubric").rating == 1
-    assert read("extraction", "No", mode="rubric").rating == 0
-    assert read("extraction", "   ", mode="rubric").rating == 1
-    assert read("extraction", "Rises.", mode="rubric", keys=["rise"]).rating == 1
+    assert read_reply("extraction", "a text", mode="rubric").rating == 1
+    assert read_reply("extraction", "No", mode="rubric").rating == 0
+    assert read_reply("extraction", "   ", mode="rubric").rating == 1
+    assert read_reply("extraction", "Rises.", mode="rubric", keys=["rise"]).rating == 1
 
 
 @given(reply=st.text(max_size=60), highest=st.integers(1, 10))
@@ -420,7 +422,7 @@ def test_every_reply_has_an_outcome_on_the_scale(reply: str, highest: int) -> No
     for mode in READERS:
         for reading in ("self-rating", "rating", "yes-no", "extraction"):
             top = 1 if reading in ("yes-no", "extraction") else highest
-            outcome = read(reading, reply, highest=top, mode=mode)
+            outcome = read_reply(reading, reply, highest=top, mode=mode)
             assert (outcome.rating is None) == (outcome.state is not State.GRADED)
             assert outcome.rating is None or 0 <= outcome.rating <= top
             assert outcome.rule
@@ -428,7 +430,7 @@ def test_every_reply_has_an_outcome_on_the_scale(reply: str, highest: int) -> No
 
 @given(rating=st.integers(0, 5), text=st.text("abc def", min_size=1, max_size=20))
 def test_a_verdict_at_the_end_is_the_rating(rating: int, text: str) -> None:
-    assert read("self-rating", f"{text} 1914.\nRating: {rating}").rating == rating
+    assert read_reply("self-rating", f"{text} 1914.\nRating: {rating}").rating == rating
 
 
 @given(expression=st.sampled_from(UNANSWERABLE), marks=st.sampled_from(["", ".", "!", '"', " "]))
@@ -457,7 +459,7 @@ def test_marks_and_case_do_not_hide_an_expression(expression: str, marks: str) -
     ],
 )
 def test_one_label_is_a_rating(reply: str, rating: int) -> None:
-    assert read("support", reply, highest=2) == Outcome(State.GRADED, rating, "label")
+    assert read_reply("support", reply, highest=2) == Outcome(State.GRADED, rating, "label")
 
 
 @pytest.mark.parametrize(
@@ -473,13 +475,13 @@ def test_one_label_is_a_rating(reply: str, rating: int) -> None:
     ],
 )
 def test_anything_else_is_no_grade(reply: str, rule: str) -> None:
-    assert read("support", reply, highest=2) == Outcome(State.UNPARSED, None, rule)
+    assert read_reply("support", reply, highest=2) == Outcome(State.UNPARSED, None, rule)
 
 
 def test_on_two_grades_there_is_no_partial_support() -> None:
-    assert read("support", "['support']", highest=1).rating == 1
-    assert read("support", "['not_support']", highest=1).rating == 0
-    assert read("support", "['partial_support']", highest=1).rule == "off-scale"
+    assert read_reply("support", "['support']", highest=1).rating == 1
+    assert read_reply("support", "['not_support']", highest=1).rating == 0
+    assert read_reply("support", "['partial_support']", highest=1).rule == "off-scale"
 
 
 SCORES = ("##final score: {}", "##final score:{}", "##Final Score: {}.", "{}")
@@ -488,13 +490,13 @@ SCORES = ("##final score: {}", "##final score:{}", "##Final Score: {}.", "{}")
 @pytest.mark.parametrize("score", [0, 1, 2, 3])
 @pytest.mark.parametrize("form", [*SCORES, "M: 2\nT: 3\nO: 1\n##final score: {}"])
 def test_replies_to_umbrela(score: int, form: str) -> None:
-    found = read("rating", form.format(score), highest=3)
+    found = read_reply("rating", form.format(score), highest=3)
     assert (found.state, found.rating) == (State.GRADED, score)
 
 
 def test_umbrela_s_empty_reply_is_no_zero() -> None:
-    assert read("rating", "I cannot tell.", highest=3).state is not State.GRADED
-    assert read("rating", "##final score: 7", highest=3).rule == "off-scale"
+    assert read_reply("rating", "I cannot tell.", highest=3).state is not State.GRADED
+    assert read_reply("rating", "##final score: 7", highest=3).rule == "off-scale"
 
 
 # --- thoughts
@@ -544,16 +546,16 @@ ITEMS = '["What is a?", "Why b?"]'
 
 @pytest.mark.parametrize(("opening", "end"), FORMS)
 def test_a_thought_is_apart_from_the_verdict_and_from_the_items(opening: str, end: str) -> None:
-    rated = read("self-rating", f"{opening}{DECOY}{end}\nRating: 4", unnumbered="unparsed")
+    rated = read_reply("self-rating", f"{opening}{DECOY}{end}\nRating: 4", unnumbered="unparsed")
     assert (rated.state, rated.rating) == (State.GRADED, 4)
-    assert read("yes-no", f"{opening}No. {DECOY}{end}Yes", lowest=0, highest=1).rating == 1
+    assert read_reply("yes-no", f"{opening}No. {DECOY}{end}Yes", lowest=0, highest=1).rating == 1
     made = read_items(f"{opening}{DECOY}{end}{ITEMS}", "question").made
     assert [one.text for one in made] == ["What is a?", "Why b?"]
 
 
 @pytest.mark.parametrize("opening", [opening for opening, _ in FORMS])
 def test_a_thought_without_an_end_is_nothing_else(opening: str) -> None:
-    rated = read("self-rating", f"{opening}{DECOY}Rating: 4", unnumbered="answer")
+    rated = read_reply("self-rating", f"{opening}{DECOY}Rating: 4", unnumbered="answer")
     assert (rated.state, rated.rule) == (State.UNPARSED, "unfinished thought")
     assert read_items(f"{opening}{DECOY}{ITEMS}", "question") == ((), UNFINISHED_THOUGHT)
 
@@ -562,7 +564,7 @@ def test_a_thought_without_an_end_is_nothing_else(opening: str) -> None:
     "reply", ["analysis of the passage.\nRating: 4", "My analysis: assistantfinal. Rating: 4"]
 )
 def test_words_that_are_no_marks_open_no_thought(reply: str) -> None:
-    assert read("self-rating", reply).rating == 4
+    assert read_reply("self-rating", reply).rating == 4
 
 
 # --- any reply
@@ -575,11 +577,11 @@ def test_errors_and_nothing_are_no_extracted_answers() -> None:
         '{"error": "Error 429"}',
         "<think>a",
     ]:
-        assert read("extraction", reply).state is State.UNPARSED, reply
+        assert read_reply("extraction", reply).state is State.UNPARSED, reply
     for reply in ["N/A", "none", "null"]:
-        assert read("extraction", reply) == Outcome(State.GRADED, 0, "unanswerable")
-    assert read("extraction", "None", keys=["none"]).rating == 1
-    assert read("extraction", "Currently unavailable").rating == 1
+        assert read_reply("extraction", reply) == Outcome(State.GRADED, 0, "unanswerable")
+    assert read_reply("extraction", "None", keys=["none"]).rating == 1
+    assert read_reply("extraction", "Currently unavailable").rating == 1
 
 
 # --- what must hold for any reply ----------------------------------------------------------------
@@ -614,7 +616,10 @@ VERDICT = st.sampled_from(
 def test_a_verdict_in_neutral_prose_is_that_verdict(
     before: str, after: str, verdict: str, rating: int
 ) -> None:
-    assert read("self-rating", f"{before}\n\n{verdict.format(rating)}\n\n{after}").rating == rating
+    assert (
+        read_reply("self-rating", f"{before}\n\n{verdict.format(rating)}\n\n{after}").rating
+        == rating
+    )
 
 
 @given(
@@ -623,7 +628,7 @@ def test_a_verdict_in_neutral_prose_is_that_verdict(
     rating=st.integers(0, 5),
 )
 def test_no_noise_makes_another_number_of_a_verdict(text: str, verdict: str, rating: int) -> None:
-    found = read("rating", f"{text}\n{verdict.format(rating)}\n", field="x")
+    found = read_reply("rating", f"{text}\n{verdict.format(rating)}\n", field="x")
     fields = re.search(r"(?i)(rating|score|grade)", text)
     assert found.rating in (None, rating) or fields
 
@@ -636,22 +641,24 @@ REPLIES = st.one_of(
 
 @given(reply=REPLIES, thought=st.text("abc 0123456789:\nRating?", max_size=40))
 def test_a_thought_before_a_reply_changes_nothing(reply: str, thought: str) -> None:
-    alone = read("self-rating", reply)
-    assert read("self-rating", f"<think>{thought}</think>{reply}") == alone
-    assert read("self-rating", f"{thought}</think>\n{reply}").rating == alone.rating
+    alone = read_reply("self-rating", reply)
+    assert read_reply("self-rating", f"<think>{thought}</think>{reply}") == alone
+    assert read_reply("self-rating", f"{thought}</think>\n{reply}").rating == alone.rating
 
 
 @given(reply=REPLIES)
 def test_space_and_emphasis_around_a_reply_change_nothing(reply: str) -> None:
     for around in ("  {}  ", "\n\n{}\n", "**{}**"):
-        assert read("self-rating", around.format(reply)) == read("self-rating", reply)
+        assert read_reply("self-rating", around.format(reply)) == read_reply("self-rating", reply)
 
 
 @given(reply=st.text(st.characters(), max_size=80), field=st.text(max_size=10))
 def test_a_reply_of_any_characters_has_an_outcome(reply: str, field: str) -> None:
     for reading in ("self-rating", "rating", "yes-no", "extraction"):
         for mode in ("exam", "rubric"):
-            read(reading, reply + "\ud800\0", highest=1, field=field, mode=mode, keys=["a\ud800"])
+            read_reply(
+                reading, reply + "\ud800\0", highest=1, field=field, mode=mode, keys=["a\ud800"]
+            )
 
 
 LONG = [
@@ -675,16 +682,16 @@ LONG = [
 @pytest.mark.parametrize("piece", LONG)
 def test_a_long_reply_is_told_as_such(piece: str) -> None:
     reply = piece * (1_000_000 // len(piece))
-    rules = {read(reading, reply).rule for reading in ("self-rating", "rating", "yes-no")}
+    rules = {read_reply(reading, reply).rule for reading in ("self-rating", "rating", "yes-no")}
     thought = {"<think>": "unfinished thought", "</think>": "empty"}
     assert rules == {thought.get(piece, "too long")}
 
 
 def test_what_is_not_too_long_is_read() -> None:
     filler = "It names the men.\n" * (LONGEST // 18 - 2)
-    assert read("self-rating", f"{filler}Rating: 4").rating == 4
-    assert read("self-rating", f"<think>{filler * 3}</think>Rating: 4").rating == 4
-    assert read("self-rating", f"{filler * 2}Rating: 4").rule == "too long"
+    assert read_reply("self-rating", f"{filler}Rating: 4").rating == 4
+    assert read_reply("self-rating", f"<think>{filler * 3}</think>Rating: 4").rating == 4
+    assert read_reply("self-rating", f"{filler * 2}Rating: 4").rule == "too long"
 
 
 def test_built_replies_are_read_as_what_they_say() -> None:

@@ -13,7 +13,7 @@ import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.items import models_in, own_bank, same_model
-from exampp.results.page import to_json
+from exampp.results.page import report_json
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def rate(_: Request) -> str:
 def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str]]:
     """What is told by evaluate, the report and status of a model that made the bank."""
     board = collection.grades(bank=bank).evaluate(["Cover@20"], min_rating=4).notes
-    report = to_json(collection.grades(bank=bank).report(measures=["Cover@20"]))
+    report = report_json(collection.grades(bank=bank).report(measures=["Cover@20"]))
     told = [*board], [report], [*collection.status().notes]
     return [[one for one in some if "made by the model that grades" in one] for some in told]
 
@@ -222,7 +222,7 @@ def test_edits_that_name_who_made_an_item(tmp_path: Path) -> None:
             grades = collection.grades(bank="main", part=part)
             notes = grades.evaluate(["Cover@20"], min_rating=4).notes
             assert any("The bank was made by the model that grades" in note for note in notes)
-            assert "made by the model that grades" in to_json(grades.report())
+            assert "made by the model that grades" in report_json(grades.report())
 
 
 def test_the_generator_that_a_bank_of_the_workbench_names_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from exampp.results.notes import (
     NOTES,
     Severity,
     about,
-    joined,
+    merge_notes,
     most_severe,
     note,
     notes_of,
@@ -32,18 +32,20 @@ def test_long_lists_are_cut() -> None:
 
 
 def test_notes_that_differ_in_the_subject_are_one() -> None:
-    found = joined([note("one-query", "AP"), "plain", note("one-query", "RR"), "plain"])
+    found = merge_notes([note("one-query", "AP"), "plain", note("one-query", "RR"), "plain"])
     assert [str(one) for one in found] == [
         "AP, RR: Only one query counts, so there is no standard error.",
         "plain",
     ]
-    whole = joined(found, whole=["RR", "AP"])
+    whole = merge_notes(found, whole=["RR", "AP"])
     assert whole[0] == "Only one query counts, so there is no standard error."
     assert whole[0].code == "one-query"
 
 
 def test_a_note_about_something_keeps_its_code() -> None:
-    found = joined(about(name, one) for name in ("a", "b") for one in ("rounded", note("draft")))
+    found = merge_notes(
+        about(name, one) for name in ("a", "b") for one in ("rounded", note("draft"))
+    )
     assert [str(one)[:14] for one in found] == ["a, b: rounded", "a, b: These ar"]
     assert found[1].code == "draft"
 

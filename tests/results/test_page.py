@@ -25,10 +25,10 @@ from exampp.results.page import (
     Section,
     Text,
     Tiles,
+    report_json,
     to_html,
-    to_json,
 )
-from exampp.results.plots.distributions import grades
+from exampp.results.plots.distributions import grade_distribution
 from exampp.results.plots.dots import leaderboard
 from exampp.results.plots.figure import Figure, Spread
 from exampp.results.plots.heatmap import heatmap
@@ -51,7 +51,7 @@ def heat(systems: list[str]) -> Figure:
 
 def example(name: str = "a", title: str = "A report") -> Document:
     figure = leaderboard([Spread(name, 0.5, 0.4, 0.6), Spread("b", 0.3, 0.2, 0.4)], "AP")
-    many = grades({"g": {n: n + 1 for n in range(FOLDED_ROWS + 1)}}, name="many")
+    many = grade_distribution({"g": {n: n + 1 for n in range(FOLDED_ROWS + 1)}}, name="many")
     return Document(
         title,
         "Two systems",
@@ -138,7 +138,7 @@ def test_data_of_figures_stand_in_the_page_unless_they_are_many() -> None:
 
 def test_json_holds_the_same_and_all_data() -> None:
     document = example()
-    read = json.loads(to_json(document))
+    read = json.loads(report_json(document))
     assert [section["title"] for section in read["sections"]] == ["First", "Second", "Third"]
     kinds = [[block["kind"] for block in section["blocks"]] for section in read["sections"]]
     assert kinds == [

@@ -35,7 +35,7 @@ from exampp.results.plots.figure import (
     Theme,
     writer,
 )
-from exampp.results.plots.heatmap import DIVERGING, picture, shade
+from exampp.results.plots.heatmap import DIVERGING, matrix_picture, shade_color
 
 LONG = "a-system-with-a-name-that-is-much-longer-than-any-axis-can-hold-" * 3
 HUNDRED = [f"team-{n % 9}-run-{n:03d}" for n in range(100)]
@@ -52,7 +52,7 @@ def leaderboards(names: list[str]) -> Figure:
 
 
 def several_methods(names: list[str]) -> Figure:
-    return dots.methods({"Cover@20": many(names), "AP": many(names[::-1])}, names)
+    return dots.method_scores({"Cover@20": many(names), "AP": many(names[::-1])}, names)
 
 
 def ranks(names: list[str]) -> Figure:
@@ -61,7 +61,7 @@ def ranks(names: list[str]) -> Figure:
 
 
 def grades(names: list[str]) -> Figure:
-    return distributions.grades({name: {0: 80, 3: 0, 5: 20} for name in names[:3]})
+    return distributions.grade_distribution({name: {0: 80, 3: 0, 5: 20} for name in names[:3]})
 
 
 def labels(_: list[str]) -> Figure:
@@ -86,7 +86,9 @@ def sizes(names: list[str]) -> Figure:
         for line in names[:3]
         for n in (1, 10, 40)
     ]
-    return lines.reliability(points, "Cover@20", present=10, target=0.95, interval="95% interval")
+    return lines.reliability_lines(
+        points, "Cover@20", present=10, target=0.95, interval="95% interval"
+    )
 
 
 def spans(names: list[str]) -> Figure:
@@ -214,7 +216,7 @@ def test_renormalising_maps_best_to_one_and_worst_to_zero_with_their_errors() ->
 
 def test_methods_renormalise_over_the_systems_of_the_order_only() -> None:
     scores = {"AP": [Spread("a", 0.9), Spread("b", 0.6), Spread("c", 0.1)]}
-    figure = dots.methods(scores, ["b", "a"])
+    figure = dots.method_scores(scores, ["b", "a"])
     assert [(row[1], row[2]) for row in figure.data.rows] == [("b", 0.0), ("a", 1.0)]
 
 
@@ -224,7 +226,7 @@ def test_ranges_of_methods_are_whole_however_long() -> None:
     bars = re.findall(
         r'<line transform="translate\(([\d.]+),[\d.]+\)" x2="([\d.-]+)" y2="0" stroke="'
         + SERIES[0],
-        drawn(dots.methods(scores, ["a", "b"])),
+        drawn(dots.method_scores(scores, ["a", "b"])),
     )
     ends = [sorted((float(x), float(x) + float(width))) for x, width in bars]
     (low_a, high_a), (low_b, high_b) = ends
@@ -272,7 +274,7 @@ def test_few_systems_all_have_lines_and_no_band() -> None:
 
 
 def test_grades_are_shares_of_the_graders_cells() -> None:
-    figure = distributions.grades({"x": {0: 3, 5: 1}, "y": {0: 0, 5: 0}})
+    figure = distributions.grade_distribution({"x": {0: 3, 5: 1}, "y": {0: 0, 5: 0}})
     assert figure.data.rows == (("x", "0", 3, 0.75), ("x", "5", 1, 0.25))
     assert "x (4 cells): 75.0% 0, 25.0% 5" in figure.alt
 
@@ -335,9 +337,9 @@ def test_texts_of_queries_stand_with_their_ids() -> None:
 
 
 def test_grades_have_the_colours_of_the_pages_and_grow_darker() -> None:
-    lightness = [luminance(shade(value, GRADES)) for value in np.linspace(0, 1, 101)]
+    lightness = [luminance(shade_color(value, GRADES)) for value in np.linspace(0, 1, 101)]
     assert all(a > b for a, b in pairwise(lightness))
-    assert [shade(n / 5, GRADES) for n in range(6)] == list(GRADES)
+    assert [shade_color(n / 5, GRADES) for n in range(6)] == list(GRADES)
     style = files("exampp.web").joinpath("static/style.css").read_text(encoding="utf-8")
     light = style.partition("@media")[0]
     assert [f"--r{n}: {colour};" in light for n, colour in enumerate(GRADES)] == [True] * 6
@@ -346,14 +348,16 @@ def test_grades_have_the_colours_of_the_pages_and_grow_darker() -> None:
         for layer in grades(["g"]).spec["layer"]
         if "color" in layer["encoding"]
     )
-    assert bars["scale"]["range"] == [shade(value, GRADES) for value in (0, 0.5, 1)]
+    assert bars["scale"]["range"] == [shade_color(value, GRADES) for value in (0, 0.5, 1)]
 
 
 def test_the_ends_of_a_heat_map_stand_out_without_seeing_red_or_green() -> None:
     """Blue is above the middle, where red is not: protanopes and deuteranopes see it."""
     low, high = (bytes.fromhex(colour[1:]) for colour in (DIVERGING[0], DIVERGING[-1]))
     assert high[2] - low[2] > 150
-    assert decoded(picture(np.zeros((1, 1)), np.ones((1, 1), np.bool_), DIVERGING)).shape == (
+    assert decoded(
+        matrix_picture(np.zeros((1, 1)), np.ones((1, 1), np.bool_), DIVERGING)
+    ).shape == (
         1,
         1,
         4,
@@ -400,7 +404,7 @@ def test_a_pdf_has_the_size_of_its_column_and_its_fonts() -> None:
 def test_methods_have_rows_in_the_order_given_and_room_to_stand_apart() -> None:
     names = [f"s{n}" for n in range(100)]
     scores = {m: [Spread(name, n / 100) for n, name in enumerate(names)] for m in ("m", "n")}
-    one, two = (dots.methods(dict(list(scores.items())[:n]), names).spec for n in (1, 2))
+    one, two = (dots.method_scores(dict(list(scores.items())[:n]), names).spec for n in (1, 2))
     assert one["encoding"]["y"]["scale"]["domain"] == names
     assert two["height"] > one["height"]
 
@@ -439,14 +443,14 @@ def test_every_format_is_written() -> None:
 
 NOTHING = [
     dots.ranks([], "no specification"),
-    lines.reliability([], "AP", present=0, target=0.95, interval=""),
+    lines.reliability_lines([], "AP", present=0, target=0.95, interval=""),
     leaderboard([], "AP"),
     leaderboard([Spread("a", None)], "AP"),
-    dots.methods({"AP": [Spread("a", 0.5)]}, ["a"]),
-    dots.methods({}, []),
+    dots.method_scores({"AP": [Spread("a", 0.5)]}, ["a"]),
+    dots.method_scores({}, []),
     lines.rank_scatter([], "AP"),
-    distributions.grades({}),
-    distributions.grades({"a": {0: 0, 1: 0}}),
+    distributions.grade_distribution({}),
+    distributions.grade_distribution({"a": {0: 0, 1: 0}}),
     distributions.labels({}),
     lines.curves({}),
     heatmap.heatmap(np.zeros((0, 0)), np.zeros((0, 0), np.bool_), [], [], "AP"),

@@ -15,7 +15,7 @@ from support.books import GRADER, edited, random_book, random_edits
 
 import exampp
 from exampp.measures.cover import cover
-from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.review.impact import (
@@ -79,7 +79,7 @@ def check(baseline: Baseline, query: QueryGrades) -> Impact:
 
 def labels(baseline: Baseline, book: Gradebook) -> dict[tuple[str, str], int]:
     by_subtopic = baseline.mode == "subtopic"
-    rows = qrels(book, baseline.labelling, baseline.min_rating, by_subtopic=by_subtopic)
+    rows = exam_labels(book, baseline.labelling, baseline.min_rating, by_subtopic=by_subtopic)
     return {(row.query_id, row.passage_id): row.label for row in rows}
 
 

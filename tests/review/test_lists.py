@@ -20,7 +20,15 @@ from exampp.records import State, item_id
 from exampp.records.gradebook import Dossier
 from exampp.results.result import Table
 from exampp.review.evidence import Criteria, evidence
-from exampp.review.lists import QueryView, from_both_ends, grid, joined, missing, spurious, verify
+from exampp.review.lists import (
+    QueryView,
+    concatenate,
+    from_both_ends,
+    grid,
+    missing,
+    spurious,
+    verification_list,
+)
 
 FIRST, SECOND = exams.QUESTIONS["q1"]
 SCATTER, SUNSET = item_id("q1", FIRST), item_id("q1", SECOND)
@@ -53,9 +61,9 @@ def test_passages_with_several_high_answers_alone(collection: exampp.Collection)
         (3, set()),
     ):
         view = QueryView(dossier(collection), Criteria(min_rating=3, min_answers=least))
-        assert {cell.passage.passage_id for cell in verify(view)} == passages
+        assert {cell.passage.passage_id for cell in verification_list(view)} == passages
         assert {row.passage.passage_id for row in grid(view).rows} == passages
-    table = joined(
+    table = concatenate(
         collection.grades(prompt=RATED).review_tables("grid", min_rating=3, min_answers=2)
     )
     assert set(column(table, "passage")) == {"p2"}
@@ -76,7 +84,7 @@ def dossier(collection: exampp.Collection, query_id: str = "q1") -> Dossier:
 
 
 def test_verify_goes_from_both_ends_to_what_is_likely_wrong(collection: exampp.Collection) -> None:
-    cells = list(verify(QueryView(dossier(collection), Criteria())))
+    cells = list(verification_list(QueryView(dossier(collection), Criteria())))
     told = [(cell.item.item_id, cell.passage.passage_id, cell.rating) for cell in cells]
     assert told == [
         (SCATTER, "p1", 5),
@@ -90,14 +98,16 @@ def test_verify_goes_from_both_ends_to_what_is_likely_wrong(collection: exampp.C
     assert (cells[0].reply, cells[0].passage.text) == ("5", exams.PASSAGES["p1"])
     assert (cells[0].passage.evidence, cells[0].passage.judgment) == ("judged 3", 3)
     assert (cells[0].passage.systems, cells[0].passage.rank) == (1, 1)
-    two = verify(QueryView(dossier(collection), Criteria()), item_id=SUNSET[:-2], limit=2)
+    two = verification_list(
+        QueryView(dossier(collection), Criteria()), item_id=SUNSET[:-2], limit=2
+    )
     assert [cell.passage.passage_id for cell in two] == ["p4", "p1"]
 
 
 def test_of_equal_ratings_the_least_and_the_most_relevant_come_first(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader("3"))
-        found = verify(QueryView(dossier(opened), Criteria()), item_id=SCATTER)
+        found = verification_list(QueryView(dossier(opened), Criteria()), item_id=SCATTER)
         assert [cell.passage.passage_id for cell in found] == ["p4", "p1", "p2"]
 
 
@@ -106,7 +116,7 @@ def test_cells_without_a_rating_come_last_with_their_replies(tmp_path: Path) -> 
         script: dict[tuple[str, str], str | Reply] = dict(SCRIPT)
         script[FIRST, exams.PASSAGES["p1"]] = Reply("It is", truncated=True)
         opened.grade(ScriptedGrader(script, default="0"))
-        found = list(verify(QueryView(dossier(opened), Criteria()), item_id=SCATTER))
+        found = list(verification_list(QueryView(dossier(opened), Criteria()), item_id=SCATTER))
         assert [cell.passage.passage_id for cell in found] == ["p2", "p4", "p1"]
         last = found[-1]
         assert (last.rating, last.state, last.reply) == (None, State.TRUNCATED, "It is")

@@ -28,10 +28,10 @@ from exampp.review.queue import (
     CellName,
     OverturnCount,
     by_passage,
+    cell_effects,
     cover_means,
-    effects,
+    most_influential_cells,
     overturns,
-    queue,
     queue_of,
 )
 from exampp.store.connection import transaction
@@ -102,7 +102,7 @@ def test_what_a_cell_can_change(seed: int, subtopics: tuple[int, bool], k: int) 
     book = random_book(
         seed, queries=3, passages=7, subtopics=subtopics[0], by_subtopic=subtopics[1]
     )
-    found = queue(book, min_rating=MIN_RATING, k=k, most=10**6)
+    found = most_influential_cells(book, min_rating=MIN_RATING, k=k, most=10**6)
     wanted = brute_force(book, k)
     assert len(found) == len(wanted)
     assert set(names(found)) == set(wanted)
@@ -112,17 +112,17 @@ def test_what_a_cell_can_change(seed: int, subtopics: tuple[int, bool], k: int) 
         assert (one.move, one.gaps) == pytest.approx((move, gaps), abs=1e-12)
     order = [one.priority for one in found]
     assert order == sorted(order, reverse=True)
-    assert queue(book, min_rating=MIN_RATING, k=k, most=5) == found[:5]
-    assert names(queue(book, min_rating=MIN_RATING, k=k, decided=set(names(found[::2])))) == names(
-        found[1::2]
-    )
+    assert most_influential_cells(book, min_rating=MIN_RATING, k=k, most=5) == found[:5]
+    assert names(
+        most_influential_cells(book, min_rating=MIN_RATING, k=k, decided=set(names(found[::2])))
+    ) == names(found[1::2])
 
 
 def test_chances_by_hand() -> None:
     """Threshold 3: 3 and 2 are one step from the other side, 5 and 0 three."""
     book = random_book(5, equal_weights=True)
     rated: dict[int | None, set[float]] = {}
-    for one in queue(book, min_rating=MIN_RATING, most=10**6):
+    for one in most_influential_cells(book, min_rating=MIN_RATING, most=10**6):
         rated.setdefault(one.rating, set()).add(one.chance)
     table = np.concatenate([query.ratings.ravel() for query in book.queries])
     graded = table[table != MISSING]
@@ -140,7 +140,7 @@ def test_chances_by_hand() -> None:
 def test_decisions_replace_the_guess() -> None:
     seen = overturns([(2, 4), (2, 3), (2, 2), (2, 0), (5, 4), (5, 5)], MIN_RATING)
     assert seen == {2: OverturnCount(4, 2), 5: OverturnCount(2, 0)}
-    found = queue(random_book(5), min_rating=MIN_RATING, seen=seen, most=10**6)
+    found = most_influential_cells(random_book(5), min_rating=MIN_RATING, seen=seen, most=10**6)
     chances = {one.rating: one.chance for one in found}
     assert chances[2] == pytest.approx((2 + 10 / 4) / 14)
     assert chances[5] == pytest.approx((0 + 10 / 16) / 12)
@@ -150,13 +150,17 @@ def test_decisions_replace_the_guess() -> None:
 def test_doubtful_grades_come_first() -> None:
     """Of two cells that could change the same, the one that the model was less sure of."""
     book = random_book(5)
-    first = next(one for one in queue(book, min_rating=MIN_RATING) if one.rating == 2)
+    first = next(
+        one for one in most_influential_cells(book, min_rating=MIN_RATING) if one.rating == 2
+    )
     confidence = {q.query_id: np.full(q.ratings.shape, np.nan) for q in book.queries}
     query = next(q for q in book.queries if q.query_id == first.query_id)
     cell = query.passage_ids.index(first.passage_id), query.item_ids.index(first.item_id)
     for sure, chance in ((0.9, 0.1), (0.2, 0.8)):
         confidence[query.query_id][cell] = sure
-        found = queue(book, min_rating=MIN_RATING, confidence=confidence, most=10**6)
+        found = most_influential_cells(
+            book, min_rating=MIN_RATING, confidence=confidence, most=10**6
+        )
         (same,) = [one for one in found if names([one]) == names([first])]
         assert same.chance == pytest.approx(first.chance * chance / 0.5)
         same_otherwise = [
@@ -170,15 +174,15 @@ def test_doubtful_grades_come_first() -> None:
 
 def test_nothing_to_decide() -> None:
     book = random_book(5)
-    assert queue(replace(book, queries=()), min_rating=MIN_RATING) == []
+    assert most_influential_cells(replace(book, queries=()), min_rating=MIN_RATING) == []
     bare = [replace(query, rankings=()) for query in book.queries]
-    assert queue(replace(book, queries=tuple(bare)), min_rating=MIN_RATING) == []
+    assert most_influential_cells(replace(book, queries=tuple(bare)), min_rating=MIN_RATING) == []
 
 
 def test_dl19_by_trying_out(shared_data: Path) -> None:
     """The first, the last and some cells between, each by evaluating everything anew."""
     book = exampp.open(shared_data / "dl19" / "graded.jsonl.gz").grades().gradebook
-    found = queue(book, min_rating=MIN_RATING, most=2000)
+    found = most_influential_cells(book, min_rating=MIN_RATING, most=2000)
     assert len(found) == 2000
     before = means(book, 20)
     place = {query.query_id: number for number, query in enumerate(book.queries)}
@@ -205,7 +209,7 @@ def test_effects_are_those_of_the_queue_decided_or_not(seed: int, k: int) -> Non
         for place, query, passage, item in cells_of(book)
         if (passage + item) % 2
     )
-    found = effects(book, wanted, min_rating=MIN_RATING, k=k)
+    found = cell_effects(book, wanted, min_rating=MIN_RATING, k=k)
     assert found.keys() == wanted & expected.keys()
     for cell, one in found.items():
         systems, move, swaps, gaps = expected[cell]
@@ -219,10 +223,10 @@ def test_effects_evaluate_nothing_where_the_means_are_known(
     book = random_book(3)
     wanted = frozenset(brute_force(book, 2))
     assert wanted
-    expected = effects(book, wanted, min_rating=MIN_RATING, k=2)
+    expected = cell_effects(book, wanted, min_rating=MIN_RATING, k=2)
     before = cover_means(book, min_rating=MIN_RATING, k=2)
     monkeypatch.setattr("exampp.review.queue.cover", None)
-    assert effects(book, wanted, min_rating=MIN_RATING, k=2, before=before) == expected
+    assert cell_effects(book, wanted, min_rating=MIN_RATING, k=2, before=before) == expected
 
 
 def test_cells_of_a_passage_come_together_within_a_band() -> None:

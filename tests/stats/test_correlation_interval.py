@@ -13,7 +13,7 @@ from exampp.stats.rank_correlation import (
     UNDEFINED,
     Draws,
     _widening,
-    draw,
+    draw_resamples,
     interval,
     kendall_rows,
     resample,
@@ -28,7 +28,7 @@ def first(scores: Floats) -> EstimateRows:
 
 
 def sampled(values: Floats, samples: int = 400, seed: int = 0) -> tuple[Floats, Draws]:
-    draws = draw(values.shape[1], samples, seed=seed)
+    draws = draw_resamples(values.shape[1], samples, seed=seed)
     return resample(values, np.ones(values.shape, np.bool_), draws), draws
 
 
@@ -142,9 +142,9 @@ def test_scores_in_other_units_give_the_same_interval() -> None:
 
 @pytest.mark.parametrize("queries", [8, 9, 10, 11])
 def test_quarters_and_halves_split_the_queries(queries: int) -> None:
-    draws = draw(queries, 400)
+    draws = draw_resamples(queries, 400)
     assert (draws.resamples, draws.splits) == (400, 100)
-    assert draw(queries, 50).splits == 100
+    assert draw_resamples(queries, 50).splits == 100
     assert (draws.weights[:400].sum(axis=1) == queries).all()
     quarters = draws.weights[400:800].reshape(4, 100, queries)
     halves = draws.weights[800:].reshape(3, 2, 100, queries)
@@ -162,7 +162,7 @@ def test_quarters_and_halves_split_the_queries(queries: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_draws() -> None:
-    same, again, other = (draw(12, 60, seed=seed).weights for seed in (1, 1, 2))
+    same, again, other = (draw_resamples(12, 60, seed=seed).weights for seed in (1, 1, 2))
     assert (same == again).all()
     assert (same[:60] != other[:60]).any()
     assert (same[60:] != other[60:]).any()
@@ -172,7 +172,7 @@ def test_where_no_query_counts_for_a_system_all_are_tied() -> None:
     values = np.arange(1.0, 41).reshape(4, 10)
     counts = np.ones((4, 10), np.bool_)
     counts[0, 8:] = False
-    draws = draw(10, 200)
+    draws = draw_resamples(10, 200)
     scores = resample(values, counts, draws)
     without = draws.weights[:, :8].sum(axis=1) == 0
     assert 0 < without.sum() < len(scores)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from exampp.measures.cover import miss_probability
 from exampp.stats import item_response
 from exampp.stats.item_analysis import (
-    alpha,
     alpha_if_deleted,
     alpha_without_each,
+    coefficient_alpha,
     draw_item_halves,
     draw_query_halves,
     item_rest,
@@ -27,7 +27,7 @@ from exampp.stats.item_analysis import (
     jackknife_error,
     kept_systems,
     order_changes,
-    places,
+    ranks_of_systems,
     select_items,
     split_halves,
 )
@@ -42,7 +42,7 @@ TABLES = st.integers(3, 7).flatmap(
 
 
 def test_by_hand() -> None:
-    assert alpha(HAND) == pytest.approx(4 / 9)
+    assert coefficient_alpha(HAND) == pytest.approx(4 / 9)
     rest, total = item_rest(HAND), item_total(HAND)
     assert rest.defined.tolist() == total.defined.tolist() == [True, True, False, False]
     assert rest.values[:2] == pytest.approx([0.5, 0.5])
@@ -52,9 +52,9 @@ def test_by_hand() -> None:
 
 
 def test_nothing_is_made_of_nothing() -> None:
-    assert alpha(np.ones((4, 3))) is None
-    assert alpha(HAND[:1]) is None
-    assert alpha(HAND[:, :1]) is None
+    assert coefficient_alpha(np.ones((4, 3))) is None
+    assert coefficient_alpha(HAND[:1]) is None
+    assert coefficient_alpha(HAND[:, :1]) is None
     assert not item_rest(HAND[:2]).defined.any(), "of two systems every correlation is 1 or -1"
     assert not alpha_if_deleted(HAND[:, :2]).defined.any()
     assert not item_rest(np.zeros((0, 3))).defined.any()
@@ -99,9 +99,9 @@ def test_as_the_oracle_says(rows: Rows, scale: float) -> None:
         if expected is not None:
             assert deleted.values[item] == pytest.approx(expected, abs=1e-9)
     expected = oracle_alpha(rows)
-    assert (alpha(table) is None) == (expected is None)
+    assert (coefficient_alpha(table) is None) == (expected is None)
     if expected is not None:
-        assert alpha(table) == pytest.approx(expected, abs=1e-9)
+        assert coefficient_alpha(table) == pytest.approx(expected, abs=1e-9)
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=8), st.data())
@@ -114,7 +114,7 @@ def test_order_changes_and_places(before: list[int], data: st.DataObject) -> Non
     )
     noise = np.linspace(0, 1e-13, len(before))
     assert order_changes(np.array(before) / 10 + noise, np.array(after) / 10) == changed
-    assert places(np.array(before) / 10 + noise) == [
+    assert ranks_of_systems(np.array(before) / 10 + noise) == [
         1 + sum(other > one for other in before) for one in before
     ]
 
@@ -190,7 +190,7 @@ def lsat7(shared_data: Path) -> tuple[np.ndarray, np.ndarray]:
 def test_lsat7(lsat7: tuple[np.ndarray, np.ndarray]) -> None:
     """Bock and Aitkin's data, with published estimates; no priors."""
     patterns, persons = lsat7
-    model = item_response.fit(patterns, persons, priors=False, tolerance=1e-7)
+    model = item_response.fit_item_response(patterns, persons, priors=False, tolerance=1e-7)
     assert model.converged
     assert model.log_likelihood == pytest.approx(-2658.8051, abs=1e-4)
     assert model.discrimination == pytest.approx([0.988, 1.081, 1.707, 0.765, 0.736], abs=1e-3)
@@ -199,11 +199,13 @@ def test_lsat7(lsat7: tuple[np.ndarray, np.ndarray]) -> None:
     of = item_response.abilities(patterns, model)
     nothing = patterns.sum(axis=1).argmin()
     assert (of.mean[nothing], of.deviation[nothing]) == pytest.approx((-1.870, 0.693), abs=1e-3)
-    one = item_response.fit(patterns, persons, priors=False, common=True, tolerance=1e-7)
+    one = item_response.fit_item_response(
+        patterns, persons, priors=False, common=True, tolerance=1e-7
+    )
     assert one.log_likelihood == pytest.approx(-2664.9009, abs=1e-4)
     assert one.discrimination == pytest.approx([1.011] * 5, abs=1e-3)
     everybody = np.repeat(patterns, persons.astype(int), axis=0)
-    assert alpha(everybody) == pytest.approx(0.45340874, abs=1e-8)
+    assert coefficient_alpha(everybody) == pytest.approx(0.45340874, abs=1e-8)
 
 
 def test_abilities_order_systems_by_the_weighted_sum() -> None:
@@ -212,7 +214,7 @@ def test_abilities_order_systems_by_the_weighted_sum() -> None:
     hard = rng.normal(size=30)
     table = (rng.random((14, 30)) < 1 / (1 + np.exp(hard - 1.5 * ability[:, None]))).astype(float)
     table = table[:, np.ptp(table, axis=0) > 0]
-    model = item_response.fit(table)
+    model = item_response.fit_item_response(table)
     found = item_response.abilities(table, model)
     sums = table @ model.discrimination
     assert np.argsort(found.mode, kind="stable").tolist() == np.argsort(sums).tolist()
@@ -225,4 +227,4 @@ def test_abilities_order_systems_by_the_weighted_sum() -> None:
 
 def test_a_constant_item_has_no_place_on_the_scale() -> None:
     with pytest.raises(ValueError, match="all or none"):
-        item_response.fit(HAND)
+        item_response.fit_item_response(HAND)

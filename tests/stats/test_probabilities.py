@@ -21,7 +21,7 @@ from exampp.stats.calibration import (
     fit_logistic,
     isotonic,
     labels_by,
-    reliability,
+    reliability_curve,
 )
 from exampp.stats.rated_passages import rating_vectors
 
@@ -98,7 +98,7 @@ def test_reliability_and_ece_by_hand() -> None:
     y = np.array([0.0, 0, 1, 1])
     # three that share a probability stay together
     assert equal_bins(p, 2).tolist() == [0, 0, 0, 1]
-    low, high = reliability(p, y, 2)
+    low, high = reliability_curve(p, y, 2)
     assert (low.predicted, low.observed) == pytest.approx((0.1, 1 / 3))
     assert low.passages == 3
     assert (high.predicted, high.observed, high.passages) == (0.9, 1, 1)

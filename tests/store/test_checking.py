@@ -51,7 +51,7 @@ def test_the_digest_is_that_of_the_schema() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         for statement in schema.statements():
             made.execute(statement)
-        assert schema.digest(schema.objects(made)) == schema.DIGEST
+        assert schema.schema_digest(schema.objects(made)) == schema.DIGEST
 
 
 @pytest.mark.parametrize(

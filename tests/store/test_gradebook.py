@@ -17,7 +17,7 @@ import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.status import grading_status
-from exampp.measures.qrels import Labelling, write_qrels
+from exampp.measures.qrels import Labelling, write_exam_qrels
 from exampp.records.gradebook import MISSING
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import graders, rule_counts
@@ -113,7 +113,9 @@ def test_qrels_are_the_same_whether_or_not_the_grades_were_read_before(
         made.grades().decisions.decide(*cell, 5, author="ada")
         for labelling in (Labelling(), Labelling("count")):
             known = made.grades(**chosen)
-            write_qrels(known.gradebook, tmp_path / "known", labelling, by_subtopic=by_subtopic)
+            write_exam_qrels(
+                known.gradebook, tmp_path / "known", labelling, by_subtopic=by_subtopic
+            )
             fresh = made.grades(**chosen)
             count = fresh.write_qrels(tmp_path / "fresh", labelling, by_subtopic=by_subtopic)
             assert "gradebook" not in vars(fresh)

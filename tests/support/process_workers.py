@@ -17,7 +17,7 @@ from exampp.grading.workers import (
     WorkerFacts,
     WorkerJoined,
     WorkerLost,
-    rows_of,
+    rows_of_requests,
 )
 from exampp.prompts import Prompt
 from support.forked import FORK
@@ -53,7 +53,7 @@ class ProcessWorkers:
         assert self._asked is not None
         self.given.append((worker, [ask.key for ask in asks]))
         with suppress(BrokenPipeError):  # `wait` will find it lost
-            self._ends[worker].send((batch, *self._asked, rows_of(asks)))
+            self._ends[worker].send((batch, *self._asked, rows_of_requests(asks)))
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
         for end in wait(list(self._ends.values()), seconds):

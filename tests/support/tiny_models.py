@@ -25,7 +25,7 @@ import pytest
 
 from exampp.graders.local import grader
 from exampp.graders.local.checkpoint import LoadedModel, load_model, require
-from exampp.prompts import load as load_prompt
+from exampp.prompts import load_grading_prompt as load_prompt
 
 for _package in ("torch", "transformers"):
     if importlib.util.find_spec(_package) is None:

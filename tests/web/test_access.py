@@ -13,7 +13,7 @@ from support import live
 from support.live import Client
 
 from exampp.errors import InputError
-from exampp.web.access import Access, is_loopback, is_own_request, names_of
+from exampp.web.access import Access, host_names, is_loopback, is_own_request
 from exampp.web.app import BODY_BYTES, POLICY
 
 
@@ -288,8 +288,8 @@ def test_tokens_reach_no_log(
 def test_names_and_addresses() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "127.9.9.9")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.0.1", "exams.example")))
-    assert names_of("127.0.0.1") == {"localhost"}
-    access = Access.of(["ada"], names_of("exams.example"))
+    assert host_names("127.0.0.1") == {"localhost"}
+    access = Access.of(["ada"], host_names("exams.example"))
     assert access.answers_to("exams.example:8765")
     assert access.answers_to("192.168.0.7:8765")
     assert not access.answers_to("example:8765")

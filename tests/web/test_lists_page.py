@@ -18,8 +18,8 @@ from test_overview import text_of
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.measures.qrels import write_qrels
-from exampp.web.rendering import shade
+from exampp.measures.qrels import write_exam_qrels
+from exampp.web.rendering import rating_shade
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_exports_hold_what_the_collection_holds(path: Path, small: Client, tmp_p
     with exampp.Collection(path) as collection:
         evaluated = collection.grades()
         # of the whole gradebook, as `exampp evaluate --qrels` has it
-        write_qrels(evaluated.gradebook, tmp_path / "evaluated.qrels")
+        write_exam_qrels(evaluated.gradebook, tmp_path / "evaluated.qrels")
     assert (tmp_path / "evaluated.qrels").read_bytes() == own
     assert "What does air scatter?" in small.get("/export/bank.csv").text
     packed = gzip.decompress(small.get("/export/graded.jsonl.gz").body)
@@ -299,4 +299,4 @@ def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
     with live.visiting(path, prompt="question-answering") as client:
         for page in ("/lists/grid?query=q1", "/lists/verify?query=q1"):
             assert '<b class="grade r1">1</b>' not in client.get(page).text
-    assert shade(1, 0, 1) == 5
+    assert rating_shade(1, 0, 1) == 5

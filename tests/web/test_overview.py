@@ -12,7 +12,7 @@ from support.live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.measures.values import Mean, error_bar
+from exampp.measures.values import Mean, standard_error_bar
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.pages.overview import error_bar as bar_of
 
@@ -106,7 +106,7 @@ def test_every_grader_can_be_looked_at_and_the_choice_is_kept(tmp_path: Path) ->
 
 def means(*values: float | None) -> list[Spread]:
     return [
-        Spread(f"s{i}", value, *error_bar(Mean(value, 0.02, 9), share=True))
+        Spread(f"s{i}", value, *standard_error_bar(Mean(value, 0.02, 9), share=True))
         for i, value in enumerate(values)
     ]
 

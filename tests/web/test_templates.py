@@ -19,7 +19,7 @@ from exampp.store.connection import connect, transaction
 from exampp.web import app, page_request
 from exampp.web.pages import overview
 from exampp.web.pages.trust import QUESTIONS
-from exampp.web.rendering import HERE, render, templates
+from exampp.web.rendering import HERE, render_template, templates
 
 WHOLE = (
     *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items", "/basket"),
@@ -79,7 +79,7 @@ def test_every_variable_of_a_template_comes_from_its_page(
 
     def recorded(template: str, **context: object) -> str:
         contexts[template].append(set(context))
-        return render(template, **context)
+        return render_template(template, **context)
 
     for module in (app, overview, page_request):
         monkeypatch.setattr(module, "render", recorded)

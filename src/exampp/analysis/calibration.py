@@ -45,7 +45,7 @@ from exampp.stats.calibration import (
     expected_labels,
     fit_levels,
     labels_by,
-    reliability,
+    reliability_curve,
 )
 from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, Floats, check_draws, draw_queries
 from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
@@ -116,7 +116,7 @@ def curve_figure(made: Calibration) -> Figure:
     return calibration_curve(made.bins, made.min_relevant, subtitle=subtitle)
 
 
-def section(calibrations: Sequence[Calibration]) -> Section:
+def calibration_section(calibrations: Sequence[Calibration]) -> Section:
     """The part of a report on the calibrations that there are."""
     blocks: list[Block] = []
     for made in calibrations:
@@ -420,7 +420,7 @@ class _Trained:
             source=self.source,
             seed=self.settings.seed,
             scores=(*self._probabilities(), *self._labels(given, frozen)),
-            bins=reliability(self._relevance, self._relevant),
+            bins=reliability_curve(self._relevance, self._relevant),
         )
         size = len(data.known)
         confusion = np.bincount(self.codes * size + given, minlength=size**2).reshape(size, size)

@@ -22,7 +22,7 @@ from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, Subtopics,
 from exampp.measures.leaderboard import evaluate, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.values import Mean, MeasureColumn
-from exampp.prompts import answer_text, load, names
+from exampp.prompts import answer_text, load_grading_prompt, names
 from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook
@@ -479,7 +479,7 @@ def _notes(found: SystemComparison) -> Iterator[str]:
     yield from gaps([("difference", pair.difference), ("d_z", pair.effect), ("p", p)])
 
 
-def compare(
+def compare_systems(
     gradebook: Gradebook,
     first: str,
     second: str,
@@ -640,7 +640,7 @@ def _answer(dossier: Dossier, passage: int, item: int) -> str:
     if isinstance(kept, str):
         return kept
     prompt = dossier.grader.prompt
-    extracts = prompt in names() and load(prompt).reading == "extraction"
+    extracts = prompt in names() and load_grading_prompt(prompt).reading == "extraction"
     return answer_text(grade.reply) if extracts and grade.reply else ""
 
 

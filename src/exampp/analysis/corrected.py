@@ -29,7 +29,7 @@ from exampp.results.result import Result, Table
 from exampp.results.view import Column, Value
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import MOST_DRAWS, Bools, Floats
-from exampp.stats.item_analysis import places
+from exampp.stats.item_analysis import ranks_of_systems
 from exampp.stats.means import FEWEST_QUERIES
 from exampp.stats.rank_correlation import kendall_rows
 from exampp.stats.rank_sets import DECIMALS, DRAWS, PairTests, Resampling, pair_tests
@@ -241,7 +241,7 @@ class Corrected(Result):
             "people alone",
             *(Column(name, group="place") for name in ("by grades", "corrected", "rank set")),
         ]
-        by_grades, corrected = places(self.graded), places(shown.scores)
+        by_grades, corrected = ranks_of_systems(self.graded), ranks_of_systems(shown.scores)
         rows: list[list[Value]] = [
             [
                 *(system, float(self.graded[row]), float(shown.scores[row]), *shown.bounds(row)),
@@ -426,7 +426,7 @@ class Corrected(Result):
             )
 
 
-def section(found: Sequence[Corrected | str]) -> Section:
+def corrected_section(found: Sequence[Corrected | str]) -> Section:
     """Return the section of a report: a table a sample, or why it gives none."""
     blocks: list[Block] = []
     for one in found:

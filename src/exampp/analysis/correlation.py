@@ -22,7 +22,7 @@ from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import about, joined, labelled
+from exampp.results.notes import about, labelled, merge_notes
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
 from exampp.sanitize import check_integer
@@ -33,7 +33,7 @@ from exampp.stats.rank_correlation import (
     FEWEST_SYSTEMS,
     Draws,
     RankStatistic,
-    draw,
+    draw_resamples,
     interval,
     one_row,
     rank_statistic,
@@ -84,7 +84,7 @@ class Correlations(Result):
         """For each official leaderboard the values as the papers print them, then intervals."""
         found = {}
         for name in self.officials:
-            found[f"{name}, wide"] = wide(self, name)
+            found[f"{name}, wide"] = wide_correlations(self, name)
             if self.has_intervals(name):
                 found[f"{name}, intervals"] = intervals(self, name)
         return found
@@ -122,7 +122,7 @@ class Correlations(Result):
         return any(one.estimate.low is not None for one in self.against(official))
 
 
-def wide(comparison: Correlations, official: str) -> Table:
+def wide_correlations(comparison: Correlations, official: str) -> Table:
     """Methods and their thresholds as rows, measures and statistics as columns.
 
     The layout of Table 3 of EXAM++: per statistic the best method is marked, those within 0.05 of
@@ -440,7 +440,7 @@ def compare_methods(
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     found: list[MethodCorrelation] = []
     notes: dict[str, tuple[str, ...]] = {
-        "": joined(about(method.name, note) for method in methods for note in method.notes)
+        "": merge_notes(about(method.name, note) for method in methods for note in method.notes)
     }
     if decimals is not None:
         rounding = (
@@ -539,7 +539,7 @@ class _Bootstrap:
         if queries < FEWEST_QUERIES:
             return f"there are fewer than {FEWEST_QUERIES} queries ({queries})"
         if queries not in self._draws:
-            self._draws[queries] = draw(queries, self.samples, self.seed)
+            self._draws[queries] = draw_resamples(queries, self.samples, self.seed)
         draws = self._draws[queries]
         scores = resample(values.values, values.counts, draws)
         return scores if self.decimals is None else self._ranked(scores), draws

@@ -15,7 +15,7 @@ from exampp.measures.cover import cover, longest_ranking
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling, graded_passages, label_passages
-from exampp.measures.values import MeasureColumn, error_bar
+from exampp.measures.values import MeasureColumn, standard_error_bar
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.figure import Figure, Spread
@@ -31,7 +31,7 @@ def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
     """Mean and one standard error of every system; `systems` name the rows of the column."""
     share = column.measure.share
     return [
-        Spread(system, mean.mean, *error_bar(mean, share=share))
+        Spread(system, mean.mean, *standard_error_bar(mean, share=share))
         for system, mean in zip(systems, column.values.means(), strict=True)
     ]
 
@@ -69,12 +69,12 @@ def methods_figure(
     """
     if official is None:
         by = f"their {next(iter(found), '')}"
-        drawn = dots.methods(found, systems, ordered_by=by)
+        drawn = dots.method_scores(found, systems, ordered_by=by)
     else:
         both = [system for system in official if system in set(systems)]
         order = sorted(both, key=lambda system: (-official[system], system))
         spread = [Spread(system, official[system]) for system in order]
-        drawn = dots.methods(found, order, official=("official", spread))
+        drawn = dots.method_scores(found, order, official=("official", spread))
     return replace(drawn, draft=draft)
 
 
@@ -105,7 +105,7 @@ def scatter_figure(
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
     """How the ratings of each gradebook are spread."""
     keys: dict[object, Value] = {book.grader.name: book.grader.key for book in books}
-    drawn = distributions.grades({book.grader.name: _ratings(book) for book in books})
+    drawn = distributions.grade_distribution({book.grader.name: _ratings(book) for book in books})
     data = drawn.data
     keyed = Table.of(
         (*data.columns, Field("grader_key")),

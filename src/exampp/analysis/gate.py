@@ -382,7 +382,7 @@ class EarlierScores:
         return wanted if wanted in known else None
 
 
-def gate(
+def judge_systems(
     book: Gradebook,
     requirements: Sequence[Requirement],
     baseline: EarlierScores | None = None,
@@ -456,7 +456,7 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutc
     if absent := missing_prerequisite(book):
         return str(absent)
     try:
-        measure = cut(name)
+        measure = with_cutoff(name)
         board = with_bounds(book, measure, settings.min_rating)
         column = board.column(measure)
     except InputError as error:
@@ -473,7 +473,7 @@ def with_bounds(book: Gradebook, measure: Measure, min_rating: int | None) -> Le
     return evaluate_gradebook(book, [measure], min_rating, missing="bounds" if bounded else "zero")
 
 
-def cut(name: str) -> Measure:
+def with_cutoff(name: str) -> Measure:
     """The measure of a name; Cover without a cutoff reads 20 passages."""
     (measure,) = as_measures([name])
     return measure.cut(CUTOFF) if measure.kind.cover else measure
@@ -731,7 +731,7 @@ def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: st
 
 def _canonical(measure: str) -> str:
     try:
-        return str(cut(measure))
+        return str(with_cutoff(measure))
     except InputError:
         return measure
 

@@ -106,7 +106,7 @@ def _fit(scores: ItemScores, systems: Bools) -> FittedSystems | None:
     items = ~is_constant(credit)
     if not items.any():
         return None
-    model = item_response.fit(credit[:, items])
+    model = item_response.fit_item_response(credit[:, items])
     return FittedSystems(items, systems, model, item_response.abilities(credit[:, items], model))
 
 

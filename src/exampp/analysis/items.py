@@ -26,14 +26,14 @@ from exampp.analysis.item_selection import (
     fitted,
 )
 from exampp.analysis.phrases import worst_systems
-from exampp.items.lint import items_without_text, lint
+from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, chance_floor, cover_exams, judged_ratings
 from exampp.measures.item_scores import ItemScores
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
-from exampp.records.wording import counted, cut
+from exampp.records.wording import counted, cut_text
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
@@ -41,9 +41,9 @@ from exampp.stats.estimate import MOST_DRAWS, Bools, EstimateRows, Floats
 from exampp.stats.item_analysis import (
     FEWEST_SYSTEMS,
     SplitHalves,
-    alpha,
     alpha_if_deleted,
     alpha_without_each,
+    coefficient_alpha,
     draw_item_halves,
     draw_query_halves,
     is_constant,
@@ -52,8 +52,8 @@ from exampp.stats.item_analysis import (
     jackknife_error,
     kept_systems,
     order_changes,
-    places,
     ranked,
+    ranks_of_systems,
     split_halves,
 )
 from exampp.stats.rank_correlation import kendall
@@ -309,7 +309,7 @@ class ItemAnalysis(Result):
             (Column("swaps"), [row.swaps for row in look]),
             (Column("sealed"), [row.sealed for row in look]),
             (Column("lint"), [", ".join(row.lint) or None for row in look]),
-            (Column("text"), [cut(row.text, _TEXT) or None for row in look]),
+            (Column("text"), [cut_text(row.text, _TEXT) or None for row in look]),
         ]
         shown = [part for part in parts if any(cell is not None for cell in part[1])]
         rows = zip(*(cells for _, cells in shown), strict=True)
@@ -339,7 +339,7 @@ class ItemAnalysis(Result):
         ability: list[Sequence[Value]] = [nothing] * 5
         if self.abilities:
             of = self.abilities.all.abilities
-            ability = [of.mode.tolist(), of.error.tolist(), places(of.mode)]
+            ability = [of.mode.tolist(), of.error.tolist(), ranks_of_systems(of.mode)]
             ability += [of.mean.tolist(), of.deviation.tolist()]
         modelled: Literal["all", "programs"] = "all" if self.abilities else "programs"
         columns = [
@@ -352,8 +352,12 @@ class ItemAnalysis(Result):
             *programs_only("ability_mean", "ability_deviation", "alpha_without"),
         ]
         values: list[Sequence[Value]] = [
-            *(scores.systems, whole.tolist(), places(whole)),
-            *((nothing, nothing) if without is None else (without.tolist(), places(without))),
+            *(scores.systems, whole.tolist(), ranks_of_systems(whole)),
+            *(
+                (nothing, nothing)
+                if without is None
+                else (without.tolist(), ranks_of_systems(without))
+            ),
             *(*ability, list(self.jackknife.without.values())),
         ]
         order = np.lexsort((np.arange(len(whole)), -ranked(whole))).tolist()
@@ -580,7 +584,7 @@ def analyze(
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
         abilities=abilities,
-        notes=(*filter(None, [items_without_text(texts.entries)]), *book.notes),
+        notes=(*filter(None, [missing_texts_note(texts.entries)]), *book.notes),
         officials=officials,
         lacking=missing.cause if missing else "",
     )
@@ -641,8 +645,8 @@ def _exam(
         name=name,
         drop=drop,
         systems=len(some),
-        alpha=alpha(some),
-        alpha_varying=alpha(some[:, ~constant]),
+        alpha=coefficient_alpha(some),
+        alpha_varying=coefficient_alpha(some[:, ~constant]),
         all_pass=int((constant & (first == 1)).sum()),
         all_fail=int((constant & (first == 0)).sum()),
         constant=int(constant.sum()),

@@ -17,7 +17,7 @@ def with_interval(one: Estimate) -> Interval | None:
     return None if one.value is None else Interval(one.value, one.low, one.high)
 
 
-def interval(one: Estimate) -> Interval | None:
+def interval_phrase(one: Estimate) -> Interval | None:
     """[0.30, 0.42]; None if there is none."""
     return None if one.low is None else Interval(None, one.low, one.high)
 

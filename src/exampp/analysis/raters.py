@@ -33,8 +33,8 @@ from exampp.sanitize import check_integer
 from exampp.stats.agreement import (
     STATISTICS,
     Metric,
-    alpha,
     clustered,
+    coincidence_alpha,
     coincidences,
     confusions,
     kappa,
@@ -95,7 +95,7 @@ class Scale:
         )
 
 
-def rating_scale(lowest: int, highest: int, min_rating: int, named: str = "labels") -> Scale:
+def agreement_scale(lowest: int, highest: int, min_rating: int, named: str = "labels") -> Scale:
     """The scale of ratings: LENIENT is all above the lowest, STRICT `min_rating` and above."""
     strict = max(lowest + 1, min(min_rating, highest))
     labels = tuple(range(lowest, highest + 1))
@@ -268,7 +268,7 @@ def group_name(labels: Sequence[int]) -> str:
     return "+".join(map(str, labels)) or "none"
 
 
-def compare(
+def compare_raters(
     rater: Rater,
     other: Rater,
     query: NDArray[np.intp],
@@ -316,7 +316,7 @@ def joint_alpha(
         return *sizes, dict.fromkeys(names, undefined(reason))
     tables = [coincidences(placed[:, query == q], range(groups)) for q in range(queries)]
     metrics: tuple[Metric, ...] = ("nominal", "ordinal")
-    found = [clustered(tables, alpha(metric)) for metric in metrics]
+    found = [clustered(tables, coincidence_alpha(metric)) for metric in metrics]
     return *sizes, dict(zip(names, found, strict=True))
 
 
@@ -385,7 +385,7 @@ class RatedUnits:
         graders = with_distinct_names(book.grader for book in self.books)
         for grader, labels in zip(graders, self.labels[at_least], strict=True):
             strict = grader.default_min_rating if min_rating is None else min_rating
-            scale = rating_scale(grader.lowest, grader.highest, strict)
+            scale = agreement_scale(grader.lowest, grader.highest, strict)
             found.append(Rater(grader.name, labels, scale, grader.key))
         return tuple(found)
 
@@ -410,7 +410,9 @@ class RatedUnits:
         for one, other in zip(numbers, numbers, strict=True) if judge else combinations(numbers, 2):
             for m, shown in self.ways(self.books[one], self.books[other]):
                 raters = self.raters(m, min_rating)
-                yield compare(raters[one], judge or raters[other], self.query, self.queries, shown)
+                yield compare_raters(
+                    raters[one], judge or raters[other], self.query, self.queries, shown
+                )
 
 
 def rated_units(
@@ -538,7 +540,9 @@ def compare_qrels(
     for one, other in combinations([name for name in sides if sides[name]], 2):
         units = list(dict.fromkeys([*sides[one], *sides[other]]))
         queries, query = np.unique([query_id for query_id, _ in units], return_inverse=True)
-        yield compare(rater(one, units), rater(other, units), query.astype(np.intp), len(queries))
+        yield compare_raters(
+            rater(one, units), rater(other, units), query.astype(np.intp), len(queries)
+        )
     graded = rated_units(books, at_least)
     for name in files:
         yield from graded.compare(rater(name, graded.names), min_rating)
@@ -560,7 +564,7 @@ def compare_people(
     strict = grader.default_min_rating
     if min_rating is not None:  # it may be off this grader's scale, and on that of another
         strict = check_integer("min_rating", min_rating)
-    scale = rating_scale(grader.lowest, grader.highest, strict, "ratings")
+    scale = agreement_scale(grader.lowest, grader.highest, strict, "ratings")
     numbers: dict[str, int] = {}
     query = np.array([numbers.setdefault(c.query_id, len(numbers)) for c in cells], np.intp)
 
@@ -575,7 +579,7 @@ def compare_people(
         return Rater(name, np.array(ratings, np.int32), scale)
 
     def pair(one: Rater, other: Rater) -> RaterComparison:
-        return compare(one, other, query, len(numbers), unit="cell")
+        return compare_raters(one, other, query, len(numbers), unit="cell")
 
     automatic = [MISSING if c.automatic is None else c.automatic for c in cells]
     machine = Rater(grader.name, np.array(automatic, np.int32), scale, grader.key)

@@ -344,7 +344,7 @@ class Reliability(Result):
         deepest = 4 * self.queries
         numbers = {round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)} | {self.queries}
         points = [point for study in self.known for point in _points(study, sorted(numbers - {0}))]
-        figure = lines.reliability(
+        figure = lines.reliability_lines(
             points,
             self.scored.name,
             present=self.queries,
@@ -623,7 +623,7 @@ def _exams(
 # ---- the study -----------------------------------------------------------------------------------
 
 
-def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> Reliability:
+def study_reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> Reliability:
     """Study scores on the queries that count for every system; see `Reliability`."""
     settings = or_default("settings", settings, ReliabilitySettings)
     scored = _in_order_of_names(scored)
@@ -861,7 +861,7 @@ def grader_reliability(
     Together they are studied on the systems and queries that count with every grader.
     """
     settings = or_default("settings", settings, ReliabilitySettings)
-    members = {name: reliability(one, settings) for name, one in scored.items()}
+    members = {name: study_reliability(one, settings) for name, one in scored.items()}
     tables = list(scored.values())
     systems = [s for s in tables[0].systems if all(s in one.systems for one in tables)]
     rows = [[one.systems.index(system) for system in systems] for one in tables]

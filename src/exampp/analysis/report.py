@@ -12,7 +12,7 @@ import numpy as np
 from exampp.analysis import agreement, calibration, correlation, figures, report_methods
 from exampp.analysis.agreement import AgreementBlock
 from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery
-from exampp.analysis.corrected import section as corrected_section
+from exampp.analysis.corrected import corrected_section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
 from exampp.analysis.reliability import Reliability
@@ -33,10 +33,10 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.measures.board import describe_oversight, wide
+from exampp.measures.board import describe_oversight, wide_leaderboard
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, answering
-from exampp.records.readings import COLUMNS, describe_readings, rows, without_grade
+from exampp.records.readings import COLUMNS, describe_readings, rules_table, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.notes import labelled
@@ -139,7 +139,9 @@ def write(document: Document, path: str | Path) -> int:
     Raises:
         InputError: The extra `plots` is not installed, or the file cannot be written.
     """
-    content = (page.to_json if Path(path).suffix == ".json" else page.to_html)(document).encode()
+    content = (page.report_json if Path(path).suffix == ".json" else page.to_html)(
+        document
+    ).encode()
     with writing(path) as stream:
         stream.write(content)
     return len(content)
@@ -175,7 +177,7 @@ def report(
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),
-        calibration.section(source.calibrations),
+        calibration.calibration_section(source.calibrations),
         _depth(found),
         _queries(found),
         _reproduce(found),
@@ -267,7 +269,7 @@ def _missing_table(found: ReportData) -> Table | Text:
 def _leaderboard(found: ReportData) -> Section:
     title = "Every measure, mean and standard error over queries"
     draft = found.book.grader.is_draft
-    measures = replace(wide(found.board), caption=labelled(title, draft=draft))
+    measures = replace(wide_leaderboard(found.board), caption=labelled(title, draft=draft))
     return Section.of(
         "leaderboard",
         "Leaderboard",
@@ -356,7 +358,7 @@ def _official(found: ReportData) -> Section:
     blocks: list[Block | None] = []
     for number, (name, ranks) in enumerate(found.settings.official.items()):
         tables = [correlation.intervals(exact, name)] if exact.has_intervals(name) else []
-        tables.append(correlation.wide(everywhere, name))
+        tables.append(correlation.wide_correlations(everywhere, name))
         if number:
             blocks += tables
             continue
@@ -427,7 +429,7 @@ def _grades(found: ReportData) -> Section:
 
 def _rules_table(book: Gradebook) -> Table:
     caption = "Cells by the rule of reading that made them"
-    return Table.of(COLUMNS, rows(book.readings, book.grader), caption)
+    return Table.of(COLUMNS, rules_table(book.readings, book.grader), caption)
 
 
 def _depth(found: ReportData) -> Section:
@@ -482,7 +484,7 @@ def _query_table(found: ReportData) -> Table:
 
 
 def _reproduce(found: ReportData) -> Section:
-    paragraph = report_methods.methods(found)
+    paragraph = report_methods.methods_paragraph(found)
     return Section.of(
         "methods",
         "Methods and references",

@@ -14,8 +14,8 @@ from exampp.analysis.correlation import Correlations, board_method, compare_meth
 from exampp.analysis.grader_bias import DEPTH, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.raters import Layout
-from exampp.analysis.reliability import Reliability, reliability, scored_column
-from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
+from exampp.analysis.reliability import Reliability, scored_column, study_reliability
+from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
@@ -152,8 +152,8 @@ def compute_report_data(
         board=board,
         everywhere=everywhere,
         tested=significance(book, board.columns[0], board.column_systems, settings.testing),
-        reliability=reliability(scored_column(book, board, texts=source.bank)),
-        sensitivity=sensitivity(
+        reliability=study_reliability(scored_column(book, board, texts=source.bank)),
+        sensitivity=evaluate_specifications(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
         agreement=tuple(block for block in agreement.judged if block.units),

@@ -47,7 +47,7 @@ def label_words(labelling: Labelling) -> str:
     return said + gains.get(labelling.gains, "")
 
 
-def methods(found: ReportData) -> str:
+def methods_paragraph(found: ReportData) -> str:
     """A paragraph that says how the numbers came about, with citations as `[@key; @key]`."""
     parts = (_data, _cover, _qrels, _tests, _correlation, _agreement, _program)
     return " ".join(sentence for part in parts for sentence in part(found))

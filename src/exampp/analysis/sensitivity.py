@@ -299,7 +299,7 @@ class Sensitivity(Result):
 # ---- computing -----------------------------------------------------------------------------------
 
 
-def sensitivity(
+def evaluate_specifications(
     given: Sequence[Evaluated],
     declaration: Declaration | None = None,
     officials: Mapping[str, Mapping[str, float]] | None = None,

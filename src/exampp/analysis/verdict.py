@@ -142,7 +142,7 @@ def not_green(line: Line, bias: GraderBias) -> Line:
 
 def about_corrected(found: Corrected) -> TrustAnswer:
     """What people would say of all of it, from what they said of a sample."""
-    section = corrected.section([found])
+    section = corrected.corrected_section([found])
     line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
     return TrustAnswer(line, section)
 

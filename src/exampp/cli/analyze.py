@@ -28,7 +28,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import end_where_undefined, show
 from exampp.errors import InputError
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 from exampp.records.selection import (
     BankName,
     DecisionMode,
@@ -97,35 +97,35 @@ def agreement(
     bank: BankName = None,
     at_least: Annotated[
         list[int] | None,
-        option(
+        keyword(
             help="The label is the m-th best rating of a passage; repeat for several. "
             "[default: 1, 2, 5]"
         ),
     ] = None,
     min_rating: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest rating that STRICT takes as relevant. "
             "[default: 4 of 0-5, two thirds up any other scale]"
         ),
     ] = None,
     min_relevant: Annotated[
         list[int] | None,
-        option(
+        keyword(
             help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR; repeat for "
             "several. [default: 2, or 1 where none is higher]"
         ),
     ] = None,
     layout: Annotated[
         list[Literal["graded", "merge", "lenient", "strict"]] | None,
-        option(
+        keyword(
             help="The papers' tables: each label, merged ones, 1 and more, --min-rating and more; "
             "repeat for several. Named, they show graders against each other too. [default: all]"
         ),
     ] = None,
     against: Annotated[
         Literal["judgments", "graders", "people"] | None,
-        option(help="Only judgments, only graders, or only people."),
+        keyword(help="Only judgments, only graders, or only people."),
     ] = None,
     decisions: DecisionMode = "with",
     on_error: OnError = "refuse",
@@ -175,7 +175,7 @@ def agreement(
 def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[Judgment]]]:
     """Return the collection, if there is one, and the judgments of the qrels files by name."""
     from exampp.formats import trec
-    from exampp.inputs.officials import by_name
+    from exampp.inputs.officials import leaderboards_by_name
 
     files = [path for path in paths if _is_qrels(path)]
     others = [path for path in paths if path not in files]
@@ -184,12 +184,14 @@ def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[
             f"{others[1]} is a second collection: agreement is that of one",
             hint="Name one collection, and any number of qrels files",
         )
-    if not others and len(by_name(files)) < 2:
+    if not others and len(leaderboards_by_name(files)) < 2:
         raise InputError(
             f"{files[0]} has nothing to be compared with",
             hint="Name a second qrels file, a collection or graded passages",
         )
-    judgments = {name: list(trec.read_qrels(path)) for name, path in by_name(files).items()}
+    judgments = {
+        name: list(trec.read_qrels(path)) for name, path in leaderboards_by_name(files).items()
+    }
     return (others[0] if others else None), judgments
 
 
@@ -201,11 +203,11 @@ def correlation(
     selection: MethodSelection,
     official: Annotated[
         list[Path],
-        option(help="An official leaderboard, or FILE:MEASURE of one; repeat for several."),
+        keyword(help="An official leaderboard, or FILE:MEASURE of one; repeat for several."),
     ],
     measure: Annotated[
         list[str] | None,
-        option(
+        keyword(
             "--measure",
             "-m",
             help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
@@ -214,15 +216,15 @@ def correlation(
     ] = None,
     statistic: Annotated[
         list[str] | None,
-        option(
+        keyword(
             help="spearman, kendall, tau_ap, rbo, rbo(p=0.8), kendall@10 (the 10 officially best); "
             "repeat for several. [default: spearman, kendall]"
         ),
     ] = None,
     samples: Annotated[
-        int, option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
+        int, keyword(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
     ] = 2000,
-    seed: Annotated[int, option(help="Seed of the resamples.")] = 0,
+    seed: Annotated[int, keyword(help="Seed of the resamples.")] = 0,
     round_to: RoundTo = None,
     *,
     display: NumberDisplay,
@@ -257,7 +259,7 @@ def leaderboards(
     official: Officials = None,
     measure: Annotated[
         list[str] | None,
-        option(
+        keyword(
             "--measure",
             "-m",
             help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
@@ -266,7 +268,7 @@ def leaderboards(
     ] = None,
     order: Annotated[
         int,
-        option(min=0, help="Order by the n-th column of scores; 0: by the official leaderboard."),
+        keyword(min=0, help="Order by the n-th column of scores; 0: by the official leaderboard."),
     ] = 1,
     round_to: RoundTo = None,
     *,
@@ -309,21 +311,21 @@ def significance(
     subtopics: Subtopics = "auto",
     missing: Missing = "zero",
     alpha: Annotated[
-        float, option(help="Systems differ where the corrected p-value is at most this.")
+        float, keyword(help="Systems differ where the corrected p-value is at most this.")
     ] = 0.05,
     correction: Annotated[
         Literal["holm", "bh", "none"],
-        option(help="Letters follow p-values corrected in this way."),
+        keyword(help="Letters follow p-values corrected in this way."),
     ] = "holm",
     permutations: Annotated[
         int | None,
-        option(
+        keyword(
             help="Random sign patterns of the randomisation test. "
             "[default: 10000, or what the correction needs for so many pairs]"
         ),
     ] = None,
-    seed: Annotated[int, option(help="Seed of the random sign patterns.")] = 0,
-    pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
+    seed: Annotated[int, keyword(help="Seed of the random sign patterns.")] = 0,
+    pairs: Annotated[bool, keyword("--pairs", help="A row for every pair of systems.")] = False,
     *,
     labels: Labels,
     display: NumberDisplay,

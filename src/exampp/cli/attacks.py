@@ -9,7 +9,7 @@ import exampp
 from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules
 from exampp.cli.options import MinRating, Officials, Subtopics, opened_grades
 from exampp.cli.output import show
-from exampp.records.options import option
+from exampp.records.options import keyword
 from exampp.records.selection import NumberDisplay, Selection
 
 MOST_JUDGED = 1000
@@ -44,49 +44,49 @@ def attacks(
     selection: Selection,
     build: Annotated[
         bool,
-        option("--build", help="Make the battery of attacks, to be graded by exampp grade."),
+        keyword("--build", help="Make the battery of attacks, to be graded by exampp grade."),
     ] = False,
     battery: Annotated[
         Path | None,
-        option(help="The battery. [default: my.attacks.exam beside my.exam]"),
+        keyword(help="The battery. [default: my.attacks.exam beside my.exam]"),
     ] = None,
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
-        option(
+        keyword(
             min=1,
             max=MOST_JUDGED,
             help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]",
         ),
     ] = None,
     k: Annotated[
-        int, option("-k", min=1, help="Re-ranked systems are scored down to this rank.")
+        int, keyword("-k", min=1, help="Re-ranked systems are scored down to this rank.")
     ] = 5,
     official: Officials = None,
     uses: Annotated[
         Path | None,
-        option(
+        keyword(
             help="What systems were made with: a table with the columns system and uses.",
             panel=ASKED_FOR,
         ),
     ] = None,
     subtopics: Subtopics = "auto",
-    targets: Annotated[int, option(min=1, help="Passages of each query that are attacked.")] = 20,
+    targets: Annotated[int, keyword(min=1, help="Passages of each query that are attacked.")] = 20,
     attack: Annotated[
         list[str] | None,
-        option(help="Only this attack, such as A3; repeat for several. [default: all]"),
+        keyword(help="Only this attack, such as A3; repeat for several. [default: all]"),
     ] = None,
     answers: Annotated[
         Path | None,
-        option(help="What a model answers without a passage (A11): query ids and texts."),
+        keyword(help="What a model answers without a passage (A11): query ids and texts."),
     ] = None,
-    rating: Annotated[int, option(min=0, help="The rating that forged verdicts name.")] = 5,
-    seed: Annotated[int, option(min=0, help="Seed of all draws.")] = 0,
+    rating: Annotated[int, keyword(min=0, help="The rating that forged verdicts name.")] = 5,
+    seed: Annotated[int, keyword(min=0, help="Seed of all draws.")] = 0,
     texts: Annotated[
-        Path | None, option(help="Write the texts to this file, for people to read (JSONL).")
+        Path | None, keyword(help="Write the texts to this file, for people to read (JSONL).")
     ] = None,
     dry_run: Annotated[
-        bool, option("--dry-run", help="Print what would be made and what grading it takes.")
+        bool, keyword("--dry-run", help="Print what would be made and what grading it takes.")
     ] = False,
     *,
     display: NumberDisplay,

@@ -24,7 +24,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError, Undefined
-from exampp.records.options import option
+from exampp.records.options import keyword
 from exampp.records.selection import (
     BankName,
     CollectionFile,
@@ -52,7 +52,7 @@ def calibration(
     collection: ExamFile,
     grader: Annotated[
         list[str] | None,
-        option(
+        keyword(
             help="Whose ratings: a model, model:prompt, or the start of its key; repeat to learn "
             "from several together."
         ),
@@ -62,22 +62,22 @@ def calibration(
     bank: BankName = None,
     model: Annotated[
         Literal["logistic", "isotonic"],
-        option(
+        keyword(
             help="logistic: all ratings of a passage; isotonic: their mean, any curve.",
             panel=ASKED_FOR,
         ),
     ] = "logistic",
     min_relevant: Annotated[
         int | None,
-        option(
+        keyword(
             help="Probabilities are those of judgments of at least this. [default: 2, or 1 where "
             "no judgment is higher]"
         ),
     ] = None,
-    folds: Annotated[int, option(min=2, help="Groups of queries, each held out once.")] = 5,
+    folds: Annotated[int, keyword(min=2, help="Groups of queries, each held out once.")] = 5,
     save: Annotated[
         Path | None,
-        option(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
+        keyword(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
     ] = None,
     decisions: DecisionMode = "with",
     on_error: OnError = "refuse",
@@ -117,7 +117,7 @@ def citations(
     collection: CollectionFile,
     first: Annotated[
         bool,
-        option(
+        keyword(
             "--first", help="Only the first citation of a sentence counts, as at TREC RAG 2024."
         ),
     ] = False,
@@ -154,38 +154,38 @@ def corrected(
     selection: Selection,
     measure: Annotated[
         str,
-        option("--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."),
+        keyword("--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."),
     ] = "P@20",
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 where "
             "none is higher]"
         ),
     ] = None,
     plan: Annotated[
         int | None,
-        option(help="The number of the sample. [default: the newest that fits the measure]"),
+        keyword(help="The number of the sample. [default: the newest that fits the measure]"),
     ] = None,
     over: Annotated[
         Literal["pool", "queries"],
-        option(help="Intervals for these queries and their pool, or for queries like these."),
+        keyword(help="Intervals for these queries and their pool, or for queries like these."),
     ] = "pool",
     predictor: Annotated[
         Literal["calibrated", "ppi", "grades"],
-        option(
+        keyword(
             help="What grades predict: the decisions on drawn passages with such grades, the "
             "grades' label times the lambda of PPI++, or that label."
         ),
     ] = "calibrated",
-    alpha: Annotated[float, option(help="An interval misses the truth so often at most.")] = 0.05,
+    alpha: Annotated[float, keyword(help="An interval misses the truth so often at most.")] = 0.05,
     looks: Annotated[
         int,
-        option(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
+        keyword(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
     ] = 1,
-    seed: Annotated[int, option(help="Seed of the intervals of all pairs at once.")] = 0,
-    pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
+    seed: Annotated[int, keyword(help="Seed of the intervals of all pairs at once.")] = 0,
+    pairs: Annotated[bool, keyword("--pairs", help="A row for every pair of systems.")] = False,
     *,
     display: NumberDisplay,
 ) -> None:
@@ -228,27 +228,27 @@ def corrected(
 def items(
     selection: Selection,
     min_rating: MinRating = None,
-    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
+    k: Annotated[int, keyword("-k", min=1, help="Passages of each system that are read.")] = 20,
     credit: Annotated[
         Literal["covered", "graded"],
-        option(help="An item is covered or not, or has its best rating as credit."),
+        keyword(help="An item is covered or not, or has its best rating as credit."),
     ] = "covered",
     official: Officials = None,
     irt: Annotated[
         bool,
-        option("--irt", help="Fit the two-parameter model: abilities with standard errors."),
+        keyword("--irt", help="Fit the two-parameter model: abilities with standard errors."),
     ] = False,
     min_relevant: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. "
             "[default: 2, or 1 where none is higher]"
         ),
     ] = None,
-    limit: Annotated[int, option(min=0, help="So many of the items to look at are shown.")] = 20,
+    limit: Annotated[int, keyword(min=0, help="So many of the items to look at are shown.")] = 20,
     subtopics: Subtopics = "auto",
-    splits: Annotated[int, option(min=2, help="Random halves of items and queries.")] = 1000,
-    seed: Annotated[int, option(min=0, help="Seed of the halves.")] = 0,
+    splits: Annotated[int, keyword(min=2, help="Random halves of items and queries.")] = 1000,
+    seed: Annotated[int, keyword(min=0, help="Seed of the halves.")] = 0,
     *,
     display: NumberDisplay,
 ) -> None:
@@ -308,33 +308,33 @@ def reliability(
     selection: SeveralSelection,
     measure: Annotated[
         str,
-        option("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
+        keyword("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
     ] = "Cover@20",
     min_rating: MinRating = None,
-    target: Annotated[float, option(help="The reliability that is wanted.")] = 0.95,
+    target: Annotated[float, keyword(help="The reliability that is wanted.")] = 0.95,
     drop: Annotated[
         list[float] | None,
-        option(
+        keyword(
             help="Leave out this share of the worst systems; repeat for several. "
             "[default: 0, 0.03, 0.25]"
         ),
     ] = None,
     queries: Annotated[
         list[int] | None,
-        option(
+        keyword(
             help="Project an exam of so many queries; repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
     items: Annotated[
         list[int] | None,
-        option(
+        keyword(
             help="Project an exam of so many items per query; repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
-    query_cost: Annotated[float, option(help="What one more query costs.")] = 1.0,
-    item_cost: Annotated[float, option(help="What one more item of one query costs.")] = 1.0,
+    query_cost: Annotated[float, keyword(help="What one more query costs.")] = 1.0,
+    item_cost: Annotated[float, keyword(help="What one more item of one query costs.")] = 1.0,
     subtopics: Subtopics = "auto",
     missing: Missing = "zero",
     *,
@@ -350,7 +350,7 @@ def reliability(
     Example: exampp analyze reliability my.exam --target 0.9
     """
     from exampp.analysis.reliability import DROPS, ReliabilitySettings, scored_table
-    from exampp.analysis.reliability import reliability as study
+    from exampp.analysis.reliability import study_reliability as study
 
     settings = ReliabilitySettings(
         target=target,
@@ -410,7 +410,7 @@ def sensitivity(
     selection: SeveralSelection,
     measure: Annotated[
         list[str] | None,
-        option(
+        keyword(
             "--measure",
             "-m",
             help="Cover, P, or any measure of ir_measures, without a cutoff for all --cutoff; "
@@ -419,12 +419,12 @@ def sensitivity(
     ] = None,
     cutoff: Annotated[
         list[int] | None,
-        option(help="A cutoff; repeat for several. [default: 5, 10, 20]"),
+        keyword(help="A cutoff; repeat for several. [default: 5, 10, 20]"),
     ] = None,
     min_rating: AllMinRatings = None,
     missing: Annotated[
         list[MissingPolicy] | None,
-        option(help="How cells without a grade count; repeat for several. [default: zero, skip]"),
+        keyword(help="How cells without a grade count; repeat for several. [default: zero, skip]"),
     ] = None,
     official: Officials = None,
     subtopics: Subtopics = "auto",
@@ -470,16 +470,16 @@ def unsaid(
     selection: Selection,
     pair: Annotated[
         list[str] | None,
-        option(
+        keyword(
             metavar="ANSWER=RETRIEVED",
             help="The system of answers and the system whose passages they were made of; repeat "
             "for several. [default: by their names, NAME and NAME:cited, NAME:response and NAME]",
         ),
     ] = None,
     min_rating: MinRating = None,
-    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
+    k: Annotated[int, keyword("-k", min=1, help="Passages of each system that are read.")] = 20,
     limit: Annotated[
-        int, option(min=0, help="So many of the items that were left out are shown.")
+        int, keyword(min=0, help="So many of the items that were left out are shown.")
     ] = 20,
     subtopics: Subtopics = "auto",
     *,

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Annotated, Any, Literal
 
 from exampp.graders.options import ModelOptions, Option, declared_options
-from exampp.records.options import option
+from exampp.records.options import keyword
 
 OPTIONS = "options"
 """The parameter of a command in whose place the options of the grader stand."""
@@ -85,4 +85,4 @@ def _annotation(one: Option) -> Any:
     kind = literal[tuple(one.choices)] if one.choices else one.type
     kind = str if kind is Mapping else kind
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
-    return Annotated[kind | None, option(help=one.help, metavar=metavar)]
+    return Annotated[kind | None, keyword(help=one.help, metavar=metavar)]

@@ -38,7 +38,7 @@ from exampp.cli.output import (
     this_command,
 )
 from exampp.errors import InputError, Unfinished
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 from exampp.records.selection import CollectionFile, Display, Selection
 from exampp.records.wording import counted
 from exampp.stopping import GRACE_SECONDS
@@ -63,46 +63,48 @@ def generate_bank(
     collection: CollectionFile,
     grader: Annotated[
         str,
-        option(
+        keyword(
             help="The writer: hf (a model on this machine), openai (any OpenAI-compatible server)."
         ),
     ],
     prompt: Annotated[
         str,
-        option(
+        keyword(
             help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
         ),
     ],
     *,
     options: Mapping[str, Any],
     display: Display,
-    bank: Annotated[str, option(help="The bank that the items are added to.")] = "main",
+    bank: Annotated[str, keyword(help="The bank that the items are added to.")] = "main",
     per: Annotated[
         Literal["query", "subtopic"] | None,
-        option(help="What a request is about. [default: as the prompt asks]"),
+        keyword(help="What a request is about. [default: as the prompt asks]"),
     ] = None,
     keys: Annotated[
-        bool, option("--keys", help="Ask for answer keys, too; they are marked machine-made.")
+        bool, keyword("--keys", help="Ask for answer keys, too; they are marked machine-made.")
     ] = False,
-    query: Annotated[str | None, option(help="Only this query.")] = None,
+    query: Annotated[str | None, keyword(help="Only this query.")] = None,
     more: Annotated[
         int | None,
-        option(min=1, help="With --query: so many others than the bank has already."),
+        keyword(min=1, help="With --query: so many others than the bank has already."),
     ] = None,
     keep_near: Annotated[
         bool,
-        option("--keep-near", help="Keep items that ask the same as others, too, marked."),
+        keyword("--keep-near", help="Keep items that ask the same as others, too, marked."),
     ] = False,
     grounded: Annotated[
         int | None,
-        option(min=1, help="Show so many of the query's best passages with the prompt."),
+        keyword(min=1, help="Show so many of the query's best passages with the prompt."),
     ] = None,
-    author: Annotated[str | None, option(help="The editor's name. [default: the user]")] = None,
+    author: Annotated[str | None, keyword(help="The editor's name. [default: the user]")] = None,
     reason: Annotated[
-        str, option(help="The reason, stored with every edit. [default: model and prompt]")
+        str, keyword(help="The reason, stored with every edit. [default: model and prompt]")
     ] = "",
     grace: Grace = GRACE_SECONDS,
-    dry_run: Annotated[bool, option("--dry-run", help="Print the requests; send nothing.")] = False,
+    dry_run: Annotated[
+        bool, keyword("--dry-run", help="Print the requests; send nothing.")
+    ] = False,
 ) -> None:
     """Generate questions or nuggets with a model for every query or subtopic.
 
@@ -174,10 +176,10 @@ app = Group("bank", help="Generate, show, edit, check and seal a bank.")
 
 app.verb("generate")(generate_bank)
 
-NamedBank = Annotated[str, option("--bank", help="The name of the bank.")]
-QueryId = Annotated[str | None, option("--query", help="Only this query.")]
-Author = Annotated[str | None, option(help="The editor's name. [default: the user]")]
-Reason = Annotated[str, option(help="The reason, stored with every edit.")]
+NamedBank = Annotated[str, keyword("--bank", help="The name of the bank.")]
+QueryId = Annotated[str | None, keyword("--query", help="Only this query.")]
+Author = Annotated[str | None, keyword(help="The editor's name. [default: the user]")]
+Reason = Annotated[str, keyword(help="The reason, stored with every edit.")]
 
 
 KEPT_WITH_EDITS = OptionRule(
@@ -188,7 +190,7 @@ KEPT_WITH_EDITS = OptionRule(
 Operation = Literal["add", "reword", "retire", "restore", "weight", "key"]
 BankItemKind = Literal["question", "nugget"]
 PartName = Annotated[
-    Literal["public", "sealed"] | None, option("--part", help="One part of a bank that was split.")
+    Literal["public", "sealed"] | None, keyword("--part", help="One part of a bank that was split.")
 ]
 
 
@@ -198,7 +200,7 @@ class EditOptions:
 
     dry_run: Annotated[
         bool,
-        option("--dry-run", help="Show what it would do to labels and scores; change nothing."),
+        keyword("--dry-run", help="Show what it would do to labels and scores; change nothing."),
     ] = False
     bank: NamedBank = "main"
     author: Author = None
@@ -283,15 +285,15 @@ def edit_bank(
     query: QueryId = None,
     kind: Annotated[
         BankItemKind | None,
-        option(help="The kind of the new item [default: question], or of the item with this id."),
+        keyword(help="The kind of the new item [default: question], or of the item with this id."),
     ] = None,
-    subtopic: Annotated[str | None, option(help="The subtopic of the new item.")] = None,
+    subtopic: Annotated[str | None, keyword(help="The subtopic of the new item.")] = None,
     answer: Annotated[
-        list[str] | None, option(help="A known answer of the new item; repeat for several.")
+        list[str] | None, keyword(help="A known answer of the new item; repeat for several.")
     ] = None,
     model: Annotated[
         str,
-        option(help="The model that made the new item.", panel=GOES_IN),
+        keyword(help="The model that made the new item.", panel=GOES_IN),
     ] = "",
     *,
     edit: EditOptions,
@@ -355,10 +357,10 @@ def apply_bank(
     collection: CollectionFile,
     file: Annotated[Path, argument(metavar="FILE", help="An exported bank, edited.")],
     retire_missing: Annotated[
-        bool, option("--retire-missing", help="Retire what the file no longer has.")
+        bool, keyword("--retire-missing", help="Retire what the file no longer has.")
     ] = False,
     force: Annotated[
-        bool, option("--force", help="Apply even though the bank was edited meanwhile.")
+        bool, keyword("--force", help="Apply even though the bank was edited meanwhile.")
     ] = False,
     *,
     edit: EditOptions,
@@ -386,9 +388,9 @@ def apply_bank(
 def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
-    item: Annotated[str | None, option(help="Only this item: its id or its start.")] = None,
-    kind: Annotated[BankItemKind | None, option(help="The kind of the item with this id.")] = None,
-    last: Annotated[int | None, option(min=1, help="Only the last edits.")] = None,
+    item: Annotated[str | None, keyword(help="Only this item: its id or its start.")] = None,
+    kind: Annotated[BankItemKind | None, keyword(help="The kind of the item with this id.")] = None,
+    last: Annotated[int | None, keyword(min=1, help="Only the last edits.")] = None,
     bank: NamedBank = "main",
     *,
     display: Display,
@@ -425,7 +427,7 @@ def diff_bank(
 @option_rules(KEPT_WITH_EDITS)
 def revert_bank(
     collection: CollectionFile,
-    to: Annotated[str, option(help="The edit (exampp bank log) or date to go back to.")],
+    to: Annotated[str, keyword(help="The edit (exampp bank log) or date to go back to.")],
     *,
     edit: EditOptions,
     display: Display,
@@ -495,12 +497,12 @@ def near_items(
 @app.verb("split")
 def split_bank(
     collection: CollectionFile,
-    secret: Annotated[float, option(help="The share to be sealed, between 0 and 1.")],
-    seed: Annotated[int, option(help="Another seed seals other items.")] = 0,
-    public: Annotated[Path | None, option(help="Write the public part here.")] = None,
-    sealed: Annotated[Path | None, option(help="Write the sealed part here.")] = None,
+    secret: Annotated[float, keyword(help="The share to be sealed, between 0 and 1.")],
+    seed: Annotated[int, keyword(help="Another seed seals other items.")] = 0,
+    public: Annotated[Path | None, keyword(help="Write the public part here.")] = None,
+    sealed: Annotated[Path | None, keyword(help="Write the sealed part here.")] = None,
     again: Annotated[
-        bool, option("--again", help="Split a bank again that was split before.")
+        bool, keyword("--again", help="Split a bank again that was split before.")
     ] = False,
     bank: NamedBank = "main",
     author: Author = None,
@@ -536,9 +538,9 @@ def verify_bank(
     file: Annotated[
         Path, argument(metavar="FILE", help="A file of sealed items, or a collection.")
     ],
-    commitment: Annotated[str | None, option(help="The commitment that was published.")] = None,
+    commitment: Annotated[str | None, keyword(help="The commitment that was published.")] = None,
     against: Annotated[
-        Path | None, option(help="The collection that was split: names every change.")
+        Path | None, keyword(help="The collection that was split: names every change.")
     ] = None,
     bank: NamedBank = "main",
     *,
@@ -570,7 +572,7 @@ def verify_bank(
 def compare_parts(
     selection: Selection,
     measure: Annotated[
-        str, option("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
+        str, keyword("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
     ] = "Cover@20",
     min_rating: MinRating = None,
     subtopics: Subtopics = "auto",

@@ -18,18 +18,11 @@ from exampp.cli.bank import make
 from exampp.cli.command import GOES_IN, OptionRule, OptionValues, option_rules
 from exampp.cli.grade import work
 from exampp.cli.options import Grace, rating_scale
-from exampp.cli.output import (
-    command,
-    print_line,
-    print_message,
-    report_written,
-    show,
-    this_command,
-)
+from exampp.cli.output import command, print_line, print_message, report_written, show, this_command
 from exampp.errors import InputError, Unfinished
 from exampp.formats.lines import encode_text
 from exampp.formats.output import remove_leftovers, temporary_file, writing
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, Scale
 from exampp.records.wording import counted
 from exampp.stopping import GRACE_SECONDS
@@ -52,7 +45,12 @@ def plugins(display: Display) -> None:
     from exampp.prompts import catalogue
     from exampp.results.result import Table
 
-    found = [*GRADERS.plugins(), *catalogue.plugins(), *FORMATS.plugins(), *MEASURES.plugins()]
+    found = [
+        *GRADERS.plugins(),
+        *catalogue.plugin_prompts(),
+        *FORMATS.plugins(),
+        *MEASURES.plugins(),
+    ]
     rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
     notes = [] if rows else ["No package adds anything. docs/extending.md says how one does."]
     show(Table.of(["kind", "name", "package", "state"], rows, notes=notes), display)
@@ -82,7 +80,7 @@ def check(
 def pool(
     collection: CollectionFile,
     depth: Annotated[
-        int, option(min=1, help="How many passages of each ranking belong to the pool.")
+        int, keyword(min=1, help="How many passages of each ranking belong to the pool.")
     ] = 20,
     *,
     display: Display,
@@ -107,7 +105,7 @@ def run(
     ],
     until: Annotated[
         str | None,
-        option(
+        keyword(
             metavar="STEP",
             help="Stop after this step: inputs, bank, generate, grade, evaluate or report, or "
             "one of several, such as 'grade 1'.",
@@ -115,13 +113,13 @@ def run(
     ] = None,
     again: Annotated[
         list[str] | None,
-        option(
+        keyword(
             metavar="STEP",
             help="Do this step even if nothing has changed; repeat for several. Existing grades "
             "stay.",
         ),
     ] = None,
-    dry_run: Annotated[bool, option("--dry-run", help="Print the steps; change nothing.")] = False,
+    dry_run: Annotated[bool, keyword("--dry-run", help="Print the steps; change nothing.")] = False,
     grace: Grace = GRACE_SECONDS,
 ) -> None:
     """Run the steps of a configuration file: import, grade, evaluate; only what is missing.
@@ -171,7 +169,7 @@ def demo(
     ] = None,
     files: Annotated[
         Path | None,
-        option(
+        keyword(
             metavar="FOLDER",
             help="Write the files of README and docs/tour.md here, to try their commands on.",
         ),
@@ -203,7 +201,7 @@ def demo(
 def _fill(opened: exampp.Collection) -> None:
     """Import, grade and evaluate the example."""
     from exampp.demo import demo_files
-    from exampp.measures.board import wide
+    from exampp.measures.board import wide_leaderboard
 
     print_line("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
     report = opened.import_files(*demo_files())
@@ -211,7 +209,7 @@ def _fill(opened: exampp.Collection) -> None:
     print_line("2. Grade every passage against every question, with the offline draft grader")
     print_line(f"   {work(opened.grading('draft'))}")
     print_line("3. Evaluate\n")
-    show(wide(opened.grades().evaluate(min_rating=4)))
+    show(wide_leaderboard(opened.grades().evaluate(min_rating=4)))
 
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
@@ -234,7 +232,7 @@ def merge(
         list[Path], argument(metavar="OTHER", help="Collections; they are only read.")
     ],
     dry_run: Annotated[
-        bool, option("--dry-run", help="Print what would be merged; change nothing.")
+        bool, keyword("--dry-run", help="Print what would be merged; change nothing.")
     ] = False,
     *,
     display: Display,
@@ -261,13 +259,13 @@ def citations(
     ],
     corpus: Annotated[
         str | None,
-        option(
+        keyword(
             metavar="CORPUS",
             help="Where the texts of what is cited are: a file, a folder, irds:ID.",
         ),
     ] = None,
     system: Annotated[
-        str | None, option(help="The system of answers that do not name theirs.")
+        str | None, keyword(help="The system of answers that do not name theirs.")
     ] = None,
 ) -> None:
     """Make a collection from the sentences of answers and the passages they cite.
@@ -301,7 +299,7 @@ def systems(
     names: Annotated[
         list[str] | None, argument(metavar="NAME", help="The systems that are meant.")
     ] = None,
-    yes: Annotated[bool, option("--yes", help="Remove without asking.")] = False,
+    yes: Annotated[bool, keyword("--yes", help="Remove without asking.")] = False,
     *,
     display: Display,
 ) -> None:
@@ -360,7 +358,7 @@ def init(
         argument(metavar="COLLECTION", help="The collection, such as my.exam."),
     ] = None,
     config: Annotated[
-        Path | None, option(help="Write a commented configuration file, for exampp run.")
+        Path | None, keyword(help="Write a commented configuration file, for exampp run.")
     ] = None,
 ) -> None:
     """Make an empty collection, or with --config a configuration file for exampp run.
@@ -413,7 +411,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         from exampp.formats.format import built_in_kind
         from exampp.formats.lines import accept, raise_error, reading_from_memory
         from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, rows_of, unfold
+        from exampp.inputs.files import Renaming, rows_of_files, unfold
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
@@ -422,7 +420,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         # what is wrong with a record is told when it is taken
         renaming = Renaming(columns_of(given["columns"]))
         files, parts = unfold(files, given["system"], accept, renaming)
-        rows = rows_of(files, renaming, raise_error)
+        rows = rows_of_files(files, renaming, raise_error)
         with reading_from_memory({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
@@ -461,87 +459,89 @@ def import_(
     ] = None,
     kind: Annotated[
         str | None,
-        option("--as", help="The kind of the files, or a preset: FILE.toml. Default: detected."),
+        keyword("--as", help="The kind of the files, or a preset: FILE.toml. Default: detected."),
     ] = None,
     queries: Annotated[
         Files,
-        option(
+        keyword(
             help="A file of queries, or a folder of such; may be repeated.",
             panel=GOES_IN,
         ),
     ] = None,
     passages: Annotated[
-        Files, option(help="A file of passages, or a folder of such; may be repeated.")
+        Files, keyword(help="A file of passages, or a folder of such; may be repeated.")
     ] = None,
     bank: Annotated[
         Files,
-        option(help="A file of questions or nuggets; may be repeated.", panel=GOES_IN),
+        keyword(help="A file of questions or nuggets; may be repeated.", panel=GOES_IN),
     ] = None,
     runs: Annotated[
         Files,
-        option(
+        keyword(
             help="A file of rankings, or a folder of files that are named after their systems; may "
             "be repeated."
         ),
     ] = None,
     qrels: Annotated[
         Files,
-        option(
+        keyword(
             help="A file of judgments, or a folder of such; may be repeated.",
             panel=GOES_IN,
         ),
     ] = None,
     responses: Annotated[
-        Files, option(help="A file or folder of responses; may be repeated.")
+        Files, keyword(help="A file or folder of responses; may be repeated.")
     ] = None,
     bank_name: Annotated[
-        str, option(help="The name of the bank that questions and nuggets go into.")
+        str, keyword(help="The name of the bank that questions and nuggets go into.")
     ] = "main",
     on_error: Annotated[
-        OnBadLine, option(help="Refuse everything at a bad line, or skip and count it.")
+        OnBadLine, keyword(help="Refuse everything at a bad line, or skip and count it.")
     ] = "refuse",
     unknown_passages: Annotated[
         Literal["error", "keep"],
-        option(help="Ranked passages without a text: an error, or kept as ungraded."),
+        keyword(help="Ranked passages without a text: an error, or kept as ungraded."),
     ] = "error",
     corpus: Annotated[
         str | None,
-        option(
+        keyword(
             help="Where the texts of ranked and judged passages are looked up: a file or a folder "
             "of passages, or irds:ID."
         ),
     ] = None,
     depth: Annotated[
         int | None,
-        option(min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"),
+        keyword(
+            min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"
+        ),
     ] = None,
     system: Annotated[
-        str | None, option(help="The system of responses that do not name it.")
+        str | None, keyword(help="The system of responses that do not name it.")
     ] = None,
     passage_tokens: Annotated[
         int,
-        option(min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."),
+        keyword(min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."),
     ] = 400,
     cited: Annotated[
         bool,
-        option(
+        keyword(
             "--cited", help="What responses cite becomes a ranking, too, of a system NAME:cited."
         ),
     ] = False,
     update: Annotated[
         bool,
-        option("--update", help="Let files change what is graded, and items people edited."),
+        keyword("--update", help="Let files change what is graded, and items people edited."),
     ] = False,
     dry_run: Annotated[
-        bool, option("--dry-run", help="Print what would change; change nothing.")
+        bool, keyword("--dry-run", help="Print what would change; change nothing.")
     ] = False,
     style: Annotated[
-        Literal["text", "json"], option("--format", help="How the changes are printed.")
+        Literal["text", "json"], keyword("--format", help="How the changes are printed.")
     ] = "text",
     scale: Scale = None,
     columns: Annotated[
         list[str] | None,
-        option(
+        keyword(
             metavar="NAME=COLUMN",
             help="A column of a table that goes by a name of its own, as in query_id=topic; may be "
             "repeated.",
@@ -666,7 +666,7 @@ def export(
     to: Annotated[Path, argument(metavar="FILE", help="The file to write (.gz packs it).")],
     kind: Annotated[
         str | None,
-        option(
+        keyword(
             "--format",
             metavar="KIND",
             help=f"What is written: {', '.join(get_args(ExportFormat))}, or a format of a package. "

@@ -34,14 +34,8 @@ from exampp.cli.options import (
 from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError
 from exampp.project.gate_file import GateOptions, read_gate_file, run_gate
-from exampp.records.options import argument, option
-from exampp.records.selection import (
-    Display,
-    GraderName,
-    Labels,
-    NumberDisplay,
-    Selection,
-)
+from exampp.records.options import argument, keyword
+from exampp.records.selection import Display, GraderName, Labels, NumberDisplay, Selection
 
 NO_VERDICT = 3
 """The exit code of the gate after any error: the others are verdicts."""
@@ -74,7 +68,7 @@ def evaluate(
     min_rating: MinRatings = None,
     weights: Annotated[
         list[Literal["discrimination", "2pl"]] | None,
-        option(
+        keyword(
             help="Cover with items weighted by how well they separate systems, beside the plain "
             "one; repeat for both."
         ),
@@ -83,13 +77,13 @@ def evaluate(
     round_to: RoundTo = None,
     subtopics: Subtopics = "auto",
     missing: Missing = "zero",
-    qrels: Annotated[Path | None, option(help="Write EXAM-Qrels to this file.")] = None,
+    qrels: Annotated[Path | None, keyword(help="Write EXAM-Qrels to this file.")] = None,
     per_query: Annotated[
-        bool, option("--per-query", help="A row for every system and query.")
+        bool, keyword("--per-query", help="A row for every system and query.")
     ] = False,
     compat: Annotated[
         Literal["exam", "rubric", "nuggetizer"],
-        option(
+        keyword(
             help="rubric: the definitions of the papers' own program; nuggetizer: means over the "
             "queries that a system answered, as its scores are published."
         ),
@@ -106,7 +100,7 @@ def evaluate(
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
     from exampp.analysis.grader_bias import noted
-    from exampp.formats.leaderboards import files_of
+    from exampp.formats.leaderboards import leaderboard_files
     from exampp.formats.output import check_outputs
     from exampp.inputs.officials import read_officials
     from exampp.measures import board as boards
@@ -116,13 +110,13 @@ def evaluate(
         missing_prerequisite,
     )
     from exampp.measures.names import with_weights
-    from exampp.measures.qrels import write_qrels
+    from exampp.measures.qrels import write_exam_qrels
 
     labels_of = labelling(labels)
     if qrels and labels_of.needs_threshold and len(set(min_rating or ())) > 1:
         what = "the labels of --qrels depend on the threshold"
         raise InputError(what, hint="Give one --min-rating")
-    inputs = [selection.collection, selection.bank, *files_of(official or ())]
+    inputs = [selection.collection, selection.bank, *leaderboard_files(official or ())]
     check_outputs([qrels], [*inputs, *(selection.runs or ())])
     with opened_grades(selection) as grades:
         book = grades.gradebook
@@ -137,13 +131,13 @@ def evaluate(
     )
     board = noted(board, book)
     officials = read_officials(official or ())
-    main = boards.tidy if display.for_programs else boards.wide
+    main = boards.tidy if display.for_programs else boards.wide_leaderboard
     table = boards.per_query(board) if per_query else main(board, officials)
     # what is written may fail, and then nothing is printed
     if qrels:
         threshold = min_rating[0] if min_rating else None
         by_subtopic = board.subtopics == "subtopic"
-        count = write_qrels(book, qrels, labels_of, threshold, by_subtopic=by_subtopic)
+        count = write_exam_qrels(book, qrels, labels_of, threshold, by_subtopic=by_subtopic)
         print_message(f"{qrels}: {count} labels")
     if officials:
         from exampp.analysis.correlation import correlation_of_board
@@ -168,12 +162,12 @@ def compare(
     second: Annotated[str, argument(metavar="B", help="The system to go to.")],
     measure: Annotated[
         str | None,
-        option("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),
+        keyword("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),
     ] = None,
     min_rating: MinRating = None,
     k: Annotated[
         int | None,
-        option(
+        keyword(
             "-k",
             help="Passages of a ranking of which items are explained, and that Cover reads. "
             "[default: the cutoff of the measure, or 20]",
@@ -182,7 +176,7 @@ def compare(
     subtopics: Subtopics = "auto",
     queries: Annotated[
         int | None,
-        option(
+        keyword(
             min=0,
             help="Explain this many queries, the largest differences first; 0: all. "
             "[default: 5 for people; all for tsv, csv, json]",
@@ -190,13 +184,13 @@ def compare(
     ] = None,
     query: Annotated[
         str | None,
-        option(
+        keyword(
             "--query",
             help="One query alone, item by item: the best passage of each system with its whole "
             "quote, items that only B covers first.",
         ),
     ] = None,
-    seed: Annotated[int, option(min=0, help="Seed of the test and the interval.")] = 0,
+    seed: Annotated[int, keyword(min=0, help="Seed of the test and the interval.")] = 0,
     *,
     display: NumberDisplay,
 ) -> None:
@@ -280,7 +274,7 @@ def report(
     selection: Selection,
     output: Annotated[
         Path,
-        option(
+        keyword(
             "--output",
             "-o",
             help="The page to write, such as report.html; .json: the same as data.",
@@ -289,12 +283,12 @@ def report(
     official: Officials = None,
     round_to: RoundTo = None,
     title: Annotated[
-        str, option(help="What the page is called. [default: the name of the file]")
+        str, keyword(help="What the page is called. [default: the name of the file]")
     ] = "",
-    json: Annotated[Path | None, option(help="Write the report as JSON, too.")] = None,
+    json: Annotated[Path | None, keyword(help="Write the report as JSON, too.")] = None,
     measure: Annotated[
         list[str] | None,
-        option(
+        keyword(
             "--measure",
             "-m",
             help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. The "
@@ -304,7 +298,7 @@ def report(
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest judgment that counts as relevant. [default: 2, or 1 where none is higher]"
         ),
     ] = None,
@@ -319,11 +313,11 @@ def report(
     Example: exampp report my.exam -o report.html --official leaderboard.json
     """
     from exampp.analysis.grader_bias import QUESTION
-    from exampp.formats.leaderboards import files_of
+    from exampp.formats.leaderboards import leaderboard_files
     from exampp.formats.output import check_outputs, writing
-    from exampp.results.page import renderer, to_json
+    from exampp.results.page import renderer, report_json
 
-    inputs = [selection.collection, selection.bank, *files_of(official or ())]
+    inputs = [selection.collection, selection.bank, *leaderboard_files(official or ())]
     check_outputs([output, json], [*inputs, *(selection.runs or ())])
     render = renderer(output)
     with opened_grades(selection) as grades:
@@ -339,7 +333,7 @@ def report(
         )
     written = {output: render(document)}
     if json:
-        written[json] = to_json(document)
+        written[json] = report_json(document)
     for path, text in written.items():
         with writing(path) as stream:
             stream.write(text.encode())
@@ -359,11 +353,11 @@ def reproduce(
     ] = None,
     qrels: Annotated[
         list[Path] | None,
-        option(help="A published qrels file, under its published name; repeat for several."),
+        keyword(help="A published qrels file, under its published name; repeat for several."),
     ] = None,
     official: Annotated[
         list[Path] | None,
-        option(help="An official leaderboard of the same systems; repeat for several."),
+        keyword(help="An official leaderboard of the same systems; repeat for several."),
     ] = None,
     grader: GraderName = None,
     *,
@@ -380,10 +374,10 @@ def reproduce(
     from exampp.analysis.reproduce import Inputs
     from exampp.analysis.reproduce import reproduce as recompute
     from exampp.formats import trec
-    from exampp.inputs.officials import by_name, read_officials
+    from exampp.inputs.officials import leaderboards_by_name, read_officials
 
     books = {}
-    for name, path in by_name(collection or []).items():
+    for name, path in leaderboards_by_name(collection or []).items():
         with exampp.open(path) as opened:
             books[name] = opened.grades(grader).gradebook
     judgments = {path.stem: list(trec.read_qrels(path)) for path in qrels or []}

@@ -20,7 +20,7 @@ from exampp.cli.output import (
     this_command,
 )
 from exampp.errors import Unfinished
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 from exampp.records.selection import (
     BankName,
     CollectionFile,
@@ -64,14 +64,14 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        option(help="A voter: a model, model:prompt, or the start of a key; repeatable."),
+        keyword(help="A voter: a model, model:prompt, or the start of a key; repeatable."),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean"], option(help="How votes are combined.")
+        Literal["majority", "median", "mean"], keyword(help="How votes are combined.")
     ] = "majority",
     at_least: Annotated[
         int | None,
-        option(min=1, help="How many of them must have graded a cell. [default: all]"),
+        keyword(min=1, help="How many of them must have graded a cell. [default: all]"),
     ] = None,
     *,
     display: Display,
@@ -121,7 +121,7 @@ def grade(
     collection: CollectionFile,
     grader: Annotated[
         str,
-        option(
+        keyword(
             help="The grader: hf (a model on this machine), openai (any OpenAI-compatible server), "
             "draft (offline similarity, for trying things out), or one that a package adds."
         ),
@@ -129,41 +129,43 @@ def grade(
     *,
     options: Mapping[str, Any],
     bank: BankName = None,
-    depth: Annotated[int, option(min=1, help="How many passages of each ranking are graded.")] = 20,
+    depth: Annotated[
+        int, keyword(min=1, help="How many passages of each ranking are graded.")
+    ] = 20,
     pool: Annotated[
         Literal["ranked", "judged", "all"],
-        option(
+        keyword(
             help="Passages to grade: those that a run ranks, those that people judged, or both. "
             "Without any run, ranked includes the judged ones."
         ),
     ] = "ranked",
     answers_of: Annotated[
         str | None,
-        option(help="Verify the answers that this grader extracted (answer-verification)."),
+        keyword(help="Verify the answers that this grader extracted (answer-verification)."),
     ] = None,
-    max_failures: Annotated[int, option(min=1, help="Stop after so many failures in a row.")] = 20,
+    max_failures: Annotated[int, keyword(min=1, help="Stop after so many failures in a row.")] = 20,
     max_queries: Annotated[
         int | None,
-        option(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
+        keyword(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
     ] = None,
     shard: Annotated[
         str | None,
-        option(
+        keyword(
             metavar="N/OF",
             help="One of so many parts of the passages, the same on every copy: 3/16. "
             "[default: all]",
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, option("--retry-failed", help="Grade only cells that failed before.")
+        bool, keyword("--retry-failed", help="Grade only cells that failed before.")
     ] = False,
     take_over: Annotated[
         bool,
-        option("--take-over", help="Take over work locked by a run that no longer exists."),
+        keyword("--take-over", help="Take over work locked by a run that no longer exists."),
     ] = False,
     batch: Annotated[
         bool,
-        option(
+        keyword(
             "--batch",
             help="Use the provider's batch service, at half the price, and wait. Ctrl-C leaves "
             "batches running, and the same command continues.",
@@ -171,22 +173,22 @@ def grade(
     ] = False,
     batch_file: Annotated[
         Path | None,
-        option(
+        keyword(
             metavar="FILE",
             help="Write the requests to this file, as for vllm run-batch; send nothing.",
         ),
     ] = None,
     replies: Annotated[
         Path | None,
-        option(metavar="FILE", help="Read the replies to a file of --batch-file."),
+        keyword(metavar="FILE", help="Read the replies to a file of --batch-file."),
     ] = None,
     cancel_batches: Annotated[
         bool,
-        option("--cancel-batches", help="Cancel the running batches; keep the replies that came."),
+        keyword("--cancel-batches", help="Cancel the running batches; keep the replies that came."),
     ] = False,
     poll: Annotated[
         float | None,
-        option(
+        keyword(
             min=0,
             max=86400,
             metavar="SECONDS",
@@ -196,11 +198,11 @@ def grade(
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool,
-        option("--dry-run", help="Print what is pending, its cost, and prompts."),
+        keyword("--dry-run", help="Print what is pending, its cost, and prompts."),
     ] = False,
     plan: Annotated[
         int | None,
-        option(
+        keyword(
             min=1,
             metavar="MACHINES",
             panel="Cost and stopping",
@@ -208,29 +210,29 @@ def grade(
         ),
     ] = None,
     price_hour: Annotated[
-        float | None, option(min=0, help="What a machine costs in an hour.")
+        float | None, keyword(min=0, help="What a machine costs in an hour.")
     ] = None,
     on: Annotated[
         str | None,
-        option(
+        keyword(
             metavar="CLUSTER",
             help="Grade by workers on a Ray cluster: its address, or ray for the one here.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        option(
+        keyword(
             min=1,
             help="So many workers at most. [default: as many as the nodes have room for]",
         ),
     ] = None,
     worker_cpus: Annotated[
         int | None,
-        option(min=0, help="CPUs of a worker. [default: 1]"),
+        keyword(min=0, help="CPUs of a worker. [default: 1]"),
     ] = None,
     worker_gpus: Annotated[
         int | None,
-        option(
+        keyword(
             min=0,
             help="Cards of a worker. [default: 1 for hf where a node has any]",
         ),
@@ -401,17 +403,17 @@ def reparse(
     kind: ItemKind = None,
     rules: Annotated[
         str | None,
-        option(
+        keyword(
             help="Read by the rules of this prompt, by name or TOML file, in place of the "
             "grader's own."
         ),
     ] = None,
     unnumbered: UnnumberedText = None,
     compat: Annotated[
-        Literal["exam", "rubric"], option(help="rubric: read as the papers' own program does.")
+        Literal["exam", "rubric"], keyword(help="rubric: read as the papers' own program does.")
     ] = "exam",
     dry_run: Annotated[
-        bool, option("--dry-run", help="Print what would change; write nothing.")
+        bool, keyword("--dry-run", help="Print what would change; write nothing.")
     ] = False,
 ) -> None:
     """Parse the stored replies again, without a model.
@@ -476,7 +478,7 @@ def list_prompts(
     """
     # the catalogue pulls in the rules of reading, which `exampp --help` can do without
     from exampp.prompts import Prompt, all_prompts
-    from exampp.prompts.catalogue import plugins
+    from exampp.prompts.catalogue import plugin_prompts
 
     rows = [
         (one.name, "/".join(one.grades), f"{one.lowest}-{one.highest}", "", one.title)
@@ -484,15 +486,15 @@ def list_prompts(
         else (one.name, "", "", one.makes, one.title)
         for one in all_prompts()
     ]
-    notes = [one.fault for one in plugins() if one.fault]
+    notes = [one.fault for one in plugin_prompts() if one.fault]
     heads = ["prompt", "grades", "scale", "makes", "title"]
     show(Table.of(heads, rows, notes=notes), display)
 
 
 def _has_text(given: OptionValues) -> bool:
-    from exampp.prompts import find
+    from exampp.prompts import find_prompt
 
-    return not given["toml"] and bool(find(given["name"]).user)
+    return not given["toml"] and bool(find_prompt(given["name"]).user)
 
 
 @app.verb("show")
@@ -501,9 +503,9 @@ def _has_text(given: OptionValues) -> bool:
 )
 def show_prompt(
     name: Annotated[str, argument(help="A bundled prompt, or a TOML file of yours.")],
-    filled: Annotated[bool, option("--filled", help="Fill the slots with an example.")] = (False),
+    filled: Annotated[bool, keyword("--filled", help="Fill the slots with an example.")] = (False),
     toml: Annotated[
-        bool, option("--toml", help="The whole declaration: a file to start your own from.")
+        bool, keyword("--toml", help="The whole declaration: a file to start your own from.")
     ] = False,
 ) -> None:
     """Print a prompt's text, its slots in braces or filled with an example.
@@ -512,9 +514,9 @@ def show_prompt(
 
     Example: exampp prompts show question-self-rating --filled
     """
-    from exampp.prompts import find, toml_of
+    from exampp.prompts import find_prompt, toml_of
 
-    prompt = find(name)
+    prompt = find_prompt(name)
     if toml:
         output.write(toml_of(name))
         return
@@ -557,22 +559,24 @@ def finetune(
     ],
     out: Annotated[Path, argument(metavar="FOLDER", help="Where the model goes.")],
     task: Annotated[
-        str | None, option(help="seq2seq or extractive. [default: what the model is]")
+        str | None, keyword(help="seq2seq or extractive. [default: what the model is]")
     ] = None,
     prompt: Annotated[
-        str, option(help="What a seq2seq model learns to reply to.")
+        str, keyword(help="What a seq2seq model learns to reply to.")
     ] = "question-answering",
-    revision: Annotated[str | None, option(help="The model's revision.")] = None,
-    epochs: Annotated[float, option(help="Passes over the data.")] = 2.0,
-    batch_size: Annotated[int, option(min=1, help="Examples in a step.")] = 16,
+    revision: Annotated[str | None, keyword(help="The model's revision.")] = None,
+    epochs: Annotated[float, keyword(help="Passes over the data.")] = 2.0,
+    batch_size: Annotated[int, keyword(min=1, help="Examples in a step.")] = 16,
     learning_rate: Annotated[
-        float | None, option(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
+        float | None, keyword(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
     ] = None,
-    max_steps: Annotated[int | None, option(help="Steps at most.")] = None,
-    save_steps: Annotated[int, option(min=1, help="Steps between checkpoints.")] = 500,
-    seed: Annotated[int, option(help="Of the order of the examples.")] = 0,
-    device: Annotated[str | None, option(help="cpu, cuda, cuda:1, mps.")] = None,
-    resume: Annotated[bool, option(help="Go on from the last checkpoint, or start afresh.")] = True,
+    max_steps: Annotated[int | None, keyword(help="Steps at most.")] = None,
+    save_steps: Annotated[int, keyword(min=1, help="Steps between checkpoints.")] = 500,
+    seed: Annotated[int, keyword(help="Of the order of the examples.")] = 0,
+    device: Annotated[str | None, keyword(help="cpu, cuda, cuda:1, mps.")] = None,
+    resume: Annotated[
+        bool, keyword(help="Go on from the last checkpoint, or start afresh.")
+    ] = True,
 ) -> None:
     """Train a model to extract answers, or say that there is none (the papers' SQuAD2 variation).
 
@@ -583,9 +587,9 @@ def finetune(
     """
     # torch and transformers load here, and only here
     from exampp.graders import local
-    from exampp.prompts import fill, load
+    from exampp.prompts import fill, load_grading_prompt
 
-    chosen = load(prompt)
+    chosen = load_grading_prompt(prompt)
 
     def asked(question: str, context: str) -> str:
         return fill(chosen, {"question": question, "context": context}).user

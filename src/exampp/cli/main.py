@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from exampp.cli import output
 from exampp.cli.command import Group, LazyCommands
-from exampp.cli.output import SIGNALLED, printable, this_command
+from exampp.cli.output import SIGNALLED, printable_text, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
 from exampp.version import __version__
 
@@ -219,7 +219,7 @@ def main() -> None:
     # either stream may be closed: there is nobody to tell then
     with contextlib.suppress(AttributeError, ValueError, OSError):
         if text:
-            print(printable(f"exampp: {text}"), file=sys.stderr)
+            print(printable_text(f"exampp: {text}"), file=sys.stderr)
     sys.exit(code)
 
 
@@ -253,7 +253,7 @@ def _run() -> int:
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        click.echo(printable(shown.getvalue()), err=True, nl=False)
+        click.echo(printable_text(shown.getvalue()), err=True, nl=False)
         return error.exit_code
     except click.Abort as error:
         if isinstance(error.__cause__, KeyboardInterrupt):

@@ -12,7 +12,7 @@ import exampp
 from exampp.cli.command import RULES_OF, OptionRule, OptionValues
 from exampp.errors import InputError
 from exampp.records.graders import RatingScale, check_scale
-from exampp.records.options import option
+from exampp.records.options import keyword
 from exampp.records.selection import (
     BankNames,
     Display,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Measures = Annotated[
     list[str] | None,
-    option(
+    keyword(
         "--measure",
         "-m",
         help="Cover@20, nCover@20, nugget scores (NuggetVital@20), or any measure of "
@@ -48,45 +48,45 @@ Measures = Annotated[
 ]
 MinRating = Annotated[
     int | None,
-    option(
+    keyword(
         help="Lowest rating that counts as an answer. "
         "[default: 4 of 0-5, two thirds up any other scale]"
     ),
 ]
 MinRatings = Annotated[
     list[int] | None,
-    option(
+    keyword(
         help="Lowest rating that counts as an answer; repeat for several. "
         "[default: 4 of 0-5, two thirds up any other scale]"
     ),
 ]
 AllMinRatings = Annotated[
     list[int] | None,
-    option(
+    keyword(
         help="Lowest rating that counts as an answer; repeat for several. "
         "[default: all of the scale]"
     ),
 ]
 Subtopics = Annotated[
-    SubtopicMode, option(help="Bank and rankings per query, per subtopic, or pooled.")
+    SubtopicMode, keyword(help="Bank and rankings per query, per subtopic, or pooled.")
 ]
 Missing = Annotated[
-    MissingPolicy, option(help="Cells without a grade: not covered, left out, or both.")
+    MissingPolicy, keyword(help="Cells without a grade: not covered, left out, or both.")
 ]
 Officials = Annotated[
     list[Path] | None,
-    option(help="Compare with an official leaderboard, FILE or FILE:MEASURE; repeat for several."),
+    keyword(help="Compare with an official leaderboard, FILE or FILE:MEASURE; repeat for several."),
 ]
 Scores = Annotated[
     list[Path] | None,
-    option(
+    keyword(
         help="A leaderboard made elsewhere, FILE or FILE:MEASURE, as one more method; repeat for "
         "several."
     ),
 ]
 RoundTo = Annotated[
     int | None,
-    option(
+    keyword(
         "--round",
         min=0,
         max=15,
@@ -96,14 +96,14 @@ RoundTo = Annotated[
 ]
 UnnumberedText = Annotated[
     Literal["answer", "unparsed"] | None,
-    option(
+    keyword(
         help="A self-rating without a number: an answer, which counts 1, or unparsed. "
         "[default: by the kind of model]"
     ),
 ]
 Grace = Annotated[
     float,
-    option(
+    keyword(
         min=0,
         max=3600,
         metavar="SECONDS",
@@ -124,7 +124,7 @@ class MethodSelection(SharedSelection):
     bank: BankNames = None
     qrels: Annotated[
         list[Path] | None,
-        option(
+        keyword(
             help="Qrels made elsewhere, on the same runs, as one more method; repeat for several."
         ),
     ] = None
@@ -137,9 +137,9 @@ class MethodSelection(SharedSelection):
         """
         from exampp.analysis.correlation import listed_method
         from exampp.formats import trec
-        from exampp.inputs.officials import by_name, read_officials
+        from exampp.inputs.officials import leaderboards_by_name, read_officials
 
-        paths = by_name(self.qrels or ())
+        paths = leaderboards_by_name(self.qrels or ())
         judged = {name: list(trec.read_qrels(path)) for name, path in paths.items()}
         found: list[Method] = []
         for path in self.collection:

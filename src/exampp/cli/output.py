@@ -46,7 +46,7 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
     line between, in tsv and csv each with its line of headings.
     """
     from exampp.records.selection import Display
-    from exampp.results.notes import joined
+    from exampp.results.notes import merge_notes
     from exampp.results.result import Result, Table, json_of
 
     how = display or Display()
@@ -58,9 +58,9 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
     tables = list(found.values()) if isinstance(found, Mapping) else [found]
     text = "\n".join(_rendered(table, how) for table in tables)
     # tsv and csv hold names as they are; text has its own codes
-    write(text if how.style == "text" or not sys.stdout.isatty() else printable(text))
+    write(text if how.style == "text" or not sys.stdout.isatty() else printable_text(text))
     if how.style in ("tsv", "csv"):
-        for note in joined(note for table in tables for note in table.notes):
+        for note in merge_notes(note for table in tables for note in table.notes):
             print_message(note)
 
 
@@ -102,7 +102,7 @@ def report_written(path: Path, text: str) -> None:
 
 def print_line(text: str) -> None:
     """Print a line of a result in prose."""
-    write(f"{printable(text)}\n")
+    write(f"{printable_text(text)}\n")
     # messages on the other stream come in order
     flush()
 
@@ -111,7 +111,7 @@ def print_message(text: str) -> None:
     """Print something that is no result."""
     # nobody may be reading messages: no reason to end what is being done
     with suppress(OSError, ValueError):
-        click.echo(printable(text), err=True)
+        click.echo(printable_text(text), err=True)
 
 
 # ---- streams and signals -----------------------------------------------------------------------
@@ -197,7 +197,7 @@ _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 """Characters that steer a terminal, or the direction of its text."""
 
 
-def printable(text: str) -> str:
+def printable_text(text: str) -> str:
     """Replace what would steer a terminal by U+FFFD: errors and names come from outside."""
     return _STEERING.sub("\ufffd", text)
 

@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import exampp
 from exampp.cli.audit import at_cutoffs
 from exampp.cli.command import OptionRule, OptionValues, option_rules
-from exampp.cli.options import (
-    OF_MEASURES,
-    MinRatings,
-    RoundTo,
-    Scores,
-    Subtopics,
-    opened_exam,
-)
+from exampp.cli.options import OF_MEASURES, MinRatings, RoundTo, Scores, Subtopics, opened_exam
 from exampp.cli.output import print_message
 from exampp.errors import InputError
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 from exampp.records.selection import SeveralSelection, SubtopicMode
 
 if TYPE_CHECKING:
@@ -104,9 +97,9 @@ def _heatmap(of: PlotRequest) -> Figure:
 
 
 def _reliability(of: PlotRequest) -> Figure:
-    from exampp.analysis.reliability import reliability, scored_column
+    from exampp.analysis.reliability import scored_column, study_reliability
 
-    return reliability(scored_column(of.book, of.board)).figure()
+    return study_reliability(scored_column(of.book, of.board)).figure()
 
 
 def _grades(of: PlotRequest) -> Figure:
@@ -135,11 +128,11 @@ def _curve(of: PlotRequest) -> Figure:
 
 
 def _sensitivity(of: PlotRequest) -> Figure:
-    from exampp.analysis.sensitivity import Declaration, Evaluated, sensitivity
+    from exampp.analysis.sensitivity import Declaration, Evaluated, evaluate_specifications
 
     declaration = Declaration(tuple(of.measures), min_ratings=tuple(of.min_ratings or ()))
     evaluated = [Evaluated(name, book, of.subtopics) for name, book in of.books.items()]
-    return sensitivity(evaluated, declaration).figure()
+    return evaluate_specifications(evaluated, declaration).figure()
 
 
 def _calibration(of: PlotRequest) -> Figure:
@@ -165,7 +158,7 @@ def _methods(of: PlotRequest) -> Figure:
     """Draw every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
     from exampp.analysis import figures
     from exampp.formats import leaderboards
-    from exampp.inputs.officials import by_name
+    from exampp.inputs.officials import leaderboards_by_name
     from exampp.measures.leaderboard import evaluate_gradebook
     from exampp.results.plots.figure import Spread
 
@@ -176,7 +169,7 @@ def _methods(of: PlotRequest) -> Figure:
         for name, book in of.books.items()
     }
     found = figures.series(boards)
-    for name, path in by_name(of.scores).items():
+    for name, path in leaderboards_by_name(of.scores).items():
         found[name] = [Spread(*one) for one in leaderboards.read_scores(path).items()]
     if len(found) > _SERIES:
         what = f"{len(found)} series are too many for one plot"
@@ -281,7 +274,7 @@ def plot(
     selection: SeveralSelection,
     output: Annotated[
         Path,
-        option(
+        keyword(
             "--output",
             "-o",
             dir_okay=False,
@@ -290,7 +283,7 @@ def plot(
     ],
     measure: Annotated[
         list[str] | None,
-        option(
+        keyword(
             "--measure",
             "-m",
             help="The measure; for methods and sensitivity, repeat for up to six; for curve, "
@@ -301,21 +294,21 @@ def plot(
     ] = None,
     min_rating: MinRatings = None,
     official: Annotated[
-        Path | None, option(help="The official leaderboard, for scatter and methods.")
+        Path | None, keyword(help="The official leaderboard, for scatter and methods.")
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
     theme: Annotated[
-        Literal["light", "dark"], option(help="Dark ink on white, or light ink on near-black.")
+        Literal["light", "dark"], keyword(help="Dark ink on white, or light ink on near-black.")
     ] = "light",
     width: Annotated[
         Literal["own", "single", "double"],
-        option(
+        keyword(
             help="As wide as a column of a paper (3.33 in), as both (7 in), or as it is drawn best."
         ),
     ] = "own",
     no_title: Annotated[
-        bool, option("--no-title", help="Leave out the title: a paper has a caption.")
+        bool, keyword("--no-title", help="Leave out the title: a paper has a caption.")
     ] = False,
     subtopics: Subtopics = "auto",
 ) -> None:
@@ -328,7 +321,7 @@ def plot(
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """
-    from exampp.formats.leaderboards import files_of
+    from exampp.formats.leaderboards import leaderboard_files
     from exampp.formats.output import check_outputs, writing
     from exampp.measures.leaderboard import missing_prerequisite
     from exampp.results.plots.figure import writer
@@ -343,7 +336,7 @@ def plot(
         if kind.most == 1 and len(values or ()) > 1:
             raise InputError(f"the plot {what} shows one value of {name}", hint="Name one")
     write = writer(output)
-    boards = files_of([*([official] if official else ()), *(scores or ())])
+    boards = leaderboard_files([*([official] if official else ()), *(scores or ())])
     read = [selection.collection, *boards, *(selection.bank or ()), *(selection.runs or ())]
     check_outputs([output], read)
     with opened_exam(selection, one_grader=len(selection.grader or ()) < 2) as (opened, panel):

@@ -13,7 +13,7 @@ from exampp.cli.command import Command, OptionRule, OptionValues, option_rules
 from exampp.cli.options import OF_GRADED_FILES, MinRating, rating_scale
 from exampp.cli.output import print_message, show
 from exampp.errors import InputError
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 from exampp.records.search import SearchKind
 from exampp.records.selection import (
     BankName,
@@ -109,38 +109,40 @@ def review(
             "people to decide, drawn with --labels.",
         ),
     ] = None,
-    query: Annotated[str | None, option(help="Only this query.")] = None,
-    item: Annotated[str | None, option(help="Only this item, or those whose ids start so.")] = None,
+    query: Annotated[str | None, keyword(help="Only this query.")] = None,
+    item: Annotated[
+        str | None, keyword(help="Only this item, or those whose ids start so.")
+    ] = None,
     min_rating: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest rating that covers an item. [default: 4, or the highest of a shorter "
             "scale]"
         ),
     ] = None,
     min_relevant: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]"
         ),
     ] = None,
     by: Annotated[
         Literal["auto", "judgments", "systems", "graders", "decisions"],
-        option(help="What tells relevant passages; auto: the first that is there."),
+        keyword(help="What tells relevant passages; auto: the first that is there."),
     ] = "auto",
     depth: Annotated[
-        int, option(min=1, help="Passages of each ranking that count as returned.")
+        int, keyword(min=1, help="Passages of each ranking that count as returned.")
     ] = 20,
     answers_of: Annotated[
-        str | None, option(help="The grader whose replies are the extracted answers.")
+        str | None, keyword(help="The grader whose replies are the extracted answers.")
     ] = None,
     min_answers: Annotated[
         int,
-        option(min=0, help="Only passages that cover so many items of their query or more."),
+        keyword(min=0, help="Only passages that cover so many items of their query or more."),
     ] = 0,
     limit: Annotated[
         int | None,
-        option(
+        keyword(
             min=0,
             help="Cells of each item (verify), passages of each query (grid), rows; 0: all. "
             "[default: 6, 20, 30 for people; all for tsv, csv, json, decisions, disputes]",
@@ -150,10 +152,10 @@ def review(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    author: Annotated[str | None, option(help="Only the decisions of this person.")] = None,
+    author: Annotated[str | None, keyword(help="Only the decisions of this person.")] = None,
     labels: Annotated[
         int | None,
-        option(
+        keyword(
             min=1,
             help="Draw a sample of about so many passages, or items for Cover, for people to "
             "decide, and keep it. [default: show the newest plan]",
@@ -161,19 +163,19 @@ def review(
     ] = None,
     measure: Annotated[
         str,
-        option("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
+        keyword("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
     ] = "P@20",
     design: Annotated[
         Literal["uniform", "influence"],
-        option(
+        keyword(
             help="Chances all equal, by the influence on differences of systems, or also by how "
             "uncertain earlier judgments show the grades to be."
         ),
     ] = "influence",
     seed: Annotated[
-        int, option(min=0, help="The same seed draws the same, and of more labels more.")
+        int, keyword(min=0, help="The same seed draws the same, and of more labels more.")
     ] = 0,
-    number: Annotated[int | None, option(help="Which plan to show. [default: the newest]")] = None,
+    number: Annotated[int | None, keyword(help="Which plan to show. [default: the newest]")] = None,
     on_error: OnError = "refuse",
     scale: Scale = None,
     *,
@@ -262,9 +264,9 @@ def _width(display: Display) -> int | None:
 def _show_parts(parts: Iterator[Table], display: Display) -> None:
     """Print the parts of a list one by one, as they are made; as json they are one table."""
     if display.style == "json":
-        from exampp.review.lists import joined
+        from exampp.review.lists import concatenate
 
-        show(joined(parts), display)
+        show(concatenate(parts), display)
         return
     separated = display.style in ("tsv", "csv")
     number = -1
@@ -307,9 +309,9 @@ def search(
     words: Annotated[list[str], argument(metavar="WORDS", help="All of them must occur.")],
     kinds: Annotated[
         list[SearchKind] | None,
-        option("--in", help="Look through these alone; may be repeated. [default: all]"),
+        keyword("--in", help="Look through these alone; may be repeated. [default: all]"),
     ] = None,
-    limit: Annotated[int, option(min=1, help="So many of each kind.")] = 10,
+    limit: Annotated[int, keyword(min=1, help="So many of each kind.")] = 10,
     grader: GraderName = None,
     bank: BankName = None,
     *,
@@ -339,24 +341,24 @@ def search(
 
 def serve(
     collection: CollectionFile,
-    host: Annotated[str, option(help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, keyword(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int | None,
-        option(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
+        keyword(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
     ] = None,
     assessor: Annotated[
-        list[str] | None, option(help="An assessor's name; repeat for several.")
+        list[str] | None, keyword(help="An assessor's name; repeat for several.")
     ] = None,
     blind: Annotated[
-        bool, option("--blind", help="Hide automatic grades until one has decided.")
+        bool, keyword("--blind", help="Hide automatic grades until one has decided.")
     ] = False,
     shared: Annotated[
         float,
-        option(min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."),
+        keyword(min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."),
     ] = 10,
     guidelines: Annotated[
         Path | None,
-        option(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
+        keyword(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
     ] = None,
     min_rating: MinRating = None,
     grader: GraderName = None,

@@ -27,10 +27,10 @@ from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     Json,
     expect,
-    joined,
     json_id,
     optional,
-    parse,
+    parse_json,
+    place_below,
     spoken,
     without,
 )
@@ -93,18 +93,18 @@ def _values(path: str | Path, on_error: OnError) -> Iterator[tuple[int | None, A
     lines = read_lines(path)
     number, head = next(lines)
     try:
-        first = parse(text_of(head, path, number), path, number)
+        first = parse_json(text_of(head, path, number), path, number)
     except InputError:
         if next(lines, None) is None:
             raise
         text = read_text(path)
         encode_text(text, path)
-        yield None, parse(text, path)
+        yield None, parse_json(text, path)
         return
     yield number, first
     for number, line in lines:
         try:
-            yield number, parse(text_of(line, path, number), path, number)
+            yield number, parse_json(text_of(line, path, number), path, number)
         except InputError as error:
             on_error(error)
 
@@ -208,7 +208,7 @@ def _answers(nugget: Json, place: str) -> tuple[str, ...]:
     if aggregator != _ALL and aggregator not in _ANY:
         raise InputError(
             f"an exam item cannot hold the aggregator {brief(aggregator)}",
-            field=joined(place, "aggregator_type"),
+            field=place_below(place, "aggregator_type"),
             hint="Use AND or OR, or leave such nuggets out with --on-error skip",
         )
     texts: dict[str, None] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.json_values import load
+from exampp.formats.json_values import read_json_file
 from exampp.formats.output import writing
 from exampp.records.calibration import Calibration
 
@@ -24,7 +24,7 @@ def write(path: str | Path, calibration: Calibration) -> None:
 
 def read(path: str | Path) -> Calibration:
     """Return the calibration of a file; InputError where it holds none."""
-    value = load(path)
+    value = read_json_file(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise InputError(
             "this is no calibration",

@@ -38,7 +38,7 @@ _LIST = b"\x9f"
 _SECTION = 0
 
 
-def kind_of(path: str | Path) -> str | None:
+def car_kind(path: str | Path) -> str | None:
     """`car-topics`, `car-paragraphs`, or None for a file that is not of TREC CAR."""
     try:
         with reading(path) as stream:

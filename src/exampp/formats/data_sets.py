@@ -28,7 +28,7 @@ from exampp.version import __version__
 _SPLIT = "test"
 
 
-def is_folder(path: Path) -> bool:
+def is_beir_folder(path: Path) -> bool:
     """Return whether a folder is laid out as BEIR lays out its datasets."""
     with suppress(OSError):  # a path that is too long
         return (path / "qrels").is_dir() and (path / "queries.jsonl").is_file()
@@ -38,7 +38,7 @@ def is_folder(path: Path) -> bool:
 def corpus_of(path: Path) -> Path | None:
     """Return the corpus of a folder of BEIR, if it is one and has one."""
     corpus = path / "corpus.jsonl"
-    return corpus if is_folder(path) and corpus.is_file() else None
+    return corpus if is_beir_folder(path) and corpus.is_file() else None
 
 
 def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:

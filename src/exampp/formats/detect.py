@@ -16,14 +16,8 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import car, fields, passages, queries, responses
-from exampp.formats.fields import nearly, own_names, plain
-from exampp.formats.format import (
-    ROLES,
-    FirstRecords,
-    ReadOptions,
-    built_in_formats,
-    first_records,
-)
+from exampp.formats.fields import nearly, normalize_name, own_names
+from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
@@ -104,7 +98,7 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
         InputError: Nothing decides; with what was found and the formats that come nearest.
     """
     names = of_role(role) if role else [*built_in_formats()]
-    in_car = None if lines_in_memory(path) else car.kind_of(path)
+    in_car = None if lines_in_memory(path) else car.car_kind(path)
     if in_car and in_car in names:
         return DetectedKind(in_car)
     sample = first_records(path)
@@ -170,7 +164,7 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
 
 def nearest_kinds(fields: Collection[str]) -> str:
     """Return the formats of which a file has some fields, most first, and what each needs."""
-    names = {*fields, *map(plain, fields)}
+    names = {*fields, *map(normalize_name, fields)}
     needs = {
         kind: {need: _CALLED.get(need, frozenset({need})) for need in needed}
         for kind, needed in _NEEDS.items()

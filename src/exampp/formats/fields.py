@@ -26,7 +26,7 @@ def brief(value: object, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
-def digest(text: str) -> str:
+def text_digest(text: str) -> str:
     """Return the MD5 of a text without the spaces around it, in hexadecimal digits."""
     clean = text.strip().encode(errors="surrogatepass")
     return hashlib.md5(clean, usedforsecurity=False).hexdigest()
@@ -36,7 +36,7 @@ def _plain(text: str | bytes) -> str:
     return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
-def integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
+def parse_integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
     """Return the integer that the text spells; InputError if it is none or beyond +-`limit`."""
     # Python reads 1_000 as a number; no other tool of the field does.
     try:
@@ -206,7 +206,7 @@ _COMPARED = 200
 """Names of a header, at most, that are compared with the known ones."""
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name as names are compared: lower case, its words joined by underscores.
 
     So `Query ID`, `query-id` and `queryId` are `query_id`.
@@ -223,7 +223,7 @@ def near(name: str, known: frozenset[str]) -> str | None:
     """
     if name in known:
         return None
-    found = difflib.get_close_matches(plain(name), sorted(known), 1, _NEARLY)
+    found = difflib.get_close_matches(normalize_name(name), sorted(known), 1, _NEARLY)
     return found[0] if found else None
 
 
@@ -237,14 +237,14 @@ def nearly(names: Iterable[str], known: Collection[str]) -> str:
     return "; ".join(f"`{name}` is nearly `{one}`" for name, one in pairs if one is not None)
 
 
-def names_of(cells: Sequence[str]) -> tuple[str, ...]:
+def column_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Return the names in a line of columns, lower case and with underscores.
 
     Empty if it names none.
 
     A line names its columns if every cell is a name that columns go by.
     """
-    names = tuple(map(plain, cells))
+    names = tuple(map(normalize_name, cells))
     is_header = len(names) > 1 and _NAMES.issuperset(names) and not names[0].isdigit()
     return names if is_header else ()
 
@@ -275,7 +275,7 @@ def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
     """
     if not 2 <= len(cells) <= _COMPARED:
         return ""
-    named = [plain(cell) in known or near(cell, frozenset(known)) for cell in cells]
+    named = [normalize_name(cell) in known or near(cell, frozenset(known)) for cell in cells]
     others = [cell for cell, is_named in zip(cells, named, strict=True) if not is_named]
     if len(others) > 1 or len(others) == len(cells):
         return ""
@@ -284,7 +284,7 @@ def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
     if any(character.isdigit() for cell in others for character in cell):
         return ""
     unknown = "; ".join(f"`{cell}` is no known name of a column" for cell in others)
-    slips = nearly((cell for cell in cells if plain(cell) not in known), known)
+    slips = nearly((cell for cell in cells if normalize_name(cell) not in known), known)
     return "; ".join(filter(None, (slips, unknown)))
 
 

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import ExamError, InputError
-from exampp.formats.fields import MEASURE, SYSTEM, VALUE, brief, is_qrels_header, names_of, plain
+from exampp.formats.fields import (
+    MEASURE,
+    SYSTEM,
+    VALUE,
+    brief,
+    column_names,
+    is_qrels_header,
+    normalize_name,
+)
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
@@ -129,7 +137,7 @@ class FirstRecords:
     def names(self) -> frozenset[str]:
         """The plain names of the keys with which the lines start."""
         found = (match[1] for line in self.lines for match in [_KEY.match(line)] if match)
-        return frozenset(map(plain, (*self.keys, *found)))
+        return frozenset(map(normalize_name, (*self.keys, *found)))
 
     @property
     def is_json(self) -> bool:
@@ -140,7 +148,7 @@ class FirstRecords:
     def header(self) -> tuple[str, ...]:
         """The names of the columns, if the first line names them."""
         separator = "\t" if "\t" in self.head else None
-        return () if self.is_json else names_of(self.head.split(separator))
+        return () if self.is_json else column_names(self.head.split(separator))
 
     @property
     def found(self) -> str:
@@ -213,10 +221,10 @@ class FirstRecords:
         rows = [row for row in self.columns(separator) if row]
         if not rows:
             return False
-        names = {plain(cell) for cell in rows[0]}
+        names = {normalize_name(cell) for cell in rows[0]}
         if not (names.isdisjoint(MEASURE) or names.isdisjoint(VALUE)):
             return True
-        if plain(rows[0][0]) in SYSTEM and "+/-" in rows[0]:
+        if normalize_name(rows[0][0]) in SYSTEM and "+/-" in rows[0]:
             return True
         # the second of four columns of judgments means nothing; topics of scores have other numbers
         is_qrels = all(len(row) == 4 and row[1].strip() in ("0", "Q0") for row in rows)

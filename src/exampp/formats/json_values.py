@@ -98,17 +98,17 @@ T = TypeVar("T")
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}
 
 
-def load(path: str | Path) -> Any:
+def read_json_file(path: str | Path) -> Any:
     """Return the value of a file that holds one JSON value.
 
     InputError, with the line, where it is none.
 
     A number that JSON does not know (NaN, Infinity) is refused.
     """
-    return parse(read_text(path), path)
+    return parse_json(read_text(path), path)
 
 
-def parse(text: str, path: str | Path, line: int | None = None) -> Any:
+def parse_json(text: str, path: str | Path, line: int | None = None) -> Any:
     """Return the JSON value that the text spells.
 
     `line` is where the text stands, if it is one line.
@@ -135,7 +135,7 @@ def member(value: Json, key: str, kind: type[T], place: str = "") -> T:
     """
     found = optional(value, key, kind, place)
     if found is None:
-        raise InputError(f"no `{key}`", field=joined(place, key))
+        raise InputError(f"no `{key}`", field=place_below(place, key))
     return found
 
 
@@ -145,7 +145,7 @@ def optional(value: Json, key: str, kind: type[T], place: str = "") -> T | None:
     InputError if of another type.
     """
     found = value.get(key)
-    return None if found is None else expect(found, kind, joined(place, key))
+    return None if found is None else expect(found, kind, place_below(place, key))
 
 
 def expect(value: object, kind: type[T], place: str) -> T:
@@ -159,7 +159,7 @@ def spoken(value: Json, key: str, place: str = "") -> str:
     """Return the text of a key; InputError where it is missing, blank or no string."""
     text = member(value, key, str, place)
     if not text.strip():
-        raise InputError("the text is blank", field=joined(place, key))
+        raise InputError("the text is blank", field=place_below(place, key))
     return text
 
 
@@ -174,7 +174,7 @@ def json_id(value: Json, key: str, place: str = "") -> str:
     return spoken(value, key, place)
 
 
-def joined(place: str, key: str) -> str:
+def place_below(place: str, key: str) -> str:
     """Return the place of a key below a place."""
     return f"{place}.{key}" if place else key
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import MEASURE, SYSTEM, TOPIC, VALUE, brief, plain, real
+from exampp.formats.fields import MEASURE, SYSTEM, TOPIC, VALUE, brief, normalize_name, real
 from exampp.formats.format import FirstRecords, Format, Shape, is_number
 from exampp.formats.lines import (
     Key,
@@ -125,7 +125,7 @@ def scores_of_rows(
 
     None where no columns are called after system, measure and value.
     """
-    plain_names = {*map(plain, names)}
+    plain_names = {*map(normalize_name, names)}
     if any(plain_names.isdisjoint(known) for known in (SYSTEM, MEASURE, VALUE)):
         return None
     return _means(_from_names(_as_lines(rows, names), name) or [], name)
@@ -271,9 +271,9 @@ def _matrix(file: Path) -> ScoreMatrix | None:
     """Return the matrix of a file; None where its first line is not names alone above numbers."""
     text = text_of(next(read_lines(file))[1], file, 1)
     (_, names), *lines = _split(file, "\t" if "\t" in text else ",", quoted=True)
-    lead = plain(names[0]) in {*TOPIC, ""}
+    lead = normalize_name(names[0]) in {*TOPIC, ""}
     systems = names[lead:]
-    is_matrix = bool(lines) and len(systems) > 1 and plain(names[0]) not in SYSTEM
+    is_matrix = bool(lines) and len(systems) > 1 and normalize_name(names[0]) not in SYSTEM
     is_matrix = is_matrix and len(lines[0][1]) == len(names) and not any(map(is_number, systems))
     if not is_matrix or not all(map(is_number, lines[0][1][lead:])):
         return None
@@ -303,7 +303,9 @@ def _rows(path: str | Path, alone: bool) -> list[_Row] | None:
         if all(row.keys() >= set(_RESULTS[:2]) for _, row in table):
             return list(_from_wide(_as_lines(table, _RESULTS), path))
         names = list(table[0][1])
-        is_table = not any({*map(plain, names)}.isdisjoint(s) for s in (SYSTEM, MEASURE, VALUE))
+        is_table = not any(
+            {*map(normalize_name, names)}.isdisjoint(s) for s in (SYSTEM, MEASURE, VALUE)
+        )
         return _from_names(_as_lines(table, names), path) if is_table else None
     text = head.decode(errors="replace")
     separator = next((mark for mark in "\t," if mark in text), None)
@@ -375,7 +377,7 @@ def _quoted(line: str, separator: str) -> list[str]:
 
 def _from_names(lines: _Lines, path: str | Path) -> list[_Row] | None:
     """Return the rows below a line of names; None where the first line holds none that tell."""
-    names = [plain(cell) for cell in lines[0][1]]
+    names = [normalize_name(cell) for cell in lines[0][1]]
     places = [
         next((at for at, name in enumerate(names) if name in known), None)
         for known in (SYSTEM, TOPIC, MEASURE, VALUE)
@@ -472,7 +474,7 @@ def _from_wide(lines: _Lines, path: str | Path) -> Iterator[_Row]:
     for line, cells in rest:
         _check_width(cells, names, path, line)
         for name, cell in list(zip(names, cells, strict=True))[1:]:
-            is_measure = name.strip("+/- ") and not plain(name).startswith("std")
+            is_measure = name.strip("+/- ") and not normalize_name(name).startswith("std")
             if is_measure and cell and cells[0] not in _NO_SYSTEMS:
                 yield _Row(line, cells[0], name, None, _value(cell, name, path, line))
 
@@ -735,7 +737,7 @@ def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
     return system, others[0]
 
 
-def files_of(paths: Iterable[str | Path]) -> Iterator[Path]:
+def leaderboard_files(paths: Iterable[str | Path]) -> Iterator[Path]:
     """Yield the files that are read, without the measures behind them; of a folder those in it."""
     for path, _ in map(split_measure, paths):
         yield path

@@ -19,15 +19,7 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.fields import brief, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.json_values import (
-    Json,
-    expect,
-    json_id,
-    member,
-    optional,
-    spoken,
-    without,
-)
+from exampp.formats.json_values import Json, expect, json_id, member, optional, spoken, without
 from exampp.formats.lines import (
     Key,
     OnError,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import trec
-from exampp.formats.fields import PASSAGE, brief, digest, names_of, slips_of
+from exampp.formats.fields import PASSAGE, brief, column_names, slips_of, text_digest
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     OBJECT,
@@ -55,8 +55,8 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
     parse: Callable[[bytes, str | Path, int], Passage]
     parse = _from_object if head.lstrip().startswith((b"{", b"[")) else _from_columns
     columns = head.decode(errors="replace").split("\t") if parse is _from_columns else []
-    skips_header = is_header(columns)
-    if names_of(columns) and not skips_header:
+    skips_header = is_passage_header(columns)
+    if column_names(columns) and not skips_header:
         raise InputError(
             f"the columns are {', '.join(columns)}, which are not those of passages",
             file=path,
@@ -69,7 +69,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
 
     def checked(line: bytes, number: int) -> Passage:
         passage = parse(line, path, number)
-        check_text(passage)
+        check_passage_text(passage)
         keys.see(passage.extra, number, ())
         return passage
 
@@ -80,13 +80,13 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
 _KEY = Key(lambda one: one.passage_id, lambda one: f"passage {brief(one.passage_id)}", "passage_id")
 
 
-def parse(line: bytes, path: str | Path, number: int) -> Passage:
+def parse_passage(line: bytes, path: str | Path, number: int) -> Passage:
     """Return the passage of one line, whichever layout it has; its text may be blank."""
     is_json = line.lstrip().startswith((b"{", b"["))
     return (_from_object if is_json else _from_columns)(line, path, number)
 
 
-def check_text(passage: Passage) -> None:
+def check_passage_text(passage: Passage) -> None:
     """Raise InputError for a passage whose text is blank."""
     if not passage.text or passage.text.isspace():
         raise InputError(f"passage {brief(passage.passage_id)} has a blank text", field="text")
@@ -115,9 +115,9 @@ def _from_columns(line: bytes, path: str | Path, number: int) -> Passage:
     return Passage(passage_id, columns[1], "".join(columns[2:]))
 
 
-def is_header(columns: list[str]) -> bool:
+def is_passage_header(columns: list[str]) -> bool:
     """Return whether the first line of a file of columns names them."""
-    names = names_of(columns)
+    names = column_names(columns)
     return (
         len(names) in (2, 3)
         and names[0] in ID_KEYS
@@ -181,11 +181,11 @@ def read_pool(path: str | Path, on_error: OnError = raise_error) -> Iterator[Poo
         keys.see(fields, number, {*used, *_POOL_TEXT_KEYS, "title"})
         query_text = optional_text(fields, _POOL_TEXT_KEYS).strip()
         has_id = key_of(fields, POOL_QUERY_KEYS) is not None or not query_text
-        query_id = identifier(fields, POOL_QUERY_KEYS) if has_id else digest(query_text)
+        query_id = identifier(fields, POOL_QUERY_KEYS) if has_id else text_digest(query_text)
         passage_id, text = identifier(fields, POOL_ID_KEYS), required_text(fields, TEXT_KEYS)
         passage = Passage(passage_id, text, optional_text(fields, _TITLE_KEYS))
-        check_text(passage)
-        content = digest(f"{passage.title}\0{text}")
+        check_passage_text(passage)
+        content = text_digest(f"{passage.title}\0{text}")
         first, of_first = texts.setdefault(passage_id, (number, content))
         if of_first != content:
             raise InputError(
@@ -206,7 +206,7 @@ _POOL_KEY = Key(
 
 
 def _sniff(sample: FirstRecords) -> bool:
-    return sample.has_tabs({2, 3}) and (not sample.header or is_header(list(sample.header)))
+    return sample.has_tabs({2, 3}) and (not sample.header or is_passage_header(list(sample.header)))
 
 
 FORMAT = Format(

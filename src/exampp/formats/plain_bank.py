@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, duplicate_error, nearly, plain
+from exampp.formats.fields import brief, duplicate_error, nearly, normalize_name
 from exampp.formats.format import FirstRecords, Format
 from exampp.formats.json_values import OBJECT, Fields, identifier, optional_text
 from exampp.formats.lines import (
@@ -41,7 +41,7 @@ from exampp.formats.plain_rows import (
     PlainRow,
     cells_of,
     item_of,
-    joined,
+    join_cell,
     kept_extra,
     split,
     table_separator,
@@ -230,7 +230,7 @@ def _meanings(names: Sequence[str], path: str | Path, number: int) -> list[str]:
     """Return what columns hold; InputError for one that is unknown, or there twice."""
     header: list[str] = []
     for name in names:
-        meaning = MEANINGS.get(plain(name))
+        meaning = MEANINGS.get(normalize_name(name))
         if meaning is None or meaning in header:
             slips = nearly([name], MEANINGS) if meaning is None else ""
             known = f"Known columns are {', '.join(names[0] for names in NAMES.values())}"
@@ -266,7 +266,7 @@ def _cell(meaning: str, fields: Fields, column: str) -> Any:
         if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
             raise InputError("must be a text or a list of texts", field=column)
         found = tuple(dict.fromkeys(one.strip() for one in texts if one.strip()))
-        return found if meaning == "answers" else joined(found)
+        return found if meaning == "answers" else join_cell(found)
     if meaning in ("query_id", "subtopic_id", "item_id"):
         # a blank cell of a table is no id, and none of an item is the id of its content
         is_blank = bytes(fields[column]) == b'""'
@@ -279,7 +279,7 @@ def _cell(meaning: str, fields: Fields, column: str) -> Any:
 def _table_text(entries: Iterable[BankEntry], separator: str, ids: bool) -> str:
     """Return the table of the entries' items, with the columns that any of them needs."""
     rows = [
-        cells_of(entry, item, ids) | {"answers": joined(item.answers)}
+        cells_of(entry, item, ids) | {"answers": join_cell(item.answers)}
         for entry in entries
         for item in entry.items
     ]
@@ -455,8 +455,8 @@ def _yaml_row(node: yaml.Node, default_kind: str, on_error: OnError) -> PlainRow
     cells: dict[str, str] = {}
     answers: tuple[str, ...] = ()
     for key, part in _pairs(node, on_error).items():
-        meaning = MEANINGS.get(plain(key))
-        if plain(key) not in _ITEM_KEYS or meaning is None or meaning in cells:
+        meaning = MEANINGS.get(normalize_name(key))
+        if normalize_name(key) not in _ITEM_KEYS or meaning is None or meaning in cells:
             slips = nearly([key], _ITEM_KEYS) if meaning is None else ""
             raise InputError(
                 f"unknown or repeated key {brief(key)} of an item",
@@ -469,7 +469,7 @@ def _yaml_row(node: yaml.Node, default_kind: str, on_error: OnError) -> PlainRow
             parts = part.value if is_list else [part]
             answers += tuple(filter(str.strip, (_text(answer, key) for answer in parts)))
         elif meaning == MODEL and is_list:
-            cells[meaning] = joined(_text(one, key) for one in part.value)
+            cells[meaning] = join_cell(_text(one, key) for one in part.value)
         else:
             cells[meaning] = _text(part, key)
     return PlainRow(_line(node), cells, answers, default_kind)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, check_weight, plain, real, weight_of
+from exampp.formats.fields import brief, check_weight, normalize_name, real, weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
 
@@ -46,7 +46,7 @@ def table_separator(line: str) -> str | None:
     if len(line) > _LONGEST_HEADER:
         return None
     for separator in "\t,;":
-        meanings = {MEANINGS.get(plain(cell)) for cell in line.split(separator)}
+        meanings = {MEANINGS.get(normalize_name(cell)) for cell in line.split(separator)}
         if meanings & {"query_id", "query_text"} and any(texts <= meanings for texts in _TEXTS):
             return separator
     return None
@@ -67,7 +67,7 @@ def split(cell: str) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_cell(parts: Iterable[str]) -> str:
     """Return the cell that `split` takes apart."""
     return " | ".join(part.replace("|", "\\|") for part in parts)
 
@@ -144,5 +144,5 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
         "item_id": item.item_id if own_id else "",
         "weight": "" if item.weight == usual else f"{item.weight!r}".removesuffix(".0"),
         "importance": word or "",
-        MODEL: joined(makers_of(kept, {})),
+        MODEL: join_cell(makers_of(kept, {})),
     }

@@ -12,7 +12,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import argue, nuggets, passages, questions, responses
-from exampp.formats.fields import brief, names_of, slips_of
+from exampp.formats.fields import brief, column_names, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     OBJECT,
@@ -148,9 +148,9 @@ def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:
 def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Query | None:
     columns = text_of(line, path, number).split("\t")
     if number == start:
-        if is_header(columns):
+        if is_query_header(columns):
             return None
-        if names_of(columns):
+        if column_names(columns):
             raise InputError(
                 f"the columns are {', '.join(columns)}, which are not those of queries",
                 hint="Queries have two columns, id and text",
@@ -167,9 +167,9 @@ def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Que
     return Query(columns[0].strip(), columns[1])
 
 
-def is_header(columns: list[str]) -> bool:
+def is_query_header(columns: list[str]) -> bool:
     """Return whether the first line of a file of columns names them."""
-    names = names_of(columns)
+    names = column_names(columns)
     return len(names) == 2 and names[0] in ID_KEYS and names[1] in TEXT_KEYS
 
 
@@ -213,7 +213,7 @@ def _sniff(sample: FirstRecords) -> bool:
         return True
     if sample.is_dictionary('"'):
         return not argue.is_spread(sample)
-    return sample.has_tabs({2}) and (not sample.header or is_header(list(sample.header)))
+    return sample.has_tabs({2}) and (not sample.header or is_query_header(list(sample.header)))
 
 
 def _confirm(sample: FirstRecords) -> bool:

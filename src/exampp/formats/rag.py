@@ -23,7 +23,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from exampp.errors import InputError
 from exampp.formats import tables
-from exampp.formats.fields import digest, plain
+from exampp.formats.fields import normalize_name, text_digest
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
@@ -41,13 +41,13 @@ from exampp.formats.rag_values import (
     check_single_turn,
     decoded_json,
     documents_of,
-    find,
-    has_text,
+    find_value,
+    holds_text,
     id_of,
     ids_of,
     message_text,
     opened_text,
-    texts_of,
+    text_values,
 )
 from exampp.formats.read_warnings import add_warning, count_unused, is_empty
 from exampp.formats.tables import named_rows
@@ -155,7 +155,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def fits(self, names: frozenset[str]) -> int | None:
         """Return which alternative of `sniff` fits the fields of a record; None for none."""
         if self.plain_names:
-            names = frozenset(map(plain, names))
+            names = frozenset(map(normalize_name, names))
             names |= {"contexts"} if any(map(_NUMBERED.fullmatch, names)) else set()
         sets = (
             [self.paths(one[1:]) if one[0] == "@" else one.split() for one in alternative]
@@ -234,7 +234,7 @@ class RagRecord(NamedTuple):
     system: str = ""
 
 
-def detect(path: str | Path) -> tuple[Preset | None, bool]:
+def detect_preset(path: str | Path) -> tuple[Preset | None, bool]:
     """Return the preset that fits the first record of a file, or None.
 
     And whether that is sure: answers without what was retrieved may be something else, which the
@@ -279,8 +279,8 @@ def read(
     named = {
         name: written
         for name, column in columns.items()
-        for written in (plain(column), column)
-        if any(find(row, (written,))[0] for _, row in rows)
+        for written in (normalize_name(column), column)
+        if any(find_value(row, (written,))[0] for _, row in rows)
     }
     names = dict.fromkeys(name for _, row in rows for name in row)
     seen[str(path)] = [*names, *(columns[name] for name in named)]
@@ -303,7 +303,7 @@ def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Pres
     """Refuse contexts, alone or with answers, that may be those of a data set."""
     fields: dict[str, None] = {}
     for paths in (*map(preset.paths, ("contexts", "response", "reference")), *preset.system):
-        fields |= dict.fromkeys(name for _, row in rows if (name := find(row, paths)[0]))
+        fields |= dict.fromkeys(name for _, row in rows if (name := find_value(row, paths)[0]))
     contexts = [name for name in fields if name in preset.paths("contexts")]
     answers = [name for name in fields if name in preset.paths("response")]
     is_pair = "context" in contexts and _MAY_BE_REFERENCE.issuperset(answers)
@@ -353,11 +353,11 @@ def _records(
 def _part(value: Any) -> str:
     """Return a part of a system's name, which stands in one column of run files."""
     text = "_".join(str(value).split()) if isinstance(value, str | int) else ""
-    return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{digest(text)[:8]}"
+    return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{text_digest(text)[:8]}"
 
 
 def _first(row: Row, paths: Sequence[str], used: set[str]) -> tuple[str, Any]:
-    path, value = find(row, paths)
+    path, value = find_value(row, paths)
     used.add(path)
     return path, value
 
@@ -388,13 +388,15 @@ def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
-    references = texts_of(value, place)
+    references = text_values(value, place)
     place, value = first("relevant")
     relevant, no_text = documents_of(value, place)
     relevant += tuple((name, "") for name in ids_of(*first("relevant_ids")))
     if not contexts and not response:
         _check_bank(row, preset, bool(references or relevant))
-    record = RagRecord(query_id or digest(query), query, contexts, response, references, relevant)
+    record = RagRecord(
+        query_id or text_digest(query), query, contexts, response, references, relevant
+    )
     return record, blank + no_text
 
 
@@ -437,7 +439,7 @@ def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
 def _response(row: Row, preset: Preset, used: set[str]) -> str:
     # the first field that is there counts, be it empty: `answer` beside it may be the reference
     for path in preset.paths("response"):
-        if path in row or find(row, (path,))[0]:
+        if path in row or find_value(row, (path,))[0]:
             return _text(_first(row, (path,), used)[1], path, preset)
     return ""
 
@@ -465,7 +467,7 @@ class _Cells(dict[str, str]):
 
 def _opened(name: str, cell: str, preset: Preset) -> Any:
     lists = [path for one in ("contexts", "ids", "relevant") for path in preset.paths(one)]
-    if name in lists or plain(name) in lists:
+    if name in lists or normalize_name(name) in lists:
         return _listed(cell, preset.joined)
     is_object = preset.spans is None and name in preset.objects()
     return decoded_json(cell, name) if is_object else cell
@@ -473,7 +475,7 @@ def _opened(name: str, cell: str, preset: Preset) -> Any:
 
 def _plain_row(row: Row) -> Row:
     """Return a row with plain names, whose columns of one context each are one."""
-    named = {plain(name): value for name, value in row.items()}
+    named = {normalize_name(name): value for name, value in row.items()}
     places = {name: int(match[1]) for name in named if (match := _NUMBERED.fullmatch(name))}
     contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
     return named | {"contexts": found} if (found := [*filter(None, contexts)]) else named
@@ -488,7 +490,7 @@ def _raw_rows(
     first row of a table of which this `is_sample` has the names of the columns alone.
     """
     if tables.name_of(path):
-        yield from tables.rows(path)
+        yield from tables.read_rows(path)
         return
     lines = read_lines(path)
     first = [next(lines)]
@@ -587,7 +589,7 @@ def _traces(
         texts = {name for name in spans.open if isinstance(row.get(name), str)}
         span = _nested({**row, **{name: _literal(row[name]) for name in texts}})
         count_unused(path, sorted({*_unread(span, preset.every_path())}))
-        by_trace.setdefault(str(find(span, spans.trace)[1]), []).append((number, span))
+        by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
     for numbered in by_trace.values():
         yield numbered[0][0], _trace(preset, spans, [span for _, span in numbered])
 
@@ -595,28 +597,28 @@ def _traces(
 def _trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
     by_kind: dict[str, list[Row]] = {}
     for span in of_trace:
-        by_kind.setdefault(str(find(span, spans.kind)[1]).upper(), []).append(span)
-    tops = [span for span in of_trace if not find(span, spans.parent)[0]]
+        by_kind.setdefault(str(find_value(span, spans.kind)[1]).upper(), []).append(span)
+    tops = [span for span in of_trace if not find_value(span, spans.parent)[0]]
     root = next(iter(by_kind.get(spans.root, ()) if spans.root else tops), of_trace[0])
     reranked = by_kind.get(spans.reranker, [])[-1:] if spans.reranker else []
     retrieved = reranked or by_kind.get(spans.retriever, [])
-    queries = (find(span, preset.paths("query"))[1] for span in (root, *retrieved))
-    response = None if root in retrieved else find(root, preset.paths("response"))[1]
+    queries = (find_value(span, preset.paths("query"))[1] for span in (root, *retrieved))
+    response = None if root in retrieved else find_value(root, preset.paths("response"))[1]
     return {
         "query": next(filter(None, queries), None),
         "contexts": [document for span in retrieved for document in _documents(span, preset)],
         "response": response,
-        **{f"system {at}": find(root, paths)[1] for at, paths in enumerate(preset.system)},
+        **{f"system {at}": find_value(root, paths)[1] for at, paths in enumerate(preset.system)},
     }
 
 
 def _documents(span: Row, preset: Preset) -> list[Any]:
     """Return the documents of a span; of LangChain or LlamaIndex they may stand in an object."""
-    value = find(span, preset.paths("contexts"))[1]
+    value = find_value(span, preset.paths("contexts"))[1]
     documents = value if isinstance(value, list) else [] if value is None else [value]
-    opened = (find(one, ("kwargs", "document", "node"))[1] or one for one in documents)
+    opened = (find_value(one, ("kwargs", "document", "node"))[1] or one for one in documents)
     # an object in place of a list may be anything
-    return [one for one in opened if isinstance(value, list | str) or has_text(one)]
+    return [one for one in opened if isinstance(value, list | str) or holds_text(one)]
 
 
 def _nested(value: Any) -> Any:

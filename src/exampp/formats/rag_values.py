@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, digest, plain
+from exampp.formats.fields import brief, normalize_name, text_digest
 
 Document = tuple[str, str]
 """(id, text); the id is the MD5 of the text where the file has none."""
@@ -38,7 +38,7 @@ _TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
 _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
 
 
-def find(row: Any, paths: Sequence[str]) -> tuple[str, Any]:
+def find_value(row: Any, paths: Sequence[str]) -> tuple[str, Any]:
     """Return (path, value) of the first path with a value that is neither null nor empty.
 
     ("", None) where there is none. A path may be a key that has dots, too.
@@ -69,7 +69,7 @@ def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        key, inside = find(value, _TEXT_KEYS)
+        key, inside = find_value(value, _TEXT_KEYS)
         if not key:
             raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
         return message_text(inside, f"{field}.{key}", is_question=is_question)
@@ -117,7 +117,7 @@ def _role(value: Any) -> str:
     if not isinstance(value, dict):
         return ""
     for key, roles in _ROLE_KEYS.items():
-        name = find(value, [key])[1]
+        name = find_value(value, [key])[1]
         if isinstance(name, str) and name.lower() in roles:
             return name.lower()
     return ""
@@ -131,16 +131,16 @@ def check_single_turn(
     `first_lines` remembers where each conversation of a file came first.
     """
     for name, value in fields.items():
-        if plain(name) in _CONVERSATIONS and isinstance(value, str | int):
+        if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):
             first = first_lines.setdefault(str(value), number)
             if first != number:
                 raise _conversation(
                     f"continues the conversation {brief(value)} of line {first}", name
                 )
-        elif plain(name) in _TURNS:
+        elif normalize_name(name) in _TURNS:
             if str(value).isdecimal() and int(value) > 1:
                 raise _conversation(f"is turn {value} of a conversation", name)
-        elif plain(name) in _HISTORY and _has_history(value, question):
+        elif normalize_name(name) in _HISTORY and _has_history(value, question):
             raise _conversation("holds other turns of a conversation", name)
 
 
@@ -166,7 +166,7 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         value = decoded_json(value, field)
     if not isinstance(value, dict) or _role(value):
         return message_text([value] if _role(value) else value, field, is_question=is_question)
-    present = [key for key in keys if find(value, [key])[0]]
+    present = [key for key in keys if find_value(value, [key])[0]]
     texts = {
         opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
     }
@@ -197,12 +197,12 @@ def decoded_json(text: str, field: str) -> Any:
     return text
 
 
-def has_text(value: Any) -> bool:
+def holds_text(value: Any) -> bool:
     """Return whether an object has a text under a usual name."""
-    return bool(find(value, _TEXT_KEYS)[0])
+    return bool(find_value(value, _TEXT_KEYS)[0])
 
 
-def texts_of(value: Any, field: str) -> tuple[str, ...]:
+def text_values(value: Any, field: str) -> tuple[str, ...]:
     """Return the texts of a value that may be one text or a list of several, each once."""
     if isinstance(value, list) and not any(map(_role, value)):
         texts = (message_text(one, f"{field}[{number}]") for number, one in enumerate(value))
@@ -244,8 +244,8 @@ def documents_of(
         if not text:
             blank += 1
             continue
-        own = find(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
-        name = id_of(own if ids is None else ids[number], place) or digest(text)
+        own = find_value(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
+        name = id_of(own if ids is None else ids[number], place) or text_digest(text)
         if documents.setdefault(name, text) != text:
             raise InputError(f"the id {brief(name)} has another text, too", field=place)
     return tuple(documents.items()), blank

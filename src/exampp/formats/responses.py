@@ -223,7 +223,7 @@ def _cited(citation: Any, references: Sequence[str]) -> str:
 # ---- folders of text files -----------------------------------------------------------------------
 
 
-def is_folder(path: str | Path) -> bool:
+def is_answer_folder(path: str | Path) -> bool:
     """Return whether the path is a folder with text files in it, at most one folder deeper."""
     path = Path(path)
     return path.is_dir() and any(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, plain
+from exampp.formats.fields import brief, normalize_name
 from exampp.formats.lines import read_text
 from exampp.formats.tables import check_width, table_rows
 
@@ -40,7 +40,7 @@ def read(path: str | Path) -> list[SystemUse]:
     separator = next((mark for mark in _SEPARATORS if mark in head), ",")
     rows = table_rows(text, separator, path)
     number, names = next(rows)
-    columns = [plain(name) for name in names]
+    columns = [normalize_name(name) for name in names]
     if columns != _COLUMNS:
         raise InputError(
             f"the columns are {', '.join(map(brief, names))}",

@@ -34,7 +34,7 @@ def name_of(path: str | Path) -> str | None:
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
 
-def rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number from 1, row) of a file of columns.
 
     Raises InputError for a damaged file, and where polars is not installed.

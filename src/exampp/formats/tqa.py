@@ -16,7 +16,15 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_values import Json, expect, json_id, load, member, optional, spoken
+from exampp.formats.json_values import (
+    Json,
+    expect,
+    json_id,
+    member,
+    optional,
+    read_json_file,
+    spoken,
+)
 from exampp.formats.lines import OnError, placed, raise_error
 from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item
@@ -32,7 +40,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     InputError, with lesson and question, for a question without text, a key that is not among the
     choices, and an id that occurs twice; with `on_error` skipping, only that question is left out.
     """
-    lessons = load(path)
+    lessons = read_json_file(path)
     if not isinstance(lessons, list):
         raise InputError("must be a list of lessons", file=path)
     seen: set[str] = set()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief, integer, is_qrels_header, names_of, number, real
+from exampp.formats.fields import brief, column_names, is_qrels_header, number, parse_integer, real
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import OBJECT, Fields, identifier, is_object, key_of
 from exampp.formats.lines import (
@@ -202,13 +202,13 @@ def _from_columns(named: str, is_short: bool) -> Callable[[bytes], RankedPassage
     def parse(line: bytes) -> RankedPassage:
         if is_short:
             query, passage, rank = columns(line, _MARCO_COLUMNS, "a run")
-            place = integer(rank, "rank")
+            place = parse_integer(rank, "rank")
             if place < 1:
                 raise InputError(f"the rank {place} is below 1", field="rank")
             score, system = 1 / place, named
         else:
             query, _, passage, rank, value, tag = columns(line, _RUN_COLUMNS, "a run")
-            place, score = integer(rank, "rank"), real(value, "score")
+            place, score = parse_integer(rank, "rank"), real(value, "score")
             system = words.common(tag, "system")
         name = words.common(query, "query")
         return RankedPassage(name, word_of(passage, "passage"), place, score, system)
@@ -330,7 +330,7 @@ def read_qrels(
     keys = Keys(path, (*QUERY_KEYS, *PASSAGE_KEYS, *RELEVANCE_KEYS))
     names: tuple[str, ...] = _SUBTOPIC_COLUMNS if subtopics else _QRELS_COLUMNS
     start, head = next(read_lines(path))
-    is_headed = is_qrels_header(names_of(head.decode(errors="replace").split()))
+    is_headed = is_qrels_header(column_names(head.decode(errors="replace").split()))
     is_json = is_object(head)
     if len(head.split()) == len(_BEIR_COLUMNS) and (is_headed or head.count(b"\t") == 2):
         names = _BEIR_COLUMNS
@@ -349,7 +349,7 @@ def read_qrels(
             judgment = Judgment(
                 words.common(query, "query"),
                 word_of(passage, "passage"),
-                integer(value, "relevance", HIGHEST_RELEVANCE),
+                parse_integer(value, "relevance", HIGHEST_RELEVANCE),
                 words.common(group[0], "subtopic") if names is _SUBTOPIC_COLUMNS else None,
             )
         check(judgment)

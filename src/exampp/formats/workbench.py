@@ -121,7 +121,7 @@ def entries(
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
+def cells_of_entry(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
     """Return the cells of an entry, in the order of its answers; those of a direct grade are one.
 
     The item of a direct grade is the query.
@@ -162,7 +162,7 @@ def _rule_of(prompt_name: str, highest: int, reply: str | None, rating: int) -> 
         return IMPORTED
     if prompt.reading not in _READ_FROM_FILES:
         return IMPORTED
-    found = prompts.read(
+    found = prompts.read_reply(
         prompt.reading, reply, lowest=prompt.lowest, highest=highest, field=prompt.field
     )
     return found.rule if found.rating == rating else OTHERWISE
@@ -375,7 +375,7 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
     else:
         (entry,) = entries([msgspec.json.decode(text, type=SheetJson)], (), taken=taken)
     query_id = next((grade.item_id for grade in sheet.grades), "")
-    read = {grade.item_id: grade for grade in grades(query_id, entry)}
+    read = {grade.item_id: grade for grade in cells_of_entry(query_id, entry)}
     cells = {
         grade.item_id: _cell_json(grade, read.get(grade.item_id))
         for grade in sorted(sheet.grades, key=lambda grade: grade.item_id)
@@ -633,7 +633,7 @@ def _sheets(
     exam, direct = original.get("exam_grades") or [], original.get("grades") or []
     found = entries(typed.exam_grades, typed.grades, reading.scale)
     for entry, plain in zip(found, [*exam, *direct], strict=True):
-        bare = PassageGrades(entry.identity, grades(query_id, entry, reading.on_cell))
+        bare = PassageGrades(entry.identity, cells_of_entry(query_id, entry, reading.on_cell))
         residue = residue_of(bare, plain, open_scale=entry.open_scale)
         yield bare if residue is None else replace(bare, residue=residue)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import decode_part
-from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_info
+from exampp.prompts.catalogue import by_workbench_class, load_grading_prompt, names, workbench_info
 from exampp.records import ITEM_KINDS, GraderIdentity
 from exampp.records.graders import HIGHEST_LABEL, RatingScale
 
@@ -235,7 +235,7 @@ def _read_head(
     name = by_workbench_class(prompt_class)
     highest = 1
     if name is not None:
-        prompt = load(name)
+        prompt = load_grading_prompt(name)
         highest = prompt.highest if rated or kind != "query" else 1
         kind = kind if kind in prompt.grades else prompt.grades[0]
     elif kind != "query":

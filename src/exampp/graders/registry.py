@@ -47,9 +47,9 @@ def _draft(_: KindOptions, __: Prompt) -> Grader:
 
 
 def _local(options: LocalOptions, prompt: Prompt) -> Grader:
-    from exampp.graders.local import load
+    from exampp.graders.local import load_local_grader
 
-    return load(options, prompt.labels)
+    return load_local_grader(options, prompt.labels)
 
 
 def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:

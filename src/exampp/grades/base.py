@@ -335,7 +335,7 @@ class GradesBase(ABC):
 
         `declaration` says what is crossed; `official` is as in `correlate`.
         """
-        from exampp.analysis.sensitivity import Evaluated, sensitivity
+        from exampp.analysis.sensitivity import Evaluated, evaluate_specifications
         from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
 
@@ -343,7 +343,7 @@ class GradesBase(ABC):
             Evaluated(name, one.gradebook, subtopics, or_default("labelling", labelling, Labelling))
             for name, one in self.named()
         ]
-        return sensitivity(given, declaration, read_officials(official))
+        return evaluate_specifications(given, declaration, read_officials(official))
 
     def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
         """What makes people's labels out of the ratings of these graders, and how good that is.

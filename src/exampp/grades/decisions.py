@@ -239,14 +239,14 @@ class Decisions:
 
         `gradebook` are the grades as they were read at another time.
         """
-        from exampp.review.queue import effects, weighed
+        from exampp.review.queue import cell_effects, rank_disputes
 
         chosen = self.chosen
         least = chosen.grader.threshold(min_rating)
         found = self.disputes(grader=chosen.grader, bank=chosen.bank)
         cells = frozenset(one.cell for one in found)
         book = gradebook or chosen.gradebook
-        return weighed(found, effects(book, cells, min_rating=least, k=k), least)
+        return rank_disputes(found, cell_effects(book, cells, min_rating=least, k=k), least)
 
     def plan(
         self,
@@ -310,9 +310,11 @@ class Decisions:
         (see `Dossier.passage_versions`). Raises InputError where another one is in its place now,
         for a passage that is not in the sample, a relevance below 0, a blank author.
         """
-        from exampp.review.sampling import judge
+        from exampp.review.sampling import record_judgment
 
-        return judge(self.connection, plan, query_id, passage_id, relevance, author, reason, seen)
+        return record_judgment(
+            self.connection, plan, query_id, passage_id, relevance, author, reason, seen
+        )
 
     def unjudge(self, number: int, *, author: str) -> None:
         """Take back what the author said of a drawn passage; what he or she said before holds.

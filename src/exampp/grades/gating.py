@@ -12,13 +12,13 @@ from exampp.analysis.gate import (
     GateResult,
     GateSettings,
     Requirement,
-    cut,
-    gate,
+    judge_systems,
     missing_at,
     missing_of,
     required,
     scores_of,
     with_bounds,
+    with_cutoff,
 )
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore, read_query_scores
@@ -49,7 +49,9 @@ def gate_grades(
     earlier = None
     if compares:
         earlier = _earlier(grades, baseline, baseline_system, requirements, settings)
-    return gate(grades.gradebook, requirements, earlier, systems=systems, settings=settings)
+    return judge_systems(
+        grades.gradebook, requirements, earlier, systems=systems, settings=settings
+    )
 
 
 def _earlier(
@@ -89,7 +91,7 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
     asked = answering(book)
     for name in dict.fromkeys(measures):
         try:
-            board = with_bounds(book, cut(name), settings.min_rating)
+            board = with_bounds(book, with_cutoff(name), settings.min_rating)
         except InputError:
             # the gate says why, as the measure is missing there, too
             continue

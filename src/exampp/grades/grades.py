@@ -118,9 +118,9 @@ class Grades(ChosenGrades, GradesBase):
 
         Labels that depend on a threshold take `min_rating`.
         """
-        from exampp.measures.qrels import write_qrels
+        from exampp.measures.qrels import write_exam_qrels
 
-        return write_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
+        return write_exam_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
 
     # ---- trusting the scores; see also `OneOrSeveral` -------------------------------------------
 
@@ -160,7 +160,7 @@ class Grades(ChosenGrades, GradesBase):
 
         Options of `evaluate`; raises InputError for missing cells with bounds.
         """
-        from exampp.analysis.reliability import reliability, scored_column
+        from exampp.analysis.reliability import scored_column, study_reliability
 
         board = self.evaluate(
             [measure],
@@ -170,7 +170,7 @@ class Grades(ChosenGrades, GradesBase):
             labelling=labelling,
         )
         texts = self.bank_texts()
-        return reliability(scored_column(self.gradebook, board, missing, texts), settings)
+        return study_reliability(scored_column(self.gradebook, board, missing, texts), settings)
 
     def bias(self, depth: int = 20) -> GraderBias:
         """Check whether the grader favours a system, where people judged its passages.
@@ -212,9 +212,9 @@ class Grades(ChosenGrades, GradesBase):
         not: as many as the measure reads, or 20 where it has no cutoff. InputError for a system
         that is not known, and for a `k` that is not the cutoff of the measure.
         """
-        from exampp.analysis.compare import compare
+        from exampp.analysis.compare import compare_systems
 
-        return compare(
+        return compare_systems(
             self.gradebook,
             first,
             second,
@@ -477,9 +477,9 @@ class Grades(ChosenGrades, GradesBase):
 
         Takes the options of `review_tables`.
         """
-        from exampp.review.lists import joined
+        from exampp.review.lists import concatenate
 
-        return joined(
+        return concatenate(
             self.review_tables(
                 name,
                 min_rating=min_rating,

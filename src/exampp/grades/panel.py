@@ -13,11 +13,7 @@ from exampp.grades.grades import Grades
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.reliability import (
-        GraderReliability,
-        Reliability,
-        ReliabilitySettings,
-    )
+    from exampp.analysis.reliability import GraderReliability, Reliability, ReliabilitySettings
     from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.voting import Voted
     from exampp.inputs.officials import Officials
@@ -83,12 +79,12 @@ class Panel(GradesBase):
         `at_least` so many graded it, by default all. People's decisions about members do not count.
         Raises InputError for a graded file, and for graders of other kinds or scales.
         """
-        from exampp.grading.voting import vote
+        from exampp.grading.voting import vote_cells
 
         members = {one.stored.key: one.stored for one in self.members}
         banks = list(dict.fromkeys(one.bank for one in self.members))
         connection = self.members[0].connection
-        return vote(connection, list(members.values()), banks, rule=rule, at_least=at_least)
+        return vote_cells(connection, list(members.values()), banks, rule=rule, at_least=at_least)
 
     def reliability(
         self,
@@ -104,7 +100,7 @@ class Panel(GradesBase):
 
         Takes the options of `Grades.reliability`.
         """
-        from exampp.analysis.reliability import grader_reliability, reliability, scored_column
+        from exampp.analysis.reliability import grader_reliability, scored_column, study_reliability
         from exampp.measures.leaderboard import evaluate_gradebook
 
         scored = {}
@@ -120,5 +116,5 @@ class Panel(GradesBase):
             texts = one.bank_texts()
             scored[name] = scored_column(one.gradebook, board, missing, texts)
         if len(scored) == 1:
-            return reliability(next(iter(scored.values())), settings)
+            return study_reliability(next(iter(scored.values())), settings)
         return grader_reliability(scored, settings)

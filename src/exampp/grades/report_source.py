@@ -12,7 +12,7 @@ from exampp.analysis.corrected import Corrected
 from exampp.analysis.report_data import ReportInputs, ReportSettings, ReportSource, commands
 from exampp.errors import InputError
 from exampp.grades.base import ChosenGrades
-from exampp.inputs.officials import Officials, files_of
+from exampp.inputs.officials import Officials, unnamed_files
 from exampp.records.calibration import calibrations_of
 from exampp.results.result import Table
 from exampp.store.grades import graders
@@ -38,7 +38,7 @@ def source_of(
         str(grades.path),
         {**grades.choice, "decisions": None if grades.with_decisions else "without"},
         [str(run) for run in grades.runs],
-        [str(file) for file in files_of(official) or ()],
+        [str(file) for file in unnamed_files(official) or ()],
         grades.systems,
         grades.without,
     )

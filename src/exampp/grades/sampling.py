@@ -20,7 +20,7 @@ from exampp.records.decisions import SamplePlan, UnitKind, pool_hash
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
 from exampp.records.inputs import relevance_threshold
 from exampp.results.notes import labelled
-from exampp.review.sampling import SampleDesign, SampledUnit, SampleProgress, draw, progress
+from exampp.review.sampling import SampleDesign, SampledUnit, SampleProgress, draw_sample, progress
 from exampp.sanitize import or_default
 from exampp.stats.sampling import Sample
 from exampp.store.bank import edit_by
@@ -82,7 +82,7 @@ def draw_plan(
     """
     one, edit = measure_of(measure), edit_by(author, "plan")
     units = units_of(grades, whole_book(grades), one, min_rating, min_relevant)
-    plan = draw(
+    plan = draw_sample(
         units,
         asked,
         grader=grades.grader,

@@ -417,7 +417,7 @@ class Outbox:
         with self._connection, transaction(self._connection):
             kept.drop_requests(self._connection, found.passing)
         for row in rows.values():
-            if not kept.unanswered(self._connection, row.batch):
+            if not kept.requests_without_reply(self._connection, row.batch):
                 self._close(row, COLLECTED, "read")
 
     def _by_batch(self, lines: Iterable[BatchLine]) -> dict[int, list[BatchLine]]:

@@ -13,7 +13,13 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
 from exampp.records import Grade, GraderIdentity, State, readings
-from exampp.records.calibration import CALIBRATED, Calibration, FittedModel, SourceGrader, notes_of
+from exampp.records.calibration import (
+    CALIBRATED,
+    Calibration,
+    FittedModel,
+    SourceGrader,
+    calibration_notes,
+)
 from exampp.records.gradebook import Gradebook
 from exampp.results.result import Result, Table
 from exampp.stats.calibration import at_least, expected_labels, labels_by
@@ -56,7 +62,7 @@ class Calibrated(Result):
         return {"calibrated": table}
 
     def _notes(self) -> Iterator[str]:
-        yield from notes_of(self.grader)
+        yield from calibration_notes(self.grader)
         if self.held_out:
             yield (
                 f"{self.held_out:,} of them belong to queries that it was trained on, and were "

@@ -15,13 +15,7 @@ from exampp.errors import ExamError, InputError
 from exampp.graders.base import MARKED, Grader, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
-from exampp.graders.options import (
-    KINDS,
-    CallOptions,
-    NamedOptions,
-    declared_options,
-    read_options,
-)
+from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
 from exampp.graders.registry import DEFAULT_PROMPT, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.ray import Cluster, RayWorkers
@@ -36,7 +30,7 @@ from exampp.grading.requests import (
 from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader
 from exampp.plugins import describe_error
-from exampp.prompts import Prompt, content_hash, load, names
+from exampp.prompts import Prompt, load_grading_prompt, names, prompt_content_hash
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -69,13 +63,13 @@ MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
 
 
-def kind_of(prompt: Prompt, kind: str | None) -> str:
+def prompt_kind(prompt: Prompt, kind: str | None) -> str:
     """Return what a prompt grades; `kind` chooses if it can grade several."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
     if kind is None or kind in kinds:
         return kind or kinds[0]
     grades = {kind, "answer"} if kind == "question" else {kind}
-    others = ", ".join(name for name in names() if grades & set(load(name).grades))
+    others = ", ".join(name for name in names() if grades & set(load_grading_prompt(name).grades))
     raise InputError(
         f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
         hint=f"Leave --kind away, or choose one that does by --prompt: {others}",
@@ -146,7 +140,7 @@ def check_prompt(grader: Grader, prompt: Prompt) -> None:
     """
     readings = grader.readings
     if prompt.reading not in readings:
-        fitting = [name for name in names() if load(name).reading in readings]
+        fitting = [name for name in names() if load_grading_prompt(name).reading in readings]
         raise InputError(
             f"this grader cannot answer the prompt {prompt.name!r}, which wants a "
             f"{READINGS_IN_WORDS[prompt.reading]}",
@@ -182,7 +176,7 @@ def join_grading(
     """
     check_prompt(check_grader(grader), prompt)
     check_prompt_fits(prompt, grader)
-    chosen = kind_of(prompt, kind)
+    chosen = prompt_kind(prompt, kind)
     if isinstance(grader, SpreadGrader):
         grader.ask_by(prompt, chosen)
     identity = GraderIdentity(
@@ -193,7 +187,7 @@ def join_grading(
         prompt.highest,
         {
             **grader.settings,
-            **({"prompt_hash": content_hash(prompt)} if prompt.user else {}),
+            **({"prompt_hash": prompt_content_hash(prompt)} if prompt.user else {}),
             **({"thresholds": list(thresholds)} if thresholds else {}),
             **_unnumbered(grader, prompt, unnumbered),
             **(settings or {}),
@@ -250,8 +244,8 @@ def make_grading(
         raise _no_grader(name, GRADERS.names())
     given = {option: value for option, value in options.items() if value is not None}
     read_options(backend.options, given, f"the grader {name}")
-    prompt = load(given.get("prompt", backend.prompt))
-    kind_of(prompt, given.get("kind"))
+    prompt = load_grading_prompt(given.get("prompt", backend.prompt))
+    prompt_kind(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
     if cluster is None:
         made = check_grader(make_grader(name, prompt, given))
@@ -269,7 +263,7 @@ def make_grading(
         made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
     made = wrap(made) if wrap else made
     if "prompt" not in given:
-        prompt = load(default_prompt(made, backend.prompt))
+        prompt = load_grading_prompt(default_prompt(made, backend.prompt))
     return join_grading(
         made,
         made.model_name or given.get("model", name),
@@ -491,7 +485,7 @@ def _grading_of(
         raise InputError(f"{grader.__name__} is a class", hint="Give one that is made of it")
     own = check_grader(grader)
     wanted = read_options(NamedOptions, options, "a grader that you give")
-    prompt = load(wanted.prompt or default_prompt(own))
+    prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = said.name or wanted.model or own.model_name or type(own).__name__
     if cluster is not None:

@@ -21,7 +21,7 @@ from exampp.grading.workers import (
     WorkerFacts,
     WorkerJoined,
     WorkerLost,
-    rows_of,
+    rows_of_requests,
 )
 from exampp.installed import install_command
 from exampp.plugins import describe_error
@@ -106,7 +106,7 @@ class RayWorkers:
     def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
         """Have a worker that has joined answer a batch."""
         prompt, kind = self._asked or (None, "")
-        reference = self._actors[worker].answer.remote(prompt, kind, rows_of(asks))
+        reference = self._actors[worker].answer.remote(prompt, kind, rows_of_requests(asks))
         self._under[reference] = _ActorCall(worker, batch)
 
     def dismiss(self, worker: str) -> None:

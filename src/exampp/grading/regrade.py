@@ -13,7 +13,7 @@ from exampp.errors import InputError
 from exampp.graders.base import Reply
 from exampp.graders.function import FUNCTION
 from exampp.grading.requests import SELF_RATING, ReplyRules, unnumbered_of, unnumbered_setting
-from exampp.prompts import Prompt, content_hash, load, load_named
+from exampp.prompts import Prompt, load_grading_prompt, load_named, prompt_content_hash
 from exampp.prompts.replies import READERS, UNNUMBERED
 from exampp.records import Grade, GraderIdentity, State
 from exampp.store.cells import PendingCells
@@ -213,7 +213,7 @@ def _chosen_rules(
 def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
     """Return the prompt by whose rules is read: the one named, or the one that read before."""
     if rules is not None:
-        return load(rules)
+        return load_grading_prompt(rules)
     if described := identity.settings.get("rules"):
         return _described_prompt(identity, described)
     try:
@@ -250,7 +250,7 @@ def _is_same_prompt(identity: GraderIdentity, prompt: Prompt) -> bool:
         return False
     made_with = identity.settings.get("prompt_hash")
     same_scale = (prompt.lowest, prompt.highest) == (identity.lowest, identity.highest)
-    return made_with is None or (same_scale and made_with == content_hash(prompt))
+    return made_with is None or (same_scale and made_with == prompt_content_hash(prompt))
 
 
 def _read_all(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
-from exampp.prompts import Filled, Prompt, answer_text, fill, fit, read, verify
+from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
 from exampp.prompts.replies import UNNUMBERED
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.readings import LITTLE_MASS
@@ -86,7 +86,7 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
         parts = sum(len(grader.offsets(text)) for text in (filled.system, filled.user) if text)
         return grader.length(filled.user, filled.system) - parts
 
-    return fit(prompt, slots, limit, grader.offsets, overhead)
+    return fit_prompt(prompt, slots, limit, grader.offsets, overhead)
 
 
 def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
@@ -203,7 +203,7 @@ class ReplyRules:
             return Outcome(State.REFUSED, rule="refused")
         if detail.get("thoughts") and not reply.text.strip() and not reply.truncated:
             return Outcome(State.UNPARSED, rule="unfinished thought")
-        outcome = read(
+        outcome = read_reply(
             prompt.reading,
             reply.text,
             lowest=prompt.lowest,
@@ -231,7 +231,7 @@ class ReplyRules:
         answer = answer_text(reply)
         if not cells.keys:
             return {"answer": answer}
-        found = verify(answer, cells.keys, cells.passage, self.mode, self.prompt.language)
+        found = verify_answer(answer, cells.keys, cells.passage, self.mode, self.prompt.language)
         evidence = {"answer": answer, "match": found.rule, "key": found.key, "span": found.span}
         return {name: value for name, value in evidence.items() if value is not None}
 

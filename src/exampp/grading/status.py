@@ -18,7 +18,7 @@ from exampp.records.readings import (
     describe_items_without_key,
     describe_judged_only,
     reading_warnings,
-    rows,
+    rules_table,
 )
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
@@ -148,7 +148,7 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
     found: list[tuple[Value, ...]] = [
         (grader_label(one.grader), one.bank or "queries", *row, one.grader.key)
         for one in entries
-        for row in rows(one.readings, one.grader)
+        for row in rules_table(one.readings, one.grader)
     ]
     return Table.of(
         ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Which rules of reading made the grades"

@@ -74,7 +74,7 @@ class Voted(Result):
             yield f"{count:,} cells have no grade: {present} of the members graded them."
 
 
-def vote(
+def vote_cells(
     connection: sqlite3.Connection,
     members: Sequence[StoredGrader],
     banks: Sequence[str],

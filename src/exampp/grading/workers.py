@@ -400,7 +400,7 @@ _row = attrgetter(
 )
 
 
-def rows_of(asks: Iterable[Request]) -> list[Row]:
+def rows_of_requests(asks: Iterable[Request]) -> list[Row]:
     """Asks as they are sent; equal texts are one object, so that each goes out once."""
     texts: dict[Any, Any] = {}
     return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in asks]

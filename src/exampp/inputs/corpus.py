@@ -42,7 +42,7 @@ def look_up(
     """
     sought = wanted | set(without_text(connection))
     found = False
-    for batch in batches(find(corpus, sought, on_error)):
+    for batch in batches(find_passages(corpus, sought, on_error)):
         found = True
         put_passages(connection, batch)
     left = without_text(connection)
@@ -57,7 +57,7 @@ def look_up(
     return left
 
 
-def find(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
+def find_passages(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
     """Yield the wanted passages of a corpus, each once, in the order of the corpus."""
     if data_sets.is_dataset(corpus):
         yield from data_sets.documents(corpus, wanted)
@@ -85,7 +85,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
-    if car.kind_of(path):
+    if car.car_kind(path):
         yield from car.paragraphs(path, wanted.__contains__)
         return
     if tables.name_of(path):
@@ -100,7 +100,7 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
             found = encoded.get(identify(line, number))
             if found is None:
                 continue
-            passage = replace(passages.parse(line, path, number), passage_id=found)
+            passage = replace(passages.parse_passage(line, path, number), passage_id=found)
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -112,7 +112,7 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
 def _in_columns(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
     for number, line in as_lines(tables.rows_with(path, passages.ID_KEYS, wanted)):
         try:
-            passage = passages.parse(line, path, number)
+            passage = passages.parse_passage(line, path, number)
         except InputError as error:
             on_error(error.at(path, number))
             continue

@@ -14,25 +14,12 @@ from exampp.formats.candidates import Retrieved
 from exampp.formats.format import FORMATS, of_packages, write_records
 from exampp.formats.nuggets import GRADER, Assigned
 from exampp.formats.output import temporary_file
-from exampp.records import (
-    BankEntry,
-    Judgment,
-    Passage,
-    Query,
-    QueryPool,
-    RankedPassage,
-)
+from exampp.records import BankEntry, Judgment, Passage, Query, QueryPool, RankedPassage
 from exampp.records.decisions import CellDecision
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.connection import put_in_place
 from exampp.store.decisions import read_decisions
-from exampp.store.inputs import (
-    read_judgments,
-    read_passages,
-    read_queries,
-    read_runs,
-    source_names,
-)
+from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs, source_names
 from exampp.store.pools import read_pools
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
 from exampp.formats.detect import DetectedKind, detect_kind
-from exampp.formats.fields import brief, digest, duplicate_error, nearly, plain
+from exampp.formats.fields import brief, duplicate_error, nearly, normalize_name, text_digest
 from exampp.formats.format import ROLES
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
@@ -92,7 +92,9 @@ class Renaming:
         """Known name -> column of a table; columns that are left out are remarked on, once."""
         named = {name: column for name, column in self.columns.items() if column in header}
         others = [column for column in header if column not in self.columns.values()]
-        known = {column: plain(column) for column in others if plain(column) in _KNOWN}
+        known = {
+            column: normalize_name(column) for column in others if normalize_name(column) in _KNOWN
+        }
         if table not in self.seen:
             self.seen[table] = header
             if left := [column for column in others if column not in known]:
@@ -161,14 +163,14 @@ def _is_known(header: Sequence[str], separator: str) -> bool:
     """Return whether a header is one of queries or passages that only rows can be read of."""
     if separator == "\t" and _is_plain(header):
         return False
-    names = {plain(name) for name in header}
+    names = {normalize_name(name) for name in header}
     ids = (queries.ID_KEYS, queries.TEXT_KEYS), (passages.POOL_ID_KEYS, passages.TEXT_KEYS)
     pairs = any(not (names.isdisjoint(one) or names.isdisjoint(text)) for one, text in ids)
     return passages.POOL.fit(frozenset(names)) or (pairs and names.isdisjoint(_OF_RESULTS))
 
 
 def _is_plain(header: Sequence[str]) -> bool:
-    return queries.is_header([*header]) or passages.is_header([*header])
+    return queries.is_query_header([*header]) or passages.is_passage_header([*header])
 
 
 def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
@@ -252,7 +254,7 @@ _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "res
 """A bank has several kinds of rows, and so do passages, with or without their query."""
 
 
-def rows_of(
+def rows_of_files(
     files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
 ) -> Mapping[Path, MemoryLines]:
     """What of an import is rows, for `holding`: out of memory, or tables with named columns.
@@ -336,10 +338,10 @@ _WORKBENCH = frozenset({"qid", "query_id"})
 
 def _whole(path: Path, role: str | None) -> str | None:
     """Return the format of a folder that is read as a whole."""
-    if role is None and data_sets.is_folder(path):
+    if role is None and data_sets.is_beir_folder(path):
         return "beir"
     is_texts = role == "responses" or (role is None and not _holds_runs(path))
-    return "texts" if is_texts and responses.is_folder(path) else None
+    return "texts" if is_texts and responses.is_answer_folder(path) else None
 
 
 def _detected(given: GivenFile, system: bool) -> DetectedKind:
@@ -402,7 +404,7 @@ def unfold(
         if preset is None:
             found.append(given)
             if given.data is None and tables.name_of(given.path):
-                rows[given.path] = list(as_lines(tables.rows(given.path)))
+                rows[given.path] = list(as_lines(tables.read_rows(given.path)))
             continue
         options = renaming.columns, renaming.seen
         records = rag.read(given.path, preset, on_error, *options, is_stated=given.kind is not None)
@@ -438,7 +440,7 @@ def _preset(given: GivenFile) -> rag.Preset | None:
     path = check_path(given.path)
     if not path.is_file():
         return None
-    preset, is_sure = rag.detect(path)
+    preset, is_sure = rag.detect_preset(path)
     if not is_sure:
         with suppress(InputError):
             detect_kind(path)
@@ -479,6 +481,6 @@ def _rows(
         yield "responses", {**of_query, "system": f"{system}:response", "text": one.response}
     if one.references:
         # a question without an id in the file finds a known query by its text
-        is_generated = one.query_id == digest(one.query)
+        is_generated = one.query_id == text_digest(one.query)
         named = {"query": one.query} if is_generated else of_query
         yield "plain-bank", {**named, "question": one.query, "answer": tuple(answers)}

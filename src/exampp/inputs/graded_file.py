@@ -65,7 +65,7 @@ class GradedFile:
         named = ("", "") if bank is None else (bank.name, _digest(bank))
         how = (__version__, DIGEST, self.on_error, repr(scale))
         key = content_hash(*how, _digest(path), *named)[:32]
-        found = graded_cache.find(key, path)
+        found = graded_cache.find_cached(key, path)
         if found is None:
             found = connect_memory(path)
             try:
@@ -74,7 +74,7 @@ class GradedFile:
                 found.close()
                 raise
             found.verified = True
-            graded_cache.put(key, found)
+            graded_cache.store_cached(key, found)
         notes = from_json(read_step(found, _STEP))
         found.graded_notes = {
             key: [note.replace(_HERE, str(self.path)) for note in some]

@@ -15,7 +15,7 @@ from exampp.formats.format import FORMATS, format_of, of_packages, read_records
 from exampp.formats.lines import lines_in_memory, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, Renaming, rows_of, tell_all, unfold
+from exampp.inputs.files import GivenFile, Known, Renaming, rows_of_files, tell_all, unfold
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.records.changes import Differences, Protected
 from exampp.results.result import Result, Table, render
@@ -178,7 +178,7 @@ def import_files(
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
         given, parts = unfold(given, importer.system, importer.on_error, renaming)
-        rows = rows_of(given, renaming, importer.on_error)
+        rows = rows_of_files(given, renaming, importer.on_error)
         with reading_from_memory({**parts, **rows}):
             report = _import_files(importer, given, corpus)
     return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)

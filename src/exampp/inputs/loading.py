@@ -17,7 +17,7 @@ from typing import Any
 
 from exampp.errors import InputError, Repeated
 from exampp.formats.candidates import Retrieved
-from exampp.formats.fields import brief, digest
+from exampp.formats.fields import brief, text_digest
 from exampp.formats.format import DataSet, ReadOptions
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.nuggets import GRADER, Assigned
@@ -55,6 +55,7 @@ from exampp.store.inputs import (
     add_query,
     add_to_pools,
     has_text,
+    missing_rankings,
     passages_with_text,
     put_judgments,
     put_passages,
@@ -67,7 +68,6 @@ from exampp.store.inputs import (
     stage_rankings,
     texts_of,
     texts_of_queries,
-    unanswered,
     unanswered_by_all,
 )
 from exampp.store.interning import batches, intern
@@ -103,7 +103,7 @@ class QueryPlaces:
         if not text.strip() or ("/" in written and written not in self.queries):
             return
         if written not in self.queries:
-            if written == digest(text) and (same := self._with_text(written)):
+            if written == text_digest(text) and (same := self._with_text(written)):
                 self.queries[written] = self.queries[same]
                 return
             rename_generated(self.connection, None, [Query(written, text)])
@@ -118,7 +118,7 @@ class QueryPlaces:
         found = self._ids.get(text.strip(), [])
         if len(found) == 1:
             return found[0]
-        if (generated := digest(text)) in found:
+        if (generated := text_digest(text)) in found:
             return generated
         raise InputError(
             f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
@@ -157,7 +157,7 @@ def queries_of_texts(connection: sqlite3.Connection) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for query_id, text in known_queries(connection).items():
         if text.strip():
-            found.setdefault(digest(text), []).append(query_id)
+            found.setdefault(text_digest(text), []).append(query_id)
     return found
 
 
@@ -170,8 +170,8 @@ def unmet(connection: sqlite3.Connection, path: Path, queries: Sequence[Query]) 
     of_texts = queries_of_texts(connection)
     new = []
     for query in queries:
-        others = of_texts.get(digest(query.text), []) if query.text.strip() else []
-        if query.query_id != digest(query.text) or not others or query.query_id in others:
+        others = of_texts.get(text_digest(query.text), []) if query.text.strip() else []
+        if query.query_id != text_digest(query.text) or not others or query.query_id in others:
             new.append(query)
         elif len(others) > 1:
             _note_several(path, query.text, others)
@@ -186,11 +186,11 @@ def rename_generated(
     """Give stored queries with generated ids the ids that queries of equal text have here."""
     ids: dict[str, list[str]] = {}
     for query in queries:
-        if query.text.strip() and query.query_id != (generated := digest(query.text)):
+        if query.text.strip() and query.query_id != (generated := text_digest(query.text)):
             ids.setdefault(generated, []).append(query.query_id)
     for generated, text in texts_of_queries(connection, ids).items():
         named = list(dict.fromkeys(ids[generated]))
-        if digest(text) != generated:
+        if text_digest(text) != generated:
             continue
         if len(named) > 1 or not rename_query(connection, generated, named[0]):
             _note_several(path, text, [generated, *named])
@@ -251,23 +251,25 @@ class RunLog:
         for system, by_query in self.files.items():
             names = list(dict.fromkeys(path.name for path in by_query.values()))
             if len(names) > 1:
-                rows.append((system, "several files", len(names), listed(names)))
+                rows.append((system, "several files", len(names), first_names(names)))
         for path, count in self.repeated.items():
             rows.append((path.name, "repeated lines left out", count, ""))
-        lacking = unanswered(connection, list(self.files))
+        lacking = missing_rankings(connection, list(self.files))
         nobody = unanswered_by_all(connection) if lacking else []
         if nobody:
-            rows.append(("all systems", "queries without results", len(nobody), listed(nobody)))
+            rows.append(
+                ("all systems", "queries without results", len(nobody), first_names(nobody))
+            )
         for system, absent in lacking.items():
             alone = [query_id for query_id in absent if query_id not in set(nobody)]
             if alone:
-                rows.append((system, "queries without results", len(alone), listed(alone)))
+                rows.append((system, "queries without results", len(alone), first_names(alone)))
         if missing:
-            rows.append(("corpus", "passages without a text", len(missing), listed(missing)))
+            rows.append(("corpus", "passages without a text", len(missing), first_names(missing)))
         return Table.of(["system", "finding", "count", "which"], rows)
 
 
-def listed(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
@@ -479,8 +481,8 @@ class Loader:
         passages = passages_with_text(self.connection, {one.passage for one in judged})
         pools: dict[str, dict[str, PooledPassage]] = {}
         for one in judged:
-            query_id = queries.get(one.query) or digest(one.query)
-            passage_id = passages.get(one.passage) or digest(one.passage)
+            query_id = queries.get(one.query) or text_digest(one.query)
+            passage_id = passages.get(one.passage) or text_digest(one.passage)
             add_query(self.connection, query_id, one.query)
             sheet = PassageGrades(one.grader, (replace(one.grade, item_id=query_id),))
             pool = pools.setdefault(query_id, {})
@@ -581,7 +583,7 @@ class Loader:
             # quoted texts are not looked up in a corpus: only those that nobody quotes are
             count += self._stage(((ranked, None) for ranked in ranking), is_logged=not quoted)
         if others:
-            names = listed([*others])
+            names = first_names([*others])
             add_warning(
                 self.path, None, f"known texts of documents stay, of these another is said: {names}"
             )
@@ -645,7 +647,7 @@ def _ranked(
     # a text that comes twice in a response keeps its first place
     distinct: dict[str, Segment] = {}
     for part in parts:
-        distinct.setdefault(digest(part.text), part)
+        distinct.setdefault(text_digest(part.text), part)
     for rank, (key, part) in enumerate(distinct.items(), 1):
         residue = {"set": {"citations": list(part.citations)}} if part.citations else None
         markup = {"markup": part.markup} if part.markup else {}
@@ -678,7 +680,7 @@ def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
     by_query: dict[str, dict[str, PooledPassage]] = {}
     for one in found:
         pool = by_query.setdefault(one.query_id, {})
-        key = one.passage_id or digest(one.answer)
+        key = one.passage_id or text_digest(one.answer)
         known = pool.setdefault(
             key, PooledPassage(key, one.answer, sheets=(PassageGrades(GRADER, one.grades),))
         )

@@ -27,8 +27,8 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
         InputError: A file or value is none, or a name stands for no leaderboard.
     """
     official = listed_once(official)
-    if (files := files_of(official)) is not None:
-        return {name: leaderboards.read(path) for name, path in by_name(files).items()}
+    if (files := unnamed_files(official)) is not None:
+        return {name: leaderboards.read(path) for name, path in leaderboards_by_name(files).items()}
     if not isinstance(official, Mapping) or _is_one(official):
         return {"official": _of_memory("official", official)}
     return {
@@ -47,7 +47,7 @@ def listed_once(official: Officials) -> Officials:
     return list(official) if isinstance(official, Iterator) else official
 
 
-def files_of(official: Officials) -> Sequence[str | Path] | None:
+def unnamed_files(official: Officials) -> Sequence[str | Path] | None:
     """Return the files, where leaderboards are given as files without names; else None."""
     if isinstance(official, str | Path):
         return [official]
@@ -84,7 +84,7 @@ def _of_memory(name: str, data: object) -> dict[str, float]:
         raise error.at(name) from None
 
 
-def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
+def leaderboards_by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
     """Return the files by their names, or by their paths where several have one name."""
     files = list(dict.fromkeys(map(Path, paths)))
     names = [file.name for file in files]

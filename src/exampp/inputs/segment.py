@@ -98,7 +98,7 @@ def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
         yield piece
         return
     first = True
-    for sentence in sentences(piece.text):
+    for sentence in split_sentences(piece.text):
         for text in windows(sentence, limit, spans) if limit else [sentence]:
             glue = piece.glue if first else " "
             count = len(spans(text))
@@ -106,7 +106,7 @@ def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
             first = False
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the sentences of a paragraph, at the ends of lines too; blank ones left out."""
     found, start = [], 0
     for end in _SENTENCE_END.finditer(text):
@@ -173,7 +173,7 @@ _HTML = re.compile(
 )
 
 
-def kind_of(text: str) -> str:
+def markup_of(text: str) -> str:
     """`html` or `plain`, by what the text looks like; that it is Markdown its file has to say.
 
     A star, an underscore or a hyphen at the start of a line is text before it is a mark.
@@ -187,7 +187,7 @@ def blocks(text: str, kind: str | None = None) -> list[MarkupBlock]:
     `kind` is one of `KINDS`, by default what the text looks like. Scripts, styles and comments are
     dropped; of a link its text is left, of an image the alternative text, of a table its cells.
     """
-    return [block for block in KINDS[kind or kind_of(text)](text) if block.text]
+    return [block for block in KINDS[kind or markup_of(text)](text) if block.text]
 
 
 def _paragraphs(text: str) -> Iterator[str]:

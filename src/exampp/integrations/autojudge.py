@@ -40,7 +40,7 @@ from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import parse_measure
 from exampp.measures.qrels import Kind, Labelling, label_passages
-from exampp.measures.qrels import qrels as qrels_of
+from exampp.measures.qrels import exam_labels as qrels_of
 from exampp.records.gradebook import MISSING, Gradebook, Ratings
 from exampp.records.ids import content_hash
 from exampp.records.inputs import PASSAGE_TOKENS

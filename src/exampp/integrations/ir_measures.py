@@ -27,7 +27,7 @@ from exampp.grades.grades import Grades
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import parse_measure
 from exampp.measures.qrels import Labelling
-from exampp.measures.qrels import qrels as labels_of
+from exampp.measures.qrels import exam_labels as labels_of
 from exampp.measures.rankings import ScoredPassage, with_runs
 from exampp.measures.values import MeasureColumn
 from exampp.records.wording import counted
@@ -69,7 +69,7 @@ class ExamMeasure(Measure):
         return evaluate_gradebook(book, [wanted], min_rating).columns[0]
 
 
-def measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
+def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
     """Any measure that exampp has, by its name without a cutoff, such as `nDCG` or `NuggetVital`.
 
     One that ir_measures has, too, is made from EXAM-Qrels and prints as `ExamnDCG@10`. `min_rating`
@@ -88,12 +88,12 @@ def measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeas
 
 def Cover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
     """EXAM-Cover: the share of the bank that the passages down to the cutoff cover."""
-    return measure(exam, "Cover", min_rating=min_rating)
+    return exam_measure(exam, "Cover", min_rating=min_rating)
 
 
 def nCover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
     """EXAM-Cover of what the pool covers at all."""
-    return measure(exam, "nCover", min_rating=min_rating)
+    return exam_measure(exam, "nCover", min_rating=min_rating)
 
 
 def qrels(exam: Exam, *, min_rating: int | None = None) -> list[Qrel]:

@@ -108,12 +108,12 @@ def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Tab
     ]
     counts = Counter(found.rule for found in findings)
     notes = [f"{counts[rule]} {rule}: {why}" for rule, why in RULES.items() if rule in counts]
-    notes = [*filter(None, [items_without_text(entries)]), *notes]
+    notes = [*filter(None, [missing_texts_note(entries)]), *notes]
     heads = ["rule", "query", "item", "text", "detail", "why it matters"]
     return Table.of(heads, rows, notes=notes or ["nothing was found"])
 
 
-def items_without_text(entries: Iterable[BankEntry]) -> str:
+def missing_texts_note(entries: Iterable[BankEntry]) -> str:
     """Return a note on how many items have no imported text, empty if all have one."""
     items = [item for entry in entries for item in entry.items]
     return describe_items_without_text(sum(not item.text for item in items), len(items), "item")

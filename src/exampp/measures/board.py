@@ -16,7 +16,7 @@ from exampp.measures.nuggets import NUGGET_SCORES, describe_support
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
-from exampp.results.notes import about, joined, labelled
+from exampp.results.notes import about, labelled, merge_notes
 from exampp.results.result import Result, Table
 from exampp.results.tracking import Tracked
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
@@ -223,7 +223,7 @@ class Leaderboard(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """A row a system, a column a measure and threshold."""
-        return {"leaderboard": wide(self)}
+        return {"leaderboard": wide_leaderboard(self)}
 
     def records(self) -> Mapping[str, Table]:
         """A row a system, measure and threshold, with who graded, and a row a query."""
@@ -331,7 +331,7 @@ def official_rank(system: str, ranks: Ranks) -> Value:
     return int(rank) if rank is not None and float(rank).is_integer() else rank
 
 
-def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
+def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
     """A row a system, a column a measure and threshold: mean and standard error.
 
     The share of ungraded passages stands beside a column where any system has some. `passages` is
@@ -449,7 +449,7 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     value = tau.reason if tau.value is None else f"{tau.value:.3f}"
     notes = [
         f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
-        *joined(
+        *merge_notes(
             about(part, note)
             for part, board in (("public", public), ("sealed", sealed))
             for note in board.notes

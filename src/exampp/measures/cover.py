@@ -47,13 +47,7 @@ from exampp.measures.exams import (
 )
 from exampp.measures.names import Measure
 from exampp.measures.nuggets import NUGGET_SCORES, credits_of, shares_of
-from exampp.measures.values import (
-    MeasureColumn,
-    MeasuredSystems,
-    answered_by_none,
-    masked,
-    ratio,
-)
+from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.sanitize import check_integer
 

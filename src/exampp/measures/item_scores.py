@@ -246,7 +246,7 @@ def _weights(measure: Measure, scores: ItemScores) -> Floats:
     varying = ~is_constant(scores.credit)
     weights = np.zeros(len(scores.item_ids))
     if varying.any():
-        weights[varying] = item_response.fit(scores.credit[:, varying]).discrimination
+        weights[varying] = item_response.fit_item_response(scores.credit[:, varying]).discrimination
     return weights
 
 

@@ -117,7 +117,7 @@ def graded_passages(ratings: Ratings) -> NDArray[np.bool_]:
     return graded
 
 
-def qrels(
+def exam_labels(
     gradebook: Gradebook,
     labelling: Labelling | None = None,
     threshold: int | None = None,
@@ -180,7 +180,7 @@ def _mth_best(ratings: Ratings, m: int, lowest: int) -> Labels:
     return labels
 
 
-def write_qrels(
+def write_exam_qrels(
     book: Gradebook,
     path: str | Path,
     labelling: Labelling | None = None,
@@ -195,7 +195,7 @@ def write_qrels(
     """
     labelling = or_default("labelling", labelling, Labelling)
     least = book.grader.threshold(min_rating)
-    rows = list(qrels(book, labelling, least, by_subtopic=by_subtopic))
+    rows = list(exam_labels(book, labelling, least, by_subtopic=by_subtopic))
     judgments = (Judgment(row.query_id, row.passage_id, row.label) for row in rows)
     trec.write_qrels(path, judgments, iteration="draft" if book.grader.is_draft else "0")
     return len(rows)

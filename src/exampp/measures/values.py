@@ -24,7 +24,7 @@ class Mean(NamedTuple):
     queries: int
 
 
-def error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
+def standard_error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
     """One standard error to both sides; of a `share` it ends at 0 and 1."""
     if mean.mean is None or mean.stderr is None:
         return None, None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from exampp.errors import InputError
 from exampp.project.fields import check_table, toml_types
-from exampp.records.options import option
+from exampp.records.options import keyword
 from exampp.records.selection import BankName, GraderName, ItemKind, PromptName
 from exampp.records.toml import read_toml
 
@@ -22,7 +22,7 @@ class GateOptions:
 
     require: Annotated[
         list[str] | None,
-        option(
+        keyword(
             "--require",
             "-r",
             metavar="REQUIREMENT",
@@ -32,14 +32,14 @@ class GateOptions:
     ] = None
     baseline: Annotated[
         Path | None,
-        option(
+        keyword(
             help="Compare with this: what evaluate --per-query --format json wrote, a run, a "
             "collection or graded passages."
         ),
     ] = None
     baseline_system: Annotated[
         str | None,
-        option(
+        keyword(
             metavar="SYSTEM",
             help="Compare with this system of the baseline, or of COLLECTION without one. "
             "[default: that of the same name, or the only one]",
@@ -47,14 +47,14 @@ class GateOptions:
     ] = None
     margin: Annotated[
         float | None,
-        option(
+        keyword(
             help="How much lower than the baseline's a mean may be, for measures whose "
             "requirement has no margin."
         ),
     ] = None
     min_rating: Annotated[
         int | None,
-        option(
+        keyword(
             help="Lowest rating that counts as an answer. "
             "[default: 4 of 0-5, two thirds up any other scale]"
         ),
@@ -64,26 +64,26 @@ class GateOptions:
     kind: ItemKind = None
     bank: BankName = None
     run: Annotated[
-        list[Path] | None, option(help="Evaluate this run file instead; repeat for several.")
+        list[Path] | None, keyword(help="Evaluate this run file instead; repeat for several.")
     ] = None
     system: Annotated[
         list[str] | None,
-        option(
+        keyword(
             help="Only this system; repeat for several. [default: all]", panel="What is computed"
         ),
     ] = None
     allow_missing: Annotated[
         float | None,
-        option(
+        keyword(
             metavar="SHARE",
             help="Share of what a measure reads that may have no grade: such cells count as not "
             "covered. Beyond it, both bounds must hold. [default: 0]",
         ),
     ] = None
     alpha: Annotated[
-        float | None, option(help="1 - the level of each interval. [default: 0.05]")
+        float | None, keyword(help="1 - the level of each interval. [default: 0.05]")
     ] = None
-    junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None
+    junit: Annotated[Path | None, keyword(help="Write JUnit XML to this file.")] = None
 
 
 def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, GateOptions]:

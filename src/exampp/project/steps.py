@@ -18,14 +18,14 @@ from typing import Any, Literal
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.formats.data_sets import is_dataset
-from exampp.formats.leaderboards import files_of
+from exampp.formats.leaderboards import leaderboard_files
 from exampp.formats.lines import encode_text
 from exampp.formats.output import check_outputs, writing
 from exampp.grading.run import GradingRun
 from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
-from exampp.measures.board import per_query, tidy, wide
+from exampp.measures.board import per_query, tidy, wide_leaderboard
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
-from exampp.measures.qrels import write_qrels
+from exampp.measures.qrels import write_exam_qrels
 from exampp.project.config import ROLES, SELECTED, Config
 from exampp.results.result import MACHINES, render
 from exampp.store.bank import MAIN_BANK, now
@@ -309,8 +309,8 @@ def _evaluate(config: Config, name: str, table: Mapping[str, Any]) -> _Step:
         measures = table.get("measures", DEFAULT_MEASURES)
         board = evaluate_gradebook(book, measures, threshold, **options)
         if not outputs:
-            return StepResult(name, "\n" + render(wide(board), "text").rstrip())
-        tables = {"per-query": per_query, "output": wide}
+            return StepResult(name, "\n" + render(wide_leaderboard(board), "text").rstrip())
+        tables = {"per-query": per_query, "output": wide_leaderboard}
         if styles.get("output") in MACHINES:
             tables["output"] = tidy
         # nothing is written before everything is computed
@@ -320,7 +320,7 @@ def _evaluate(config: Config, name: str, table: Mapping[str, Any]) -> _Step:
         if "qrels" in outputs:
             lowest = threshold[0] if isinstance(threshold, list) else threshold
             by_subtopic = board.subtopics == "subtopic"
-            write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=by_subtopic)
+            write_exam_qrels(book, outputs["qrels"], None, lowest, by_subtopic=by_subtopic)
         return StepResult(name, listed)
 
     step = _Step(name, table, f"{listed}: unchanged", do, (), "grades", outputs)
@@ -333,9 +333,9 @@ def _report(config: Config, name: str, table: Mapping[str, Any]) -> _Step:
     official = [str(config.place(path)) for path in table.get("official", ())]
 
     def do(collection: Collection) -> StepResult:
-        from exampp.results.page import renderer, to_json
+        from exampp.results.page import renderer, report_json
 
-        writers = {"output": renderer(Path(table["output"])), "json": to_json}
+        writers = {"output": renderer(Path(table["output"])), "json": report_json}
         options = _options(table, *outputs, *SELECTED) | {"official": official}
         if "round" in options:
             options["decimals"] = options.pop("round")
@@ -345,7 +345,7 @@ def _report(config: Config, name: str, table: Mapping[str, Any]) -> _Step:
             _write(path, writers[key](document))
         return StepResult(name, listed)
 
-    boards = [str(path) for path in files_of(official)]
+    boards = [str(path) for path in leaderboard_files(official)]
     return _Step(name, table, f"{listed}: unchanged", do, boards, "grades", outputs)
 
 

@@ -1,20 +1,20 @@
 """Prompts as data: list and load them, fill them, read the replies. Sends nothing anywhere."""
 
-from exampp.prompts.answers import Verified, verify
+from exampp.prompts.answers import Verified, verify_answer
 from exampp.prompts.catalogue import (
     all_prompts,
     by_workbench_class,
-    find,
-    load,
+    find_prompt,
     load_generation,
+    load_grading_prompt,
     load_named,
     names,
     toml_of,
     workbench_info,
 )
 from exampp.prompts.generation import GenerationPrompt
-from exampp.prompts.prompt import Filled, Prompt, content_hash, fill, fit
-from exampp.prompts.replies import answer_text, read
+from exampp.prompts.prompt import Filled, Prompt, fill, fit_prompt, prompt_content_hash
+from exampp.prompts.replies import answer_text, read_reply
 
 __all__ = [
     "Filled",
@@ -24,16 +24,16 @@ __all__ = [
     "all_prompts",
     "answer_text",
     "by_workbench_class",
-    "content_hash",
     "fill",
-    "find",
-    "fit",
-    "load",
+    "find_prompt",
+    "fit_prompt",
     "load_generation",
+    "load_grading_prompt",
     "load_named",
     "names",
-    "read",
+    "prompt_content_hash",
+    "read_reply",
     "toml_of",
-    "verify",
+    "verify_answer",
     "workbench_info",
 ]

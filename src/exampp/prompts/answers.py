@@ -294,7 +294,7 @@ class Verified:
     span: tuple[int, int] | None = None
 
 
-def verify(
+def verify_answer(
     answer: str,
     keys: Sequence[str],
     passage: str | None = None,
@@ -328,7 +328,7 @@ def is_no_answer(answer: str, keys: Sequence[str]) -> bool:
     """
     if not (is_unanswerable(answer) or is_blank_answer(answer)):
         return False
-    return any(key.strip() for key in keys) and not verify(answer, keys).correct
+    return any(key.strip() for key in keys) and not verify_answer(answer, keys).correct
 
 
 def _without_period(text: str) -> str:

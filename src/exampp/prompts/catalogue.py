@@ -14,7 +14,7 @@ from exampp.errors import InputError
 from exampp.plugins import Plugin, Registry
 from exampp.prompts import generation, prompt
 from exampp.prompts.generation import GenerationPrompt
-from exampp.prompts.prompt import Prompt, content_hash
+from exampp.prompts.prompt import Prompt, prompt_content_hash
 from exampp.records.toml import parse_toml
 from exampp.records.wording import suggest
 from exampp.sanitize import check_path
@@ -65,23 +65,23 @@ def all_prompts() -> tuple[Prompt | GenerationPrompt, ...]:
 
     Prompts of packages come last, as far as they can be loaded; `plugins` says which cannot.
     """
-    added = (one.name for one in plugins() if not one.fault)
-    return tuple(map(find, (*PROMPTS.built_in, *added)))
+    added = (one.name for one in plugin_prompts() if not one.fault)
+    return tuple(map(find_prompt, (*PROMPTS.built_in, *added)))
 
 
-def plugins() -> Iterator[Plugin]:
+def plugin_prompts() -> Iterator[Plugin]:
     """Yield the prompts of packages, and what is wrong with them."""
     for one in PROMPTS.plugins():
         fault = one.fault
         if not fault:
             try:
-                find(one.name)
+                find_prompt(one.name)
             except InputError as error:
                 fault = f"the prompt {one.name!r} of the package {one.package}: {error}"
         yield one._replace(fault=fault)
 
 
-def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
+def find_prompt(name_or_path: str | Path) -> Prompt | GenerationPrompt:
     """Return a prompt by its name, or from a TOML file by its path.
 
     Raises:
@@ -102,9 +102,9 @@ def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
     return found
 
 
-def load(name_or_path: str | Path) -> Prompt:
+def load_grading_prompt(name_or_path: str | Path) -> Prompt:
     """Return a prompt that grades, as `find` does; InputError for any other."""
-    found = find(name_or_path)
+    found = find_prompt(name_or_path)
     if isinstance(found, Prompt):
         return found
     raise InputError(
@@ -115,7 +115,7 @@ def load(name_or_path: str | Path) -> Prompt:
 
 def load_generation(name_or_path: str | Path) -> GenerationPrompt:
     """Return a prompt that asks for the items of a bank, as `find` does; InputError for others."""
-    found = find(name_or_path)
+    found = find_prompt(name_or_path)
     if isinstance(found, GenerationPrompt):
         return found
     raise InputError(
@@ -128,7 +128,7 @@ def load_named(name: str) -> Prompt:
     """Return a prompt of exampp or of a package, by a name out of data: never from a file."""
     if name not in PROMPTS:
         raise _unknown(name)
-    return load(name)
+    return load_grading_prompt(name)
 
 
 def toml_of(name_or_path: str | Path) -> str:
@@ -163,12 +163,16 @@ def _bundled(name: str) -> Prompt | GenerationPrompt:
 def _parse(text: str, file: str) -> Prompt | GenerationPrompt:
     data = parse_toml(text, file, _HINT)
     generates = "makes" in data and "grades" not in data
-    return generation.build(data, file) if generates else prompt.build(data, file)
+    return (
+        generation.build_generation_prompt(data, file)
+        if generates
+        else prompt.build_prompt(data, file)
+    )
 
 
 def _is_same(one: Prompt | GenerationPrompt, other: Prompt | GenerationPrompt) -> bool:
     if isinstance(one, Prompt) and isinstance(other, Prompt):
-        return content_hash(one) == content_hash(other)
+        return prompt_content_hash(one) == prompt_content_hash(other)
     return one == other
 
 
@@ -189,7 +193,10 @@ def _by_class() -> Mapping[str, str]:
     return {
         table["prompt_class"]: name
         for name in _GRADING
-        for table in (load(name).workbench, load(name).workbench.get("verified", {}))
+        for table in (
+            load_grading_prompt(name).workbench,
+            load_grading_prompt(name).workbench.get("verified", {}),
+        )
         if "prompt_class" in table
     }
 
@@ -209,8 +216,8 @@ def workbench_info(name: str, *, verified: bool = False, sent: str | None = None
     known answers were compared with the replies; `sent` is the hash of what was sent, if it is
     known: another text has no information.
     """
-    if name not in _GRADING or sent not in (None, content_hash(load(name))):
+    if name not in _GRADING or sent not in (None, prompt_content_hash(load_grading_prompt(name))):
         return {}
-    info = dict(load(name).workbench)
+    info = dict(load_grading_prompt(name).workbench)
     of_verified = info.pop("verified", {"check_answer_key": True})
     return info | of_verified if verified else info

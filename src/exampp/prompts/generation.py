@@ -151,7 +151,9 @@ def _shortened(text: str) -> str:
 # ---- declarations --------------------------------------------------------------------------------
 
 
-def build(data: Mapping[str, Any], file: str | Path | None = None) -> GenerationPrompt:
+def build_generation_prompt(
+    data: Mapping[str, Any], file: str | Path | None = None
+) -> GenerationPrompt:
     """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
     for field, what, hint in _faults(data):
         raise InputError(what, file=file, field=field, hint=hint)

@@ -54,7 +54,7 @@ class _Plain(dict[int, int | str | None]):
 _PLAIN = _Plain({ord("\u2019"): "'", ord("\u2018"): "'", ord("\u2212"): "-"})
 
 
-def plain(reply: str) -> str:
+def plain_reply(reply: str) -> str:
     """Return the reply in plain characters, without markup and the lines that it quotes."""
     text = _MARKUP.sub("", reply.translate(_PLAIN)).strip()
     return _QUOTED_LINE.sub("", text).strip() or text
@@ -214,7 +214,7 @@ def find_rating(reply: str, scale: ReplyScale) -> ReadRating:
     4.2.2; FLAN-T5-EXAM, section 3.2.3.
     """
     forms = _forms(scale)
-    text = _BOXED.sub(r"\nrating: \1\n", plain(reply))
+    text = _BOXED.sub(r"\nrating: \1\n", plain_reply(reply))
     text = _TAG.sub(_as_field, text)
     if not scale.is_verdict:
         text = forms.share.sub(r"\1", forms.scale.sub("", text))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.prompts.replies import read, reading_names
+from exampp.prompts.replies import read_reply, reading_names
 from exampp.prompts.words import ENGLISH, languages
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
@@ -101,7 +101,7 @@ class Prompt:
         return "correct_answer" in self.slots
 
 
-def content_hash(prompt: Prompt) -> str:
+def prompt_content_hash(prompt: Prompt) -> str:
     """Hash (SHA-256, hexadecimal) what determines a reply: texts, slot to cut, labels, JSON field.
 
     Name, title, source and workbench names do not count, nor do scale and rules of reading: the
@@ -186,12 +186,12 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
 }
 
 
-def parse(text: str, file: str | Path | None = None) -> Prompt:
+def parse_prompt(text: str, file: str | Path | None = None) -> Prompt:
     """Read one declaration in TOML; InputError as `build`."""
-    return build(parse_toml(text, file), file)
+    return build_prompt(parse_toml(text, file), file)
 
 
-def build(data: Mapping[str, Any], file: str | Path | None = None) -> Prompt:
+def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Prompt:
     """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
     try:
         _check_keys(data)
@@ -288,7 +288,7 @@ def _check_values(prompt: Prompt) -> None:
             or f"give one of {', '.join(reading_names())}",
         )
     for label in prompt.labels:
-        outcome = read(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
+        outcome = read_reply(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
         if outcome.state is not State.GRADED:
             raise InputError(
                 f"the label '{label}' would not be read as a grade",
@@ -391,7 +391,7 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
     return Filled(PLACEHOLDER.sub(put, prompt.system), PLACEHOLDER.sub(put, prompt.user))
 
 
-def fit(
+def fit_prompt(
     prompt: Prompt,
     slots: Mapping[str, str],
     limit: int,

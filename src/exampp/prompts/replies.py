@@ -26,9 +26,16 @@ from exampp.prompts.answers import (
     rubric_is_correct,
     rubric_is_yes,
     rubric_self_rating,
-    verify,
+    verify_answer,
 )
-from exampp.prompts.grammar import ReadRating, ReplyScale, agreed, find_rating, holds_number, plain
+from exampp.prompts.grammar import (
+    ReadRating,
+    ReplyScale,
+    agreed,
+    find_rating,
+    holds_number,
+    plain_reply,
+)
 from exampp.prompts.words import ENGLISH
 from exampp.records.graders import Outcome, State
 
@@ -235,7 +242,7 @@ def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
     """Return what a reply is: a rating, refused, an error, or unparsed by a rule."""
     if found.rating is not None:
         return _graded(found.rating, found.rule)
-    text = plain(reply.text)
+    text = plain_reply(reply.text)
     if is_refusal(text):
         return _REFUSED
     if is_error(text):
@@ -256,7 +263,7 @@ def _read_self_rating(reply: RawReply) -> Outcome:
     outcome = _read_rating(reply)
     if outcome.rule != "no number":
         return outcome
-    text = _ANSWER_LABEL.sub("", plain(reply.text))
+    text = _ANSWER_LABEL.sub("", plain_reply(reply.text))
     if is_unanswerable(text, reply.language) or is_unanswerable_sentence(text):
         return _graded(reply.lowest, "unanswerable")
     return outcome if reply.unnumbered == "unparsed" else _graded(reply.lowest + 1, "answered")
@@ -282,7 +289,7 @@ def _read_extraction(reply: RawReply) -> Outcome:
     if is_refusal(answer):
         return _REFUSED
     if reply.keys:
-        verified = verify(answer, reply.keys, language=reply.language)
+        verified = verify_answer(answer, reply.keys, language=reply.language)
         if verified.correct:
             return _graded(1, verified.rule)
     if is_error(answer):
@@ -387,7 +394,7 @@ def reading_names() -> tuple[str, ...]:
     return tuple(READERS["exam"])
 
 
-def read(
+def read_reply(
     reading: str,
     reply: str,
     *,

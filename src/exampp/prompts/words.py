@@ -241,14 +241,14 @@ def best_span(passage: str, wanted: str) -> tuple[int, int]:
     if literal := find_words(wanted.strip().removesuffix("."), passage):
         return literal
     most, found = 0, (0, 0)
-    for start, end in sentences(passage):
+    for start, end in sentence_spans(passage):
         shared = len(stems & content_stems(passage[start:end]))
         if shared > most:
             most, found = shared, (start, end)
     return found
 
 
-def sentences(text: str) -> Iterator[tuple[int, int]]:
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the sentences of a text as offsets, without the space around them."""
     start = 0
     for end in [*(match.end() for match in _END.finditer(text)), len(text)]:

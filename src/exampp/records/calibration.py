@@ -144,7 +144,7 @@ def calibration_of(grader: GraderIdentity) -> Calibration | None:
     return None if kept is None else msgspec.convert(kept, Calibration)
 
 
-def notes_of(grader: GraderIdentity) -> tuple[str, ...]:
+def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
     """What is said under whatever is made of a calibrated grader's labels."""
     made = calibration_of(grader)
     return () if made is None else (made.said(),)

@@ -147,9 +147,9 @@ def importance(extra: Mapping[str, Any], weight: float) -> str | None:
         written = extra["argue"].get("importance")
     if not isinstance(written, str):
         return None
-    return weighed(written.strip().lower(), weight)
+    return importance_of_word(written.strip().lower(), weight)
 
 
-def weighed(word: str | None, weight: float) -> str | None:
+def importance_of_word(word: str | None, weight: float) -> str | None:
     """The importance of an item that was said to be `word` and weighs so much now."""
     return importance_of(weight) or word if word in WEIGHTS else word

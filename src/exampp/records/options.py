@@ -27,7 +27,7 @@ class OptionDeclaration:
     panel: str | None
 
 
-def option(
+def keyword(
     *names: str,
     help: str,  # noqa: A002
     metavar: str | None = None,

@@ -270,7 +270,7 @@ COLUMNS = ("state", "rule", "meaning", "rating", "cells", "example")
 """The columns of `rows`."""
 
 
-def rows(
+def rules_table(
     readings: Iterable[RuleCount], grader: GraderIdentity
 ) -> list[tuple[str, str, str, int | None, int, str | None]]:
     """A row of a table for each rule, most cells first."""

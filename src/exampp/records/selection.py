@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from exampp.records.options import argument, option
+from exampp.records.options import argument, keyword
 
 ASKED_FOR = "What is computed"
 
@@ -34,30 +34,30 @@ ExamFiles = Annotated[
 ]
 GraderName = Annotated[
     str | None,
-    option(help="Use the grades of this grader: a model, model:prompt, or the start of its key."),
+    keyword(help="Use the grades of this grader: a model, model:prompt, or the start of its key."),
 ]
 GraderNames = Annotated[
     list[str] | None,
-    option(
+    keyword(
         help="Which grader: a model, model:prompt, or the start of its key; repeat for "
         "several. [default: all]"
     ),
 ]
-PromptName = Annotated[str | None, option(help="Use grades made with this prompt.")]
-ItemKind = Annotated[Kind | None, option(help="Use grades of this kind of item.")]
+PromptName = Annotated[str | None, keyword(help="Use grades made with this prompt.")]
+ItemKind = Annotated[Kind | None, keyword(help="Use grades of this kind of item.")]
 BankName = Annotated[
-    str | None, option(help="The bank, where the collection has several of this kind.")
+    str | None, keyword(help="The bank, where the collection has several of this kind.")
 ]
 BankNames = Annotated[
     list[str] | None,
-    option(help="The bank, where the collection has several of this kind; repeat for several."),
+    keyword(help="The bank, where the collection has several of this kind; repeat for several."),
 ]
 Runs = Annotated[
-    list[Path] | None, option("--run", help="Evaluate this run file instead; repeat for several.")
+    list[Path] | None, keyword("--run", help="Evaluate this run file instead; repeat for several.")
 ]
 Systems = Annotated[
     list[str] | None,
-    option(
+    keyword(
         "--system",
         help="Only this system; repeat for several. [default: all]",
         panel=ASKED_FOR,
@@ -65,18 +65,18 @@ Systems = Annotated[
 ]
 Without = Annotated[
     list[str] | None,
-    option("--leave-out", help="All systems but this one; repeat for several."),
+    keyword("--leave-out", help="All systems but this one; repeat for several."),
 ]
 DecisionMode = Annotated[
     Decisions,
-    option(help="Let human decisions override grades, or ignore them."),
+    keyword(help="Let human decisions override grades, or ignore them."),
 ]
 OnError = Annotated[
-    OnBadLine, option(help="A bad line of a graded file: refuse the file, or skip.")
+    OnBadLine, keyword(help="A bad line of a graded file: refuse the file, or skip.")
 ]
 Scale = Annotated[
     str | None,
-    option(
+    keyword(
         metavar="LOW..HIGH",
         help="The scale of a graded file's graders whose prompt is not known, such as 0..3. "
         "[default: 0 to the highest label found]",
@@ -122,14 +122,14 @@ class Labels:
 
     label: Annotated[
         Literal["best", "count"],
-        option(help="Relevance label: best rating, or number of covered items."),
+        keyword(help="Relevance label: best rating, or number of covered items."),
     ] = "best"
     at_least: Annotated[
-        int, option(help="Items that must reach the threshold: the label is the m-th best.")
+        int, keyword(help="Items that must reach the threshold: the label is the m-th best.")
     ] = 1
     gains: Annotated[
         Literal["graded", "above", "binary"],
-        option(help="Labels as they are, 0 below the threshold, or 1 and 0."),
+        keyword(help="Labels as they are, 0 below the threshold, or 1 and 0."),
     ] = "graded"
 
 
@@ -137,21 +137,21 @@ class Labels:
 class ResamplingOptions:
     """How intervals are made by the bootstrap."""
 
-    samples: Annotated[int, option(help="Bootstrap samples of the queries, 50 or more.")] = 1000
-    seed: Annotated[int, option(help="Seed of the samples.")] = 0
+    samples: Annotated[int, keyword(help="Bootstrap samples of the queries, 50 or more.")] = 1000
+    seed: Annotated[int, keyword(help="Seed of the samples.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Display:
     """How tables are written."""
 
-    style: Annotated[Style, option("--format", help="How tables are written.")] = "text"
+    style: Annotated[Style, keyword("--format", help="How tables are written.")] = "text"
     wide: Annotated[
-        bool, option("--wide", help="Show tables whole, however narrow the terminal is.")
+        bool, keyword("--wide", help="Show tables whole, however narrow the terminal is.")
     ] = False
 
     notes: Annotated[
-        bool, option("--notes", help="Print all notes, not only the three most important.")
+        bool, keyword("--notes", help="Print all notes, not only the three most important.")
     ] = False
 
     @property
@@ -165,5 +165,5 @@ class NumberDisplay(Display):
     """How tables of numbers are written."""
 
     digits: Annotated[
-        int | None, option(min=0, max=15, help="Decimals of the numbers in tables for people.")
+        int | None, keyword(min=0, max=15, help="Decimals of the numbers in tables for people.")
     ] = None

@@ -9,7 +9,7 @@ SHOWN = 60
 """Characters of a reply that a sentence shows."""
 
 
-def cut(text: str, width: int) -> str:
+def cut_text(text: str, width: int) -> str:
     """The text in one line of at most so many characters."""
     line = " ".join(text[: 4 * width].split())
     if len(line) <= width and len(text) <= 4 * width:
@@ -19,13 +19,13 @@ def cut(text: str, width: int) -> str:
 
 def excerpt(text: str) -> str:
     """The text in one short line, what a terminal would obey spelled out."""
-    line = cut(text, SHOWN)
+    line = cut_text(text, SHOWN)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def quoted(text: str) -> str:
     """The text in quotation marks, one short line, what a terminal would obey spelled out."""
-    return repr(cut(text, SHOWN))
+    return repr(cut_text(text, SHOWN))
 
 
 def counted(number: int, noun: str) -> str:

@@ -101,10 +101,10 @@ def notes_of(
     context: Context, checks: Iterable[Check[Context]], whole: Collection[str] = ()
 ) -> tuple[Note, ...]:
     """Return what the checks note, in order, each once; see `joined`."""
-    return joined(chain.from_iterable(check(context) for check in checks), whole)
+    return merge_notes(chain.from_iterable(check(context) for check in checks), whole)
 
 
-def joined(notes: Iterable[str], whole: Collection[str] = ()) -> tuple[Note, ...]:
+def merge_notes(notes: Iterable[str], whole: Collection[str] = ()) -> tuple[Note, ...]:
     """Return the notes in order, each once; those that differ in their subject alone are one.
 
     A sentence that begins with its subject leaves it out where it holds for the `whole`.

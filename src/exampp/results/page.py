@@ -140,7 +140,7 @@ def renderer(path: Path) -> Callable[[Document], str]:
             file=path,
             hint="End its name in .html or .json; a browser prints the page as PDF",
         )
-    return to_json if ending == ".json" else to_html
+    return report_json if ending == ".json" else to_html
 
 
 _PACKED = (".gz", ".xz", ".zst")
@@ -191,7 +191,7 @@ def _readable(value: object) -> object:
     return "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "\ufffd" for c in value)
 
 
-def to_json(document: Document) -> str:
+def report_json(document: Document) -> str:
     """The report as JSON: the same sections, tables and figures with all their data."""
     value = {
         "title": document.title,

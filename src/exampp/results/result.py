@@ -24,7 +24,7 @@ from exampp.installed import install_command
 from exampp.results.html import view_html
 from exampp.results.latex import view_latex
 from exampp.results.text import view_text
-from exampp.results.view import Cell, Column, Marked, Value, View, plain, printable, spelled
+from exampp.results.view import Cell, Column, Marked, Value, View, cell_value, printable, spelled
 
 if TYPE_CHECKING:
     import pandas
@@ -230,7 +230,7 @@ class Tables(Result):
 def _parts(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Value]]]:
     """Yield the columns that programs read, with their values: one, or three for an interval."""
     name = column.key or column.heading
-    yield name, [plain(cell) for cell in cells]
+    yield name, [cell_value(cell) for cell in cells]
     bounds = [_bounds(cell) for cell in cells]
     if column.interval:
         prefix = "" if name == "value" else f"{name}_"

@@ -62,7 +62,7 @@ def marked(value: Value | HasInterval, mark: str | None) -> Cell:
     return Marked(value, mark) if mark else value
 
 
-def plain(cell: Cell) -> Value:
+def cell_value(cell: Cell) -> Value:
     """Return the value of a cell without its mark and interval."""
     value = cell.value if isinstance(cell, Marked) else cell
     return value if value is None or isinstance(value, str | int | float) else value.value

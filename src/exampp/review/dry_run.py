@@ -103,7 +103,7 @@ def watch(
         settle(edited)
         after.update(standings(edited, bank))
 
-    return partial(effects, before, after), look
+    return partial(edit_effects, before, after), look
 
 
 def import_or_dry_run(
@@ -164,7 +164,7 @@ def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStan
     }
 
 
-def effects(
+def edit_effects(
     before: Mapping[str, GraderStanding],
     after: Mapping[str, GraderStanding],
     measures: Sequence[Measure | str] = MEASURES,

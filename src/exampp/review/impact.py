@@ -28,11 +28,11 @@ from exampp.items.edits import ItemKey, apply_change, item_key
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures
-from exampp.measures.qrels import Labelling, qrels
+from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records import subtopic_of_item
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
-from exampp.records.items import weighed
+from exampp.records.items import importance_of_word
 from exampp.sanitize import or_default
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
@@ -83,7 +83,7 @@ def weigh_item(query: QueryGrades, item_id: str, weight: float) -> QueryGrades:
     weights, place = query.weights.copy(), _place(query, item_id)
     weights[place] = check_weight(number(weight, "weight"))
     words = tuple(
-        weighed(word, weight) if index == place else word
+        importance_of_word(word, weight) if index == place else word
         for index, word in enumerate(query.importances)
     )
     return replace(query, weights=weights, importances=words)
@@ -427,7 +427,7 @@ class Baseline:
                 yield Relabelled(before.query_id, *key, was, now, *relevant)
 
     def _labels(self, query: QueryGrades, mode: Subtopics) -> dict[tuple[str, str], int]:
-        rows = qrels(
+        rows = exam_labels(
             replace(self.gradebook, queries=(query,)),
             self.labelling,
             self.min_rating,

@@ -19,7 +19,7 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State, choose_grader
-from exampp.records.wording import cut
+from exampp.records.wording import cut_text
 from exampp.results.notes import labelled, note
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
@@ -199,7 +199,7 @@ class QueryView:
 # ---- the lists -----------------------------------------------------------------------------------
 
 
-def verify(
+def verification_list(
     view: QueryView,
     *,
     answers: Answers | None = None,
@@ -419,8 +419,8 @@ def _cells_table(
         (
             *(one.item.query_id, one.item.item_id, one.item.text),
             _described_rating(one),
-            cut(one.reply or "", ANSWER_WIDTH),
-            cut(one.answer, ANSWER_WIDTH),
+            cut_text(one.reply or "", ANSWER_WIDTH),
+            cut_text(one.answer, ANSWER_WIDTH),
             one.passage.passage_id,
             *(one.rating, one.automatic, _state_name(one.state), one.reply, one.answer),
             one.confidence,
@@ -478,7 +478,7 @@ def _short(cell: CellRecord) -> Value:
     if cell.rating is None:
         return _state_name(cell.state)
     mark = "!" if cell.decision else ""
-    answer = f" {cut(cell.answer, ANSWER_WIDTH)}" if cell.answer else ""
+    answer = f" {cut_text(cell.answer, ANSWER_WIDTH)}" if cell.answer else ""
     return f"{cell.rating}{mark}{answer}" if mark or answer else cell.rating
 
 
@@ -590,7 +590,7 @@ class ListOptions:
 
     def shortened(self, text: str, part: int = 1) -> str:
         """Return as much of a text as people see, or a part of that; "" for programs alone."""
-        return "" if self.width is None else cut(text, self.width // part)
+        return "" if self.width is None else cut_text(text, self.width // part)
 
 
 # ---- what is read --------------------------------------------------------------------------------
@@ -685,7 +685,9 @@ def _verify(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
     for dossier, answers in seen:
         view = QueryView(dossier, options.criteria)
         if options.width is None:
-            cells = verify(view, answers=answers, item_id=options.item_id, limit=options.limit)
+            cells = verification_list(
+                view, answers=answers, item_id=options.item_id, limit=options.limit
+            )
             yield _cells_table(cells, options)
             continue
         for column in chosen_items(dossier, options.item_id):
@@ -801,7 +803,7 @@ def _with_item(seen: Iterable[Seen], item_id: str | None) -> Iterator[Seen]:
         raise InputError(f"no item's id is {item_id!r} or starts so")
 
 
-def joined(parts: Iterable[Table]) -> Table:
+def concatenate(parts: Iterable[Table]) -> Table:
     """Tables of the same columns as one. Raises InputError where there is none."""
     found = list(parts)
     if not found:

@@ -121,7 +121,7 @@ def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, Ov
     return found
 
 
-def queue(
+def most_influential_cells(
     gradebook: Gradebook,
     *,
     min_rating: int,
@@ -149,7 +149,7 @@ def queue(
     return _candidates(best, most)
 
 
-def effects(
+def cell_effects(
     gradebook: Gradebook,
     wanted: AbstractSet[CellName],
     *,
@@ -468,7 +468,7 @@ def queue_of(
         for cell in judged_cells(connection, grader, bank)
     ]
     standing = [(cell, decision.rating) for cell, decision in settled if decision is not None]
-    return queue(
+    return most_influential_cells(
         gradebook,
         min_rating=min_rating,
         k=k,
@@ -535,7 +535,7 @@ class WeighedDispute:
         return self.crosses, swaps, gaps
 
 
-def weighed(
+def rank_disputes(
     found: Sequence[Dispute], effects: Mapping[CellName, Candidate], min_rating: int
 ) -> list[WeighedDispute]:
     """Disputes with what hangs on them, the weightiest first; ties in the order given.

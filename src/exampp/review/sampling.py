@@ -195,7 +195,7 @@ class SampleDesign:
         check_integer("the seed", self.seed, 0)
 
 
-def draw(
+def draw_sample(
     units: Population,
     asked: SampleDesign,
     *,
@@ -355,7 +355,7 @@ _AT_ONCE = 3
 """Passages of an item that are asked about before it is looked at anew which are still open."""
 
 
-def judge(
+def record_judgment(
     connection: sqlite3.Connection,
     plan: SamplePlan,
     query_id: str,

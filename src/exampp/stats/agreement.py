@@ -113,7 +113,7 @@ def krippendorff_alpha(
     together = coincidences(table, known, missing=missing)
     if not together.sum():
         return undefined(NOTHING_COMPARED)
-    return _estimate(agreements(alpha(metric, known), together[np.newaxis]))
+    return _estimate(agreements(coincidence_alpha(metric, known), together[np.newaxis]))
 
 
 def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
@@ -163,7 +163,7 @@ def ac1(tables: Floats) -> Disagreement:
     return Disagreement(4 * total * (total - agreed), 4 * total**2 - chance)
 
 
-def alpha(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
+def coincidence_alpha(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
     """Krippendorff's alpha of coincidence matrices; `values` are the categories as numbers."""
 
     def of_coincidences(tables: Floats) -> Disagreement:
@@ -188,7 +188,7 @@ def alpha(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
 
 def alpha_of_two(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
     """Krippendorff's alpha of two raters, from their table of counts."""
-    statistic = alpha(metric, values)
+    statistic = coincidence_alpha(metric, values)
     return lambda tables: statistic(tables + np.swapaxes(tables, -2, -1))
 
 

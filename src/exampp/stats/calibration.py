@@ -201,7 +201,7 @@ def equal_bins(p: Floats, bins: int = BINS) -> Indices:
     return np.unique(own, return_inverse=True)[1].astype(np.intp)[group]
 
 
-def reliability(p: Floats, y: Floats, bins: int = BINS) -> tuple[CalibrationBin, ...]:
+def reliability_curve(p: Floats, y: Floats, bins: int = BINS) -> tuple[CalibrationBin, ...]:
     """The reliability curve, bins in ascending order."""
     own = equal_bins(p, bins)
     size = np.bincount(own)

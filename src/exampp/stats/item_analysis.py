@@ -52,7 +52,7 @@ def item_rest(matrix: Floats) -> EstimateRows:
     return _correlations(matrix, matrix.sum(axis=1, keepdims=True) - matrix)
 
 
-def alpha(matrix: Floats) -> float | None:
+def coefficient_alpha(matrix: Floats) -> float | None:
     """Cronbach's alpha, which is KR-20 for 0/1 items; constant items count among the k.
 
     None with fewer than two items or systems, or where no total differs.
@@ -79,7 +79,7 @@ def alpha_if_deleted(matrix: Floats) -> EstimateRows:
 
 def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
     """Alpha without each system in turn."""
-    return tuple(alpha(np.delete(matrix, one, axis=0)) for one in range(len(matrix)))
+    return tuple(coefficient_alpha(np.delete(matrix, one, axis=0)) for one in range(len(matrix)))
 
 
 def jackknife_error(values: Sequence[float]) -> float:
@@ -210,7 +210,7 @@ def order_changes(before: Floats, after: Floats) -> int:
     return int(changed.sum()) // 2
 
 
-def places(scores: Floats) -> list[int]:
+def ranks_of_systems(scores: Floats) -> list[int]:
     """The rank of every system: 1 and the number of those with a higher score."""
     rounded = ranked(scores)
     above: list[int] = (1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)).tolist()

@@ -58,7 +58,7 @@ class Abilities:
     deviation: Floats
 
 
-def fit(
+def fit_item_response(
     responses: ArrayLike,
     persons: ArrayLike | None = None,
     *,

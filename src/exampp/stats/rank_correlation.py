@@ -79,7 +79,7 @@ def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
     Raises:
         ValueError: The shapes do not fit.
     """
-    a, b = (places(side) for side in paired_rows(x, y))
+    a, b = (ranks_within_rows(side) for side in paired_rows(x, y))
     together = agreement_above(a, b).sum(axis=1).astype(np.float64)
     return _quotient(together, _untied_pairs(a), _untied_pairs(b))
 
@@ -93,7 +93,7 @@ class RankPlaces(NamedTuple):
     """How many values are equal, itself among them."""
 
 
-def places(values: ArrayLike) -> RankPlaces:
+def ranks_within_rows(values: ArrayLike) -> RankPlaces:
     """Where every value stands within its row of [samples, n]."""
     table = np.asarray(values, np.float64)
     samples, n = table.shape
@@ -112,7 +112,7 @@ def places(values: ArrayLike) -> RankPlaces:
 
 def average_ranks(values: ArrayLike) -> Floats:
     """Ranks from 1 within every row of [samples, n], ties sharing the mean of their ranks."""
-    found = places(values)
+    found = ranks_within_rows(values)
     return found.below + (found.size + 1) / 2
 
 
@@ -332,7 +332,7 @@ class Draws(NamedTuple):
         return math.log2(half / (queries // 4)), math.log2(queries / half)
 
 
-def draw(queries: int, samples: int, seed: int = 0) -> Draws:
+def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
     """Resamples of the queries, and splits into quarters and halves, of 4 queries or more.
 
     Of a number of queries that 4 does not divide each split leaves some out: quarters and halves
@@ -440,7 +440,7 @@ PERSISTENCE = 0.9
 
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
     """tau_AP row by row."""
-    x, y = (places(side) for side in paired_rows(scores, official))
+    x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
     # The orders of a tie group put a member at any of its ranks alike, with those above the group
     # above it; what its fellows above it add is as often positive as negative, and sums to 0.
@@ -460,7 +460,7 @@ def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> 
     """
     if not 0 < p < 1:
         raise ValueError(f"p of RBO must be between 0 and 1, not {p}")
-    x, y = (places(side) for side in paired_rows(scores, official))
+    x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
     if len(y.below) != 1:
         raise ValueError("RBO compares with one official leaderboard")
     n = x.below.shape[1]

@@ -33,13 +33,13 @@ from exampp.store.inputs import (
 from exampp.store.interning import (
     column,
     exists,
+    extra_json,
     from_json,
     insert,
-    integer,
     intern,
     pairs,
     records,
-    to_json,
+    select_integer,
 )
 
 MAIN_BANK = "main"
@@ -178,7 +178,7 @@ def _put_line(
     connection.execute(
         "INSERT INTO bank_line (bank, query, subtopic, extra) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET extra = excluded.extra WHERE extra IS NOT excluded.extra",
-        (bank, query, subtopic, to_json(extra)),
+        (bank, query, subtopic, extra_json(extra)),
     )
 
 
@@ -191,7 +191,7 @@ def _import_item(
     connection.execute(
         "UPDATE item SET subtopic = :subtopic, extra = :extra WHERE item = :item "
         "AND (subtopic <> :subtopic OR extra IS NOT :extra)",
-        {"item": row, "subtopic": subtopic, "extra": to_json(item.extra)},
+        {"item": row, "subtopic": subtopic, "extra": extra_json(item.extra)},
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
     told = [(f"{row} {item.item_id}", _told(connection, row, item))]
@@ -240,7 +240,7 @@ def add_items(
             continue
         connection.execute(
             "UPDATE item SET subtopic = ?, extra = ? WHERE item = ?",
-            (subtopic, to_json(item.extra), row),
+            (subtopic, extra_json(item.extra), row),
         )
         answers = json.dumps(list(item.answers), ensure_ascii=False)
         version = put_version(connection, row, item.text)
@@ -709,7 +709,7 @@ def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Itera
 
 def last_edit(connection: sqlite3.Connection, bank: str, until: str | None = None) -> int:
     """The number of a bank's last edit, or of the last one at or before a time; 0 where none."""
-    return integer(
+    return select_integer(
         connection,
         "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
         "JOIN bank b USING (bank) WHERE b.name = ? AND (? IS NULL OR e.at <= ?)",
@@ -759,7 +759,7 @@ def append_changes(
             item = added[place] = _insert(connection, bank, queries[after.query_id], after)
         connection.execute(
             "UPDATE item SET extra = :extra WHERE item = :item AND extra IS NOT :extra",
-            {"item": item, "extra": to_json(after.extra)},
+            {"item": item, "extra": extra_json(after.extra)},
         )
         version = put_version(connection, item, after.text)
         answers = json.dumps(list(after.answers), ensure_ascii=False)

@@ -54,7 +54,7 @@ def read_judged_texts(
         )
 
 
-def read_bank(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
+def read_items_by_query(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
     """The active items of a bank with a text, by query."""
     found: dict[str, list[Item]] = {}
     for one in states(connection, bank):

@@ -26,7 +26,7 @@ from exampp.records.decisions import (
 from exampp.records.graders import GraderIdentity
 from exampp.sanitize import sanitized
 from exampp.store.grades import IN_FORCE, StoredGrader
-from exampp.store.interning import from_json, insert, integer, records
+from exampp.store.interning import from_json, insert, records, select_integer
 
 VersionCell = tuple[int, int]
 """(item version, passage version)."""
@@ -215,7 +215,7 @@ def list_decisions(
 
 def newest_decision(connection: sqlite3.Connection) -> int:
     """The number of the decision that was made last; 0 where there is none."""
-    return integer(connection, "SELECT max(decision) FROM decision")
+    return select_integer(connection, "SELECT max(decision) FROM decision")
 
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:

@@ -112,7 +112,7 @@ def put_generation(
     )
 
 
-def near_items(
+def read_near_items(
     connection: sqlite3.Connection, bank: str, query_id: str | None = None
 ) -> list[tuple[str, str, StoredDuplicate]]:
     """(query id, subtopic id, item) of every item that was dropped or marked, in order."""

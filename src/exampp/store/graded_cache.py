@@ -48,7 +48,7 @@ def cache_folder() -> Path | None:
     return base / "exampp" / "graded"
 
 
-def find(key: str, file: Path) -> GuardedConnection | None:
+def find_cached(key: str, file: Path) -> GuardedConnection | None:
     """Open the cached collection of a key, None if there is none; errors are about `file`."""
     folder = cache_folder()
     for path in sorted(folder.glob(f"{key}-*.exam")) if folder is not None else ():
@@ -63,7 +63,7 @@ def find(key: str, file: Path) -> GuardedConnection | None:
     return None
 
 
-def put(key: str, connection: sqlite3.Connection) -> None:
+def store_cached(key: str, connection: sqlite3.Connection) -> None:
     """Cache a collection, as far as the folder can be written."""
     folder = cache_folder()
     if folder is None:

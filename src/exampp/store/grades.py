@@ -16,7 +16,7 @@ from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import CONTENT_SETTING, RatingScale, with_distinct_names
 from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.interning import from_json, insert, integer, pairs, to_json
+from exampp.store.interning import extra_json, from_json, insert, pairs, select_integer
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -233,7 +233,7 @@ def grade_row(
         reply,
         grade.rule,
         grade.confidence,
-        to_json(detail),
+        extra_json(detail),
     )
 
 
@@ -331,7 +331,7 @@ def count_other_replies(connection: sqlite3.Connection, source: int, target: int
 
     Counted are cells of `target` for which `source` kept a reply.
     """
-    return integer(
+    return select_integer(
         connection,
         "SELECT count(*) FROM (SELECT DISTINCT theirs.item_version, theirs.passage_version "
         "FROM grade theirs JOIN grade mine ON mine.grader = :target "
@@ -412,7 +412,7 @@ def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None
             (
                 *row[:3],
                 None if list(row[3]) == sorted(row[3]) else json.dumps(row[3]),
-                to_json(row[4]),
+                extra_json(row[4]),
             )
             for row in rows
         ),

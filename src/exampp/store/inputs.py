@@ -18,7 +18,7 @@ from exampp.records.ids import text_hash
 from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
-from exampp.store.interning import batches, column, exists, from_json, intern, pairs, to_json
+from exampp.store.interning import batches, column, exists, extra_json, from_json, intern, pairs
 
 # What the files of one import say of the same thing: none of them may contradict another.
 #
@@ -214,7 +214,11 @@ def put_passages(
         )
         connection.executemany(
             "UPDATE passage SET extra = :extra WHERE passage = :passage AND extra IS NOT :extra",
-            [{"passage": known[p.passage_id], "extra": to_json(p.extra)} for p in batch if p.extra],
+            [
+                {"passage": known[p.passage_id], "extra": extra_json(p.extra)}
+                for p in batch
+                if p.extra
+            ],
         )
         current = connection.execute(
             "SELECT passage_id, passage, version FROM passage "
@@ -285,7 +289,7 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
     connection.executemany(
         "INSERT INTO pool (query, passage, extra) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET extra = excluded.extra WHERE excluded.extra IS NOT extra",
-        [(query, passage, to_json(residue)) for passage, residue in rows],
+        [(query, passage, extra_json(residue)) for passage, residue in rows],
     )
 
 
@@ -309,7 +313,7 @@ def put_judgments(
         "INSERT INTO judgment (query, subtopic, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "
         "WHERE relevance <> excluded.relevance OR extra IS NOT excluded.extra",
-        ((*row[:4], to_json(row[4])) for row in rows),
+        ((*row[:4], extra_json(row[4])) for row in rows),
     )
 
 
@@ -336,7 +340,7 @@ def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -
     try:
         connection.executemany(
             "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?)",
-            ((*row[:6], to_json(row[6])) for row in rows),
+            ((*row[:6], extra_json(row[6])) for row in rows),
         )
     except sqlite3.IntegrityError:
         raise InputError(
@@ -592,7 +596,9 @@ def without_text(connection: sqlite3.Connection) -> list[str]:
     return column(connection, "SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
 
 
-def unanswered(connection: sqlite3.Connection, systems: Sequence[str]) -> dict[str, list[str]]:
+def missing_rankings(
+    connection: sqlite3.Connection, systems: Sequence[str]
+) -> dict[str, list[str]]:
     """The queries for which each of these systems has no ranking; complete systems left out."""
     found: dict[str, list[str]] = {}
     for name, query_id in connection.execute(

@@ -53,7 +53,7 @@ def records(
     return list(starmap(make, connection.execute(sql, parameters).fetchall()))
 
 
-def integer(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> int:
+def select_integer(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> int:
     """Return the number that a query gives, 0 where it gives none."""
     return int(connection.execute(sql, parameters).fetchone()[0] or 0)
 
@@ -91,7 +91,7 @@ def intern(
     return known
 
 
-def to_json(value: Any) -> str | None:
+def extra_json(value: Any) -> str | None:
     """JSON text for an `extra` column; None for nothing."""
     if not value:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.records.calibration import notes_of
+from exampp.records.calibration import calibration_notes
 from exampp.records.decisions import Decision, deciders, disputed, effective_decision
 from exampp.records.gradebook import (
     MISSING,
@@ -154,7 +154,7 @@ def read_gradebook(
         count_readings=lambda: readings,
         notes=(
             *(f"{said}." for said in notes),
-            *notes_of(grader.identity),
+            *calibration_notes(grader.identity),
             *_notes_of_vote(connection, grader, bank),
         ),
     )

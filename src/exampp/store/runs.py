@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exampp.records.wording import counted
-from exampp.store.interning import column, from_json, insert, integer, records, to_json
+from exampp.store.interning import column, extra_json, from_json, insert, records, select_integer
 
 LEASE_SECONDS = 600.0
 """How long a process may be silent before others take over what it was grading."""
@@ -102,7 +102,7 @@ def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any)
     return insert(
         connection,
         "INSERT INTO run (grader, started, detail) VALUES (?, ?, ?)",
-        (grader, at, to_json(detail)),
+        (grader, at, extra_json(detail)),
     )
 
 
@@ -128,7 +128,7 @@ def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
 
 def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
     """How many runs of a grader sent requests whose cost is not known: no prices were given."""
-    return integer(
+    return select_integer(
         connection,
         "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0",
         (grader,),
@@ -306,7 +306,7 @@ def stored_request(connection: sqlite3.Connection, request: str) -> StoredReques
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
     """Whether a reply has come that is no grade yet."""
     return bool(
-        integer(
+        select_integer(
             connection,
             "SELECT EXISTS (SELECT 1 FROM batch_request JOIN batch USING (batch) "
             "WHERE grader = ? AND reply IS NOT NULL)",
@@ -315,9 +315,9 @@ def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
     )
 
 
-def unanswered(connection: sqlite3.Connection, batch: int) -> int:
+def requests_without_reply(connection: sqlite3.Connection, batch: int) -> int:
     """How many requests of a batch are out and have no reply."""
-    return integer(
+    return select_integer(
         connection, "SELECT count(*) FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,)
     )
 

@@ -53,7 +53,7 @@ def _text(value: bytes | None) -> str:
     return (value or b"").decode(errors="replace")
 
 
-def digest(found: frozenset[Object]) -> str:
+def schema_digest(found: frozenset[Object]) -> str:
     """Return the digest of the parts of a schema."""
     return hashlib.sha256(repr(sorted(found)).encode(errors="replace")).hexdigest()[:32]
 
@@ -65,7 +65,7 @@ def check_schema(connection: sqlite3.Connection, file: str) -> None:
         Damaged: It has other parts, or some are missing.
     """
     found = objects(connection)
-    if digest(found) == DIGEST:
+    if schema_digest(found) == DIGEST:
         return
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         for statement in statements():

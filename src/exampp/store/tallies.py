@@ -33,7 +33,7 @@ from exampp.store.grades import (
     with_examples,
 )
 from exampp.store.inputs import counts
-from exampp.store.interning import integer
+from exampp.store.interning import select_integer
 
 PATIENCE = 1.0
 """Seconds that others who write are waited for."""
@@ -169,7 +169,7 @@ def tallied_pending(connection: sqlite3.Connection, grader: int, exam: GradingSc
     """What `store.cells.count_due` says of a whole exam to the depth of the tallies."""
     if exam.answers_of is not None:
         return count_pending(connection, grader, exam)
-    return integer(
+    return select_integer(
         connection,
         f"{_ASKED} SELECT "
         "coalesce((SELECT sum(passages) FROM asked JOIN pool_tally USING (query)), 0) - "

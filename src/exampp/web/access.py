@@ -94,7 +94,7 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def names_of(host: str) -> frozenset[str]:
+def host_names(host: str) -> frozenset[str]:
     """The names by which a server bound to `host` may be called."""
     if is_loopback(host):
         return frozenset({"localhost"})

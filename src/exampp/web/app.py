@@ -22,7 +22,7 @@ from exampp.errors import CollectionBusy, ExamError, InputError, environment_fau
 from exampp.web.access import Access, is_own_request
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import StillComputing, limit_pages, page_request
-from exampp.web.rendering import render, sentence, static_files
+from exampp.web.rendering import render_template, sentence, static_files
 
 PAGES = (
     *("overview", "queries", "search", "compare", "items", "judge", "sample"),
@@ -98,7 +98,7 @@ async def _static(name: str) -> Response:
 def _opening(request: Request, _error: Exception) -> HTMLResponse:
     """Answer with a page that loads itself again until the results are ready."""
     to = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
-    return HTMLResponse(render("opening.html", name=request.app.state.live.name, to=to))
+    return HTMLResponse(render_template("opening.html", name=request.app.state.live.name, to=to))
 
 
 def _error(request: Request, error: Exception) -> HTMLResponse:
@@ -107,13 +107,13 @@ def _error(request: Request, error: Exception) -> HTMLResponse:
     shown = {"title": title or HTTPStatus(status).phrase, "text": text}
     page = None if request.scope.get("assessor") is None else page_request(request)
     if page is None or page.wants_part:
-        answer = HTMLResponse(render("failed_part.html", request=page, **shown), status)
+        answer = HTMLResponse(render_template("failed_part.html", request=page, **shown), status)
     else:
         try:
-            answer = HTMLResponse(render("failed.html", request=page, **shown), status)
+            answer = HTMLResponse(render_template("failed.html", request=page, **shown), status)
         except (ExamError, sqlite3.Error):
             # what is around an error comes from the collection, which may be what failed
-            answer = HTMLResponse(render("refused.html", **shown), status)
+            answer = HTMLResponse(render_template("refused.html", **shown), status)
     if isinstance(error, CollectionBusy):
         answer.headers["retry-after"] = "1"
     return answer
@@ -221,7 +221,9 @@ class Gate:
             # a strict cookie does not come along from elsewhere, but from here it does
             to = quote(scope["path"]) + (f"?{query}" if query else "")
             # a path that starts with two slashes would lead to another host
-            return HTMLResponse(render("arriving.html", to="/" if to.startswith("//") else to))
+            return HTMLResponse(
+                render_template("arriving.html", to="/" if to.startswith("//") else to)
+            )
         return _refused(
             HTTPStatus.UNAUTHORIZED,
             "Open the address that exampp printed when it started: it lets this browser in.",
@@ -237,7 +239,7 @@ class Gate:
             )
         answer: Response
         if headers.get("sec-fetch-site") == "cross-site":
-            answer = HTMLResponse(render("arriving.html", to="/"))
+            answer = HTMLResponse(render_template("arriving.html", to="/"))
         else:
             answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
         answer.headers["referrer-policy"] = "no-referrer"
@@ -246,7 +248,7 @@ class Gate:
 
 
 def _refused(status: HTTPStatus, text: str) -> Response:
-    page = render("refused.html", title=status.phrase, text=text)
+    page = render_template("refused.html", title=status.phrase, text=text)
     return HTMLResponse(page, status, {"connection": "close"} if status >= 413 else None)
 
 

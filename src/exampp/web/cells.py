@@ -19,7 +19,7 @@ from exampp.records.items import Item
 from exampp.review.evidence import returned_by
 from exampp.store.read_model import CellTexts, read_texts
 from exampp.web.page_request import PageRequest
-from exampp.web.rendering import ELLIPSIS, shade
+from exampp.web.rendering import ELLIPSIS, rating_shade
 
 SHOWN = 6_000
 """Characters of a passage that a page shows at first."""
@@ -54,7 +54,7 @@ class PassageExcerpt:
     guess: bool = False
 
 
-def excerpt(
+def passage_excerpt(
     passage: PassageText | None,
     grade: Grade | None = None,
     item_text: str = "",
@@ -88,7 +88,7 @@ def excerpt(
     )
 
 
-def shorten(shown: PassageExcerpt, length: int) -> PassageExcerpt:
+def shorten_excerpt(shown: PassageExcerpt, length: int) -> PassageExcerpt:
     """Return `length` characters around the mark, or from the start if nothing is marked."""
     marked = shown.marked[:length]
     rest = max(0, length - len(shown.marked))
@@ -183,7 +183,7 @@ def marks(lowest: int, highest: int, meanings: Sequence[str] = _MEANINGS) -> tup
         RatingMark(
             rating,
             str(rating) if 0 <= rating <= 9 else "",
-            shade(rating, lowest, highest),
+            rating_shade(rating, lowest, highest),
             str(rating),
             known[rating] if known else "",
         )
@@ -304,7 +304,7 @@ def panel(
     judged = int(dossier.grades.judgments[:, passage].max(initial=MISSING))
 
     def level(of: int | None) -> int:
-        return shade(of or 0, grader.lowest, grader.highest)
+        return rating_shade(of or 0, grader.lowest, grader.highest)
 
     return CellPanel(
         place=CellIds(
@@ -313,7 +313,7 @@ def panel(
         query_text=dossier.query_text,
         item=dossier.items[item],
         number=dossier.bank_order.index(item) + 1,
-        shown=excerpt(
+        shown=passage_excerpt(
             dossier.texts[passage],
             grade,
             dossier.items[item].text,
@@ -363,7 +363,7 @@ def heat_cell(dossier: Dossier, cell: Cell, visible: frozenset[Cell] | None = No
     mark, meaning = _decided(dossier.decisions.get(cell, ()))
     rating, grader = int(dossier.grades.ratings[cell]), dossier.grader
     if rating != MISSING:
-        level = shade(rating, grader.lowest, grader.highest)
+        level = rating_shade(rating, grader.lowest, grader.highest)
         return HeatCell(str(rating), level, mark, meaning)
     if dossier.texts[cell[0]] is None:
         return HeatCell("", None, mark, meaning or "no text")

@@ -24,7 +24,7 @@ from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.live_collection import LiveCollection
-from exampp.web.rendering import link, render
+from exampp.web.rendering import link, render_template
 from exampp.web.snapshot import Choice, CollectionCounts, Snapshot
 
 P = ParamSpec("P")
@@ -245,7 +245,7 @@ class PageRequest:
     ) -> HTMLResponse:
         """Render a template with the fields of its context, and this request as `request`."""
         fields = context._asdict() if context is not None else {}
-        answer = HTMLResponse(render(template, request=self, **fields, **more), status)
+        answer = HTMLResponse(render_template(template, request=self, **fields, **more), status)
         self._stay(answer)
         return answer
 

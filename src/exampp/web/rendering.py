@@ -133,7 +133,7 @@ def count(value: int | None) -> str:
     return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
 
 
-def percent(part: float, whole: float) -> str:
+def percent_of(part: float, whole: float) -> str:
     """A share in percent: 100 only where nothing is left."""
     if not whole:
         return UNDEFINED
@@ -151,7 +151,7 @@ def sentence(text: object) -> str:
     return f"{str(text)[:1].upper()}{str(text)[1:]}"
 
 
-def brief(text: str, length: int = 120) -> str:
+def first_line(text: str, length: int = 120) -> str:
     """Return the start of a text in one line, at most `length` characters."""
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + ELLIPSIS
@@ -162,7 +162,7 @@ def table(of: Table) -> Markup:
     return Markup(view_html(of.view()))
 
 
-def shade(rating: int, lowest: int, highest: int) -> int:
+def rating_shade(rating: int, lowest: int, highest: int) -> int:
     """The shade of a rating: 0 for the lowest of the scale to 5 for the highest."""
     span = max(1, highest - lowest)
     return min(SHADES - 1, max(0, round((SHADES - 1) * (rating - lowest) / span)))
@@ -205,13 +205,13 @@ def templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals.update(link=link, static=static, plural=plural, shade=shade)
+    environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
     environment.filters.update(
-        brief=brief,
+        brief=first_line,
         label=grader_label,
         fixed=fixed,
         count=count,
-        percent=percent,
+        percent=percent_of,
         visible=visible,
         sentence=sentence,
         table=table,
@@ -219,7 +219,7 @@ def templates() -> Environment:
     return environment
 
 
-def render(template: str, **context: object) -> str:
+def render_template(template: str, **context: object) -> str:
     """A page or a part of one."""
     return templates().get_template(template).render(context)
 
@@ -295,7 +295,7 @@ FIGURE_TYPES = {
 _drawing = threading.Lock()
 
 
-def draw(figure: Figure, kind: str, theme: Theme) -> bytes:
+def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
     """Return a figure as a file of one of the `FIGURE_TYPES`; one is drawn at a time."""
     with _drawing:
         return FORMATS[f".{kind}"](figure, theme)

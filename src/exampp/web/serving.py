@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.review.queue import DEFAULT_SHARE
-from exampp.web.access import Access, is_address, is_loopback, names_of
+from exampp.web.access import Access, host_names, is_address, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
@@ -143,7 +143,7 @@ def prepare(
                 super().handle_exit(sig, frame)
 
     port = listener.getsockname()[1]
-    access = Access.of(assessors, names_of(host), cookie=f"exampp-{port}")
+    access = Access.of(assessors, host_names(host), cookie=f"exampp-{port}")
     config = uvicorn.Config(
         create_app(room, access),
         http="h11",

@@ -34,9 +34,9 @@ from exampp.review.queue import (
     CellName,
     CoverMeans,
     WeighedDispute,
+    cell_effects,
     cover_means,
-    effects,
-    weighed,
+    rank_disputes,
 )
 from exampp.web.page_cache import PageCache
 
@@ -239,7 +239,7 @@ class Snapshot:
         """Return disputes by their effect on the leaderboard, the largest first."""
         self._weigh(one.cell for one in found)
         known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
-        return weighed(found, known, self.min_rating)
+        return rank_disputes(found, known, self.min_rating)
 
     @cached_property
     def _means(self) -> CoverMeans:
@@ -248,7 +248,7 @@ class Snapshot:
     def _weigh(self, cells: Iterable[CellName]) -> None:
         unknown = frozenset(cells) - self._effects.keys()
         if unknown:
-            made = effects(
+            made = cell_effects(
                 self.gradebook, unknown, min_rating=self.min_rating, k=K, before=self._means
             )
             self._effects.update({cell: made.get(cell) for cell in unknown})

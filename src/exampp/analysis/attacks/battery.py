@@ -47,7 +47,7 @@ from exampp.store.battery import (
     JudgedText,
     about_battery,
     put_battery,
-    read_bank,
+    read_items_by_query,
     read_judged_texts,
 )
 from exampp.store.connection import connect, is_collection, transaction
@@ -226,7 +226,7 @@ def build_battery(
     """
     if path is not None and _holds_something(path):
         raise InputError("exists already", file=path, hint="Remove it, or name another: --battery")
-    entries = read_bank(connection, bank)
+    entries = read_items_by_query(connection, bank)
     known, material = _read(connection, bank, entries, kind, settings)
     made = list(battery_texts(material, settings))
     digest = hashlib.sha256("".join(f"{m.passage_id}\0{m.text}\0" for m in made).encode())
@@ -328,7 +328,7 @@ def _read(
         known.append(query)
         if own := items.get(query.query_id):
             attacked.append(_attacked(query, tuple(own), passages, highest, settings.seed))
-    prompt = catalogue.load(settings.prompt)
+    prompt = catalogue.load_grading_prompt(settings.prompt)
     material = Material(tuple(attacked), settings.seed, prompt, settings.answers, settings.rating)
     return known, material
 

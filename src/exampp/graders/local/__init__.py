@@ -6,6 +6,6 @@ with version 5 too, since version 4 reads such a config as one with tied weights
 """
 
 from exampp.graders.local.finetune import finetune
-from exampp.graders.local.grader import LocalGrader, load
+from exampp.graders.local.grader import LocalGrader, load_local_grader
 
-__all__ = ["LocalGrader", "finetune", "load"]
+__all__ = ["LocalGrader", "finetune", "load_local_grader"]

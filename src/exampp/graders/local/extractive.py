@@ -96,7 +96,7 @@ def place_spans(window: Window, found: BestSpan) -> BestSpan:
     return replace(found, best=replace(found.best, start=start, end=end))
 
 
-def answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
+def extract_answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
     """Return the answer of a whole passage, None if it has none, and the scores that decided."""
     null = min(one.null for one in found)
     spans = [one.best for one in found if one.best is not None]
@@ -200,7 +200,7 @@ class Extractive:
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=tensors.NOT_A_NUMBER)
         placed = [place_spans(*both) for both in zip(rows, results, strict=True)]
-        span, decided = answer(placed)
+        span, decided = extract_answer(placed)
         detail = {
             "span": [span.start, span.end] if span else None,
             "score": decided.best.score if decided.best else None,

@@ -93,7 +93,7 @@ class LocalGrader(Grader):
         return len(self.model.texts.ids([(user, system)])[0])
 
 
-def load(
+def load_local_grader(
     model: str | LocalOptions,
     labels: Sequence[str] = (),
     *,

@@ -38,7 +38,7 @@ from exampp.graders.local.tensors import (
     send,
     shared,
 )
-from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose
+from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Prompted(ABC):
                 return lambda: written
             table = tensors.fetched(self.score(rows, labels))
         return lambda: [
-            choose(labels, row, self.length_penalty) for row in table().double().tolist()
+            choose_label(labels, row, self.length_penalty) for row in table().double().tolist()
         ]
 
     def doubtful(self, result: LabelScores | Generated) -> bool:

@@ -291,7 +291,7 @@ def _check_distinct(
             )
 
 
-def choose(
+def choose_label(
     labels: LabelTokens, log_probs: Sequence[float], length_penalty: float | None = None
 ) -> LabelScores:
     """Choose a label, given the natural logarithm of each label's probability.

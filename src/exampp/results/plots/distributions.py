@@ -10,13 +10,13 @@ from exampp.results.plots.figure import (
     GREY,
     SERIES,
     Figure,
+    inline_rows,
     layer,
     named_places,
     nominal,
     quantitative,
-    rows,
 )
-from exampp.results.plots.heatmap import shade
+from exampp.results.plots.heatmap import shade_color
 from exampp.results.result import Table
 from exampp.results.view import Value
 
@@ -26,10 +26,10 @@ _EDGE: dict[str, Any] = {"stroke": GREY, "strokeWidth": 0.7}
 
 
 def _shades(count: int) -> list[str]:
-    return [shade(n / max(1, count - 1), GRADES) for n in range(count)]
+    return [shade_color(n / max(1, count - 1), GRADES) for n in range(count)]
 
 
-def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> Figure:
+def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> Figure:
     """Draw how often each rating was given: `counts` is grader -> rating -> cells.
 
     Bars are shares of the grader's cells, so that graders of different coverage compare.
@@ -69,7 +69,7 @@ def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> 
         for grader, total in totals.items()
         if total
     ]
-    data = rows(("grader", "rating", "cells", "share"), values)
+    data = inline_rows(("grader", "rating", "cells", "share"), values)
     spec = {"width": _WIDTH, "height": 240, "data": data, "encoding": encoding, "layer": layers}
     return Figure(
         name=name,
@@ -105,7 +105,7 @@ def labels(counts: Mapping[int, Mapping[int, int]], *, name: str = "labels") -> 
     spec = {
         "width": _WIDTH,
         "height": 42 * max(1, len(sizes)),
-        "data": rows(("judgment", "label", "passages", "share", "order"), bars),
+        "data": inline_rows(("judgment", "label", "passages", "share", "order"), bars),
         "mark": {"type": "bar", "height": {"band": 0.72}, **_EDGE},
         "encoding": {
             "y": named_places("judgment", list(headings.values()), None, {}, **axis),

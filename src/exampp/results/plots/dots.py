@@ -20,12 +20,12 @@ from exampp.results.plots.figure import (
     Figure,
     Spec,
     Spread,
+    inline_rows,
     layer,
     nominal,
     quantitative,
     round_axis,
     row_height,
-    rows,
     rows_of_names,
 )
 from exampp.results.result import Table
@@ -94,7 +94,9 @@ def dots(
     }
     apart = {"yOffset": {"field": "series", "type": "nominal", "scale": {"domain": labels}}}
     small = beside or row_height(len(names))[0] < 12
-    line = layer("rule", {"x": across, "y": None}, rows(("value",), [[0]]), strokeDash=[5, 4])
+    line = layer(
+        "rule", {"x": across, "y": None}, inline_rows(("value",), [[0]]), strokeDash=[5, 4]
+    )
     return rows_of_names(
         names,
         _WIDTH,
@@ -109,7 +111,7 @@ def dots(
             ),
             *more,
         ],
-        rows(
+        inline_rows(
             ("series", "width", "name", "value", "low", "high"),
             [[one.label, one.width, *spread] for one in series for spread in one.spreads],
         ),
@@ -170,7 +172,7 @@ def leaderboard(
         layer(
             "text",
             {"x": {"value": 2 if left else {"expr": "width - 2"}}, "text": {"field": "shown"}},
-            rows(("name", "shown"), some),
+            inline_rows(("name", "shown"), some),
             align="left" if left else "right",
             fontSize=size,
             color=ACCENT,
@@ -180,7 +182,7 @@ def leaderboard(
     ]
     if lettered := 0 < max(map(len, letters.values()), default=0) <= _LETTERS:
         place = {"x": {"value": {"expr": "width + 12"}}, "text": {"field": "letters"}}
-        shown_letters = rows(("name", "letters"), [(n, letters.get(n, "")) for n in names])
+        shown_letters = inline_rows(("name", "letters"), [(n, letters.get(n, "")) for n in names])
         texts.append(layer("text", place, shown_letters, align="left", fontSize=size, opacity=0.8))
     said = [f"Bars: {spread}"]
     said += ["filled: not significantly different from the best"] if letters else []
@@ -218,7 +220,7 @@ def leaderboard(
 # ---- methods -------------------------------------------------------------------------------------
 
 
-def methods(
+def method_scores(
     scores: Mapping[str, Sequence[Spread]],
     order: Sequence[str],
     *,

@@ -301,7 +301,7 @@ _NOTHING: Spec = {
 }
 
 
-def rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def inline_rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return rows of values as inline data of a specification."""
     return {"values": [dict(zip(names, row, strict=True)) for row in values]}
 
@@ -358,7 +358,7 @@ def rows_of_names(
     if not names:
         return {}
     height, size = row_height(len(names))
-    order = by_name(names, limit=limit, labelFontSize=size, labelPadding=10, grid=True)
+    order = name_bands(names, limit=limit, labelFontSize=size, labelPadding=10, grid=True)
     return {
         "width": width,
         "height": (height + apart) * len(names),
@@ -408,7 +408,7 @@ def round_axis(found: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]
     return ticks[0], ticks[-1], ticks
 
 
-def by_name(
+def name_bands(
     names: Sequence[str],
     *,
     limit: float = NAME_WIDTH,

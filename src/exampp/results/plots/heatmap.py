@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from exampp.results.plots.figure import (
     Figure,
     Spec,
-    by_name,
+    inline_rows,
     layer,
+    name_bands,
     named_places,
     row_height,
-    rows,
 )
 from exampp.results.result import Table
 
@@ -65,7 +65,7 @@ def heatmap(
     names, ids = [systems[i] for i in order], [query_ids[i] for i in column]
     centred = np.where(known, table - down[column], 0.0)
     reach = _reach(centred[known])
-    image = picture((centred / reach + 1) / 2, known, DIVERGING)
+    image = matrix_picture((centred / reach + 1) / 2, known, DIVERGING)
     step, size = row_height(len(names))
     height = step * max(1, len(names))
     mark = {
@@ -135,11 +135,11 @@ def _axes(
     return layer(
         "point",
         {
-            "y": by_name(names, scale=banded, labelFontSize=size),
+            "y": name_bands(names, scale=banded, labelFontSize=size),
             "x": named_places("query", shown, queries, banded, **axis),
         },
         # any point on both axes makes them appear
-        rows(("name", "query"), [[names[0], shown[0]]]),
+        inline_rows(("name", "query"), [[names[0], shown[0]]]),
         opacity=0,
     )
 
@@ -158,7 +158,7 @@ def _legend(reach: float, title: str) -> Spec:
     scale = {"domain": [-reach, reach], "range": list(DIVERGING), "type": "linear"}
     colour = {"field": "shade", "type": "quantitative", "scale": scale, "legend": legend}
     encoding = {"color": colour, "x": {"value": 0}, "y": {"value": 0}}
-    return layer("point", encoding, rows(("shade",), [[-reach], [reach]]), opacity=0)
+    return layer("point", encoding, inline_rows(("shade",), [[-reach], [reach]]), opacity=0)
 
 
 def _means(values: Floats, counts: Bools, axis: int) -> Floats:
@@ -191,12 +191,12 @@ def _colours(values: Floats, scale: Sequence[str]) -> NDArray[np.uint8]:
     return mixed.round().astype(np.uint8)
 
 
-def shade(value: float, scale: Sequence[str]) -> str:
+def shade_color(value: float, scale: Sequence[str]) -> str:
     """Return the colour of a value in 0..1 on a scale, as `#rrggbb`."""
     return "#" + bytes(_colours(np.array([value]), scale)[0]).hex()
 
 
-def picture(values: Floats, known: Bools, scale: Sequence[str]) -> str:
+def matrix_picture(values: Floats, known: Bools, scale: Sequence[str]) -> str:
     """Return a matrix of values in 0..1 as the data URL of a PNG; unknown cells are transparent."""
     height, width = values.shape
     alpha = np.where(known, 255, 0).astype(np.uint8)[..., None]

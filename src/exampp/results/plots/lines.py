@@ -14,10 +14,10 @@ from exampp.results.plots.figure import (
     SERIES,
     Figure,
     Spec,
+    inline_rows,
     layer,
     nominal,
     quantitative,
-    rows,
 )
 from exampp.results.result import Table
 
@@ -62,7 +62,7 @@ def curves(
     layers: list[dict[str, Any]] = []
     if others:
         bounds = np.quantile([values[system] for system in others], (0, 0.25, 0.75, 1), axis=0)
-        band = rows(
+        band = inline_rows(
             ("k", "lowest", "low", "high", "highest"),
             [[k, *of_k] for k, of_k in enumerate(bounds.T.tolist(), 1)],
         )
@@ -70,12 +70,12 @@ def curves(
             ends = {"x": across, "y": {**up, "field": low}, "y2": {"field": high}}
             layers.append(layer("area", ends, band, color=GREY, opacity=opacity))
     if ceiling is not None:
-        at = rows(("value", "name"), [[ceiling, "all graded passages"]])
+        at = inline_rows(("value", "name"), [[ceiling, "all graded passages"]])
         text = {"x": {"value": 4}, "y": up, "text": {"field": "name"}}
         layers.append(layer("rule", {"y": up}, at, strokeDash=[6, 4], opacity=0.55))
         layers.append(layer("text", text, at, align="left", baseline="bottom", dy=-3))
     colour = nominal("name", shown, SERIES[: len(shown)])
-    lines = rows(("name", "k", "value"), [one for one in points if one[0] in shown])
+    lines = inline_rows(("name", "k", "value"), [one for one in points if one[0] in shown])
     point = {"size": 16, "filled": True}
     encoding = {"x": across, "y": up, "color": colour}
     layers.append(layer("line", encoding, lines, strokeWidth=1.8, point=point))
@@ -118,7 +118,7 @@ def _names_beside(ends: Sequence[tuple[str, float]], others: int) -> list[tuple[
 
 
 def _beside_plot(named: Sequence[tuple[float, str, str]]) -> list[dict[str, Any]]:
-    data = rows(("place", "name", "colour"), named)
+    data = inline_rows(("place", "name", "colour"), named)
     height = {"field": "place", "type": "quantitative", "scale": None}
     colour = {"field": "colour", "type": "nominal", "scale": None}
     square = {"x": {"value": {"expr": "width + 14"}}, "y": height, "color": colour}
@@ -149,7 +149,7 @@ class ProjectedReliability(NamedTuple):
     high: float | None
 
 
-def reliability(
+def reliability_lines(
     projected: Sequence[ProjectedReliability],
     measure: str,
     *,
@@ -189,10 +189,10 @@ def reliability(
         dashed = {"strokeDash": [5, 4], "opacity": 0.55}
         fields = ProjectedReliability._fields
         return [
-            layer("rule", {"y": up}, rows(("value",), [[target]]), **dashed),
-            layer("rule", {"x": across}, rows(("queries",), [[present]]), **dashed),
-            layer("area", band, rows(fields, bounded), color=ink, opacity=0.18),
-            layer("line", line, rows(fields, points), strokeWidth=1.8),
+            layer("rule", {"y": up}, inline_rows(("value",), [[target]]), **dashed),
+            layer("rule", {"x": across}, inline_rows(("queries",), [[present]]), **dashed),
+            layer("area", band, inline_rows(fields, bounded), color=ink, opacity=0.18),
+            layer("line", line, inline_rows(fields, points), strokeWidth=1.8),
         ]
 
     def sized(pixels: float, width: float | None = None) -> Spec:
@@ -259,8 +259,8 @@ def calibration_curve(
         "legend": {"title": "passages"},
         "scale": {"zero": True, "rangeMax": 220},
     }
-    data = rows(("predicted", "observed", "passages"), points)
-    ends = rows(("predicted", "observed"), [[0, 0], [top, top]])
+    data = inline_rows(("predicted", "observed", "passages"), points)
+    ends = inline_rows(("predicted", "observed"), [[0, 0], [top, top]])
     alt = "There are no held-out passages."
     if points:
         predicted, observed, passages = max(points, key=lambda one: abs(one[0] - one[1]))
@@ -326,14 +326,14 @@ def rank_scatter(
 
     def sized(pixels: float) -> Spec:
         size = min(_SIZE, pixels - _AXIS)
-        ends = rows(("official", "ours"), [[1, 1], [last, last]])
-        data = rows(("name", "official", "ours"), points)
+        ends = inline_rows(("official", "ours"), [[1, 1], [last, last]])
+        data = inline_rows(("name", "official", "ours"), points)
         layers = [
             layer("line", places, ends, strokeDash=[5, 4], opacity=0.45, color=GREY),
             layer("point", places, data, filled=True, size=55, opacity=0.85, color=ACCENT),
         ]
         for align, some in _outliers(points, last, size).items():
-            named = rows(("name", "official", "ours"), some)
+            named = inline_rows(("name", "official", "ours"), some)
             text = {**places, "text": {"field": "name"}}
             layers.append(layer("text", text, named, align=align, dx=8 if align == "left" else -8))
         return {"width": size, "height": size, "autosize": "pad", "layer": layers}

@@ -12,7 +12,7 @@ from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, c
 from exampp.errors import InputError
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
-from exampp.web.cells import PassageExcerpt, excerpt, read_query, shorten
+from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
 from exampp.web.page_request import CurrentRequest, PageOfEntries, PageRequest, page_of
 from exampp.web.pages.overview import ordered_systems
 from exampp.web.rendering import link, sentence
@@ -206,7 +206,7 @@ def _best(
     place = cell(read, item.item_id, best.passage_id) if best else None
     if best is None or place is None:
         return SystemBest(system, best, None, "")
-    shown = excerpt(
+    shown = passage_excerpt(
         read.texts[place[0]],
         read.automatic.get(place) if best.quote.source == "answer" else None,
         item.text if best.quote.source else "",
@@ -214,4 +214,4 @@ def _best(
     )
     ids = {"query": read.query_id, "item": item.item_id, "passage": best.passage_id}
     judge = link("/cell", **ids, back=back)
-    return SystemBest(system, best, shown and shorten(shown, EXCERPT), judge)
+    return SystemBest(system, best, shown and shorten_excerpt(shown, EXCERPT), judge)

@@ -15,14 +15,14 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis import figures
 from exampp.collection import Collection
-from exampp.measures.board import Leaderboard, per_query, tidy, wide
+from exampp.measures.board import Leaderboard, per_query, tidy, wide_leaderboard
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import MISSING
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table, render
 from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, limited_by
-from exampp.web.rendering import FIGURE_TYPES, Theme, draw, figure_file
+from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure
 from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
@@ -74,8 +74,12 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
     "Leaderboard": (
         ExportFile("leaderboard.tsv", "a row for each value", _board(tidy, "tsv"), True),
         ExportFile("leaderboard.json", "the same as JSON", _board(tidy, "json"), True),
-        ExportFile("leaderboard.tex", "a table for a paper", _board(wide, "latex"), True),
-        ExportFile("leaderboard.md", "a table for a page", _board(wide, "markdown"), True),
+        ExportFile(
+            "leaderboard.tex", "a table for a paper", _board(wide_leaderboard, "latex"), True
+        ),
+        ExportFile(
+            "leaderboard.md", "a table for a page", _board(wide_leaderboard, "markdown"), True
+        ),
         ExportFile("per-query.tsv", "a row for each query", _board(per_query, "tsv"), True),
     ),
     "Everything else": (
@@ -179,6 +183,7 @@ def plot(
     if name not in PLOTS or kind not in FIGURE_TYPES or not 0 <= by < len(snapshot.board.columns):
         raise HTTPException(404)
     content = snapshot.cache.get(
-        ("drawn", name, by, kind, theme), lambda: draw(_figure(snapshot, name, by), kind, theme)
+        ("drawn", name, by, kind, theme),
+        lambda: render_figure(_figure(snapshot, name, by), kind, theme),
     )
     return figure_file(content, f"{name}-{by}" if name in BY_MEASURE else name, kind)

@@ -46,7 +46,7 @@ from exampp.web.page_request import (
     limited_by,
     page_of,
 )
-from exampp.web.rendering import link, shade
+from exampp.web.rendering import link, rating_shade
 
 router = APIRouter()
 GOAL = 50
@@ -425,7 +425,7 @@ def recent_decisions(
             ),
             one.item or one.item_id,
             one.decision.rating or 0,
-            shade(one.decision.rating or 0, grader.lowest, grader.highest),
+            rating_shade(one.decision.rating or 0, grader.lowest, grader.highest),
         )
         for one in reversed(made[-RECENT:])
     ]

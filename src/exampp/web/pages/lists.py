@@ -24,7 +24,7 @@ from exampp.review.lists import (
     chosen_items,
     grid,
     seen_queries,
-    verify,
+    verification_list,
 )
 from exampp.store.inputs import highest_judgment
 from exampp.web.live_collection import NothingYet
@@ -234,7 +234,7 @@ def _verify(request: PageRequest, context: ListPage, page: int) -> ListPage:
     view, answers, query = _read(request, context.asked)
     chosen = context.asked.item
     cells = groupby(
-        verify(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
+        verification_list(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
     )
     by_item, sheet, items = {item_id: list(found) for item_id, found in cells}, None, []
     for column in chosen_items(query.dossier, chosen):

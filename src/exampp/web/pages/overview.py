@@ -20,7 +20,7 @@ from exampp.results.page import Line
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.live_collection import LiveCollection
 from exampp.web.page_request import CHOICE, CurrentRequest, PageRequest
-from exampp.web.rendering import link, plural, render
+from exampp.web.rendering import link, plural, render_template
 
 if TYPE_CHECKING:
     from exampp.analysis.significance import Significance
@@ -113,7 +113,11 @@ def live(
 async def fresh(request: Request, at: float) -> Response:
     """Show a note if the collection has changed since a page was read."""
     live: LiveCollection = request.app.state.live
-    return HTMLResponse(render("_older.html")) if live.is_older(at) else Response(status_code=204)
+    return (
+        HTMLResponse(render_template("_older.html"))
+        if live.is_older(at)
+        else Response(status_code=204)
+    )
 
 
 @router.post("/choose")

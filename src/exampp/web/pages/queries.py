@@ -23,7 +23,7 @@ from exampp.web.cells import (
     visible_cells,
 )
 from exampp.web.page_request import CurrentRequest, PageOfEntries, is_own, page_of
-from exampp.web.rendering import brief, link
+from exampp.web.rendering import first_line, link
 
 router = APIRouter()
 QUERIES = 200
@@ -226,7 +226,11 @@ def heat_rows(
 
 def _start(dossier: Dossier, passage: int) -> str:
     text = dossier.texts[passage]
-    return "" if text is None else brief(f"{text.title}: {text.text}" if text.title else text.text)
+    return (
+        ""
+        if text is None
+        else first_line(f"{text.title}: {text.text}" if text.title else text.text)
+    )
 
 
 @router.get("/query/square")

@@ -26,10 +26,10 @@ from exampp.web.cells import (
     PassageExcerpt,
     RatingMark,
     cell_of,
-    excerpt,
     marks,
     marks_of,
     parse_versions,
+    passage_excerpt,
     read_query,
     versions_of,
 )
@@ -44,7 +44,7 @@ from exampp.web.pages.judge import (
     start_session,
     steps,
 )
-from exampp.web.rendering import shade
+from exampp.web.rendering import rating_shade
 
 router = APIRouter()
 CASE = "/sample/case"
@@ -242,7 +242,7 @@ def _recent(request: PageRequest, collection: Collection, plan: SamplePlan) -> J
                 case_address(CellIds(one.query_id, "", one.passage_id), path=CASE),
                 texts.get(one.query_id) or one.query_id,
                 rating,
-                shade(rating, 0, max(DEFAULT_MIN_RELEVANT + 1, rating)),
+                rating_shade(rating, 0, max(DEFAULT_MIN_RELEVANT + 1, rating)),
             )
             for one in reversed(judged[-RECENT:])
             for rating in [one.relevance or 0]
@@ -285,7 +285,7 @@ def _case(
         dossier.query_text,
         asked,
         question,
-        excerpt(dossier.texts[row], whole=whole),
+        passage_excerpt(dossier.texts[row], whole=whole),
         scale,
         versions,
         plan.sample,

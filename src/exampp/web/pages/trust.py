@@ -18,7 +18,7 @@ from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.results.plots.figure import Figure
 from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing
-from exampp.web.rendering import FIGURE_TYPES, Theme, draw, figure_file, sentence
+from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure, sentence
 from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
@@ -175,7 +175,7 @@ def picture(request: CurrentRequest, key: str, kind: str, theme: Theme = "light"
     if figure is None:
         raise HTTPException(404)
     content = request.snapshot.cache.get(
-        ("drawn", key, kind, theme), lambda: draw(figure, kind, theme)
+        ("drawn", key, kind, theme), lambda: render_figure(figure, kind, theme)
     )
     return figure_file(content, figure.name, kind)
 
