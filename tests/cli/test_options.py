@@ -131,15 +131,6 @@ HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
     "demo": Uses((), {}),
-    "run": Uses(
-        ("run done.toml", "run new.toml"),
-        {
-            "--until": {"run new.toml": "'evaluate 1'"},
-            "--again": {"run done.toml": "evaluate"},
-            "--dry-run": {"run new.toml": ""},
-        },
-    ),
-    "init": Uses(("init new.exam",), {"--config": "made.toml"}),
     "import": Uses(
         (
             "import my.exam late.run",
