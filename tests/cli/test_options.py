@@ -630,8 +630,6 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze reliability my.exam -m Cover@2 --subtopics query --drop 0 --format tsv",
             "analyze reliability my.exam -m nDCG@3",
             "analyze reliability my.exam -m P@3",
-            "analyze reliability scores.csv",
-            "analyze reliability graders.exam -m P@3 --drop 0",
         ),
         {
             **BOARD,
@@ -643,13 +641,13 @@ OPTIONS: Mapping[str, Uses] = {
             "--decisions": {"analyze reliability my.exam": "without"},
             # subtopics of unequal size: items are no facet
             "--items": {"analyze reliability my.exam -m Cover": "9"},
-            "--query-cost": {"analyze reliability my.exam -m Cover": "5"},
-            "--item-cost": {"analyze reliability my.exam -m Cover": "5"},
             "--samples": {"analyze reliability my.exam -m Cover": "60"},
             "--seed": {"analyze reliability my.exam -m Cover": "9"},
             **READ,
         },
         {
+            "analyze reliability graders.exam -m P@3": ("--grader other", "--prompt thomas"),
+            "analyze reliability graders.exam -m P@1": ("--kind query",),
             "analyze reliability banks.exam": ("--bank small",),
             "analyze reliability bad.graded.jsonl": ("--on-error skip",),
             "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
@@ -728,15 +726,16 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "analyze attacks": Uses(
         (
-            "analyze attacks gamed.exam",
-            "analyze attacks my.exam --build",
+            "analyze attacks gamed.exam --grader judge",
+            "analyze attacks my.exam --build --kind question",
             "analyze attacks my.exam --build --dry-run",
         ),
         {
             **GRADED,
-            **{name: BOARD[name] for name in ("--min-rating", *OF_FILES)},
+            "--min-rating": "2",
             "--bank": {"analyze attacks banks.exam --build": "small"},
-            "--kind": {"analyze attacks graders.exam --build": "question"},
+            "--grader": "",
+            "--kind": "",
             "--prompt": "thomas",
             "--battery": "other.exam",
             "--build": "",
@@ -749,7 +748,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
             **READ,
         },
-        choices("analyze attacks"),
+        {"analyze attacks banks.exam --build": ("--bank small",)},
     ),
     "bank generate": Uses(
         (
@@ -982,7 +981,7 @@ def run(
     from exampp.results.plots import figure
 
     recorded = options_example.Recorded
-    monkeypatch.setattr(local, "load", recorded)
+    monkeypatch.setattr(local, "load_local_grader", recorded)
     monkeypatch.setattr(local, "finetune", options_example.finetuned)
     monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
     monkeypatch.setattr(web, "serve", recorded)
