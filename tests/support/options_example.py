@@ -298,14 +298,12 @@ class Recorded(Grader):
             )
 
 
-def finetuned(*arguments: Any, **options: Any) -> Any:
+def finetuned(*arguments: Any, **options: Any) -> int:
     """In place of a training: writes down what is asked for."""
-    from types import SimpleNamespace
-
     asked = {name: value for name, value in options.items() if not callable(value)}
     asked["prompt"] = options["prompt"]("Why?", "So.")
     Path("asked.json").write_text(json.dumps([arguments, asked], default=str, sort_keys=True))
-    return SimpleNamespace(folder="out", steps=1, started=0)
+    return 1
 
 
 def by_unknown(line: str) -> str:
