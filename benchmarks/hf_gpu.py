@@ -6,8 +6,8 @@
 For float32 and bfloat16: graded cells and tokens a second, tokenizing included, and which share of
 the card's own matrix multiplication rate the encoder's useful work makes (padding and decoder are
 not counted as work). Beside it, on fewer cells, the papers' way (`generate` with 5 beams) and the
-encoder of transformers: how many times longer each takes, and how many ratings are the same. At the
-end the CPU time of the process for a cell, and how much of it is tokenizing. The weights are random.
+encoder of transformers: how many times longer each takes, and how many ratings are the same. At
+the end the CPU time for a cell, and how much of it is tokenizing. The weights are random.
 """
 
 from __future__ import annotations

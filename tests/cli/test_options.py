@@ -130,15 +130,6 @@ HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
     "demo": Uses((), {}),
-    "run": Uses(
-        ("run done.toml", "run new.toml"),
-        {
-            "--until": {"run new.toml": "'evaluate 1'"},
-            "--again": {"run done.toml": "evaluate"},
-            "--dry-run": {"run new.toml": ""},
-        },
-    ),
-    "init": Uses(("init new.exam",), {"--config": "made.toml"}),
     "import": Uses(
         (
             "import my.exam late.run",
@@ -725,20 +716,16 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "analyze attacks": Uses(
         (
-            "analyze attacks my.exam",
+            "analyze attacks gamed.exam",
             "analyze attacks my.exam --build",
             "analyze attacks my.exam --build --dry-run",
         ),
         {
             **GRADED,
-            **{name: BOARD[name] for name in SHOWN},
-            "--bank": {"analyze attacks banks.exam": "small"},
-            "--kind": {"analyze attacks graders.exam": "query"},
+            **{name: BOARD[name] for name in ("--min-rating", *OF_FILES)},
+            "--bank": {"analyze attacks banks.exam --build": "small"},
+            "--kind": {"analyze attacks graders.exam --build": "question"},
             "--prompt": "thomas",
-            "--min-relevant": "1",
-            "-k": "2",
-            "--official": "official.json",
-            "--uses": "uses.csv",
             "--battery": "other.exam",
             "--build": "",
             "--targets": "1",

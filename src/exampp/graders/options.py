@@ -1,6 +1,6 @@
 """Options of graders: one record per backend, whose fields are everything that is known of them.
 
-A field is a keyword in Python, a key in `exam.toml` and an option on the command line at once; its
+A field is a keyword in Python, and an option on the command line at once; its
 type, default, bounds and help are declared with `option` and checked here.
 """
 
