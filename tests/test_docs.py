@@ -105,9 +105,8 @@ def write_template(folder: Path, graded: Path, model: Path) -> None:
         for query, text in zip(queries, texts, strict=False)
     ]
     (folder / "helpdesk.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
-    for page, name in (("inputs", "exam.toml"), ("formats", "helpdesk.toml")):
-        config = next(code for code in blocks(ROOT / "docs" / f"{page}.md", "toml"))
-        (folder / name).write_text(config)
+    preset = next(code for code in blocks(ROOT / "docs" / "formats.md", "toml"))
+    (folder / "helpdesk.toml").write_text(preset)
     shutil.copy(graded, folder / "made.exam")
     with exampp.Collection(folder / "made.exam") as collection:
         collection.export(folder / "graded.jsonl.gz")

@@ -113,7 +113,6 @@ MODEL = {
     "--chat-template-kwargs": """'{"enable_thinking": false}'""",
     "--extra-body": """'{"top_k": 3}'""",
     "--endpoint": "completions",
-    "--quantize": "8bit",
     "--base-url": "http://localhost:1/v1",
     "--concurrency": "3",
     "--retries": "2",
@@ -131,15 +130,6 @@ HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
     "demo": Uses((), {}),
-    "run": Uses(
-        ("run done.toml", "run new.toml"),
-        {
-            "--until": {"run new.toml": "'evaluate 1'"},
-            "--again": {"run done.toml": "evaluate"},
-            "--dry-run": {"run new.toml": ""},
-        },
-    ),
-    "init": Uses(("init new.exam",), {"--config": "made.toml"}),
     "import": Uses(
         (
             "import my.exam late.run",
@@ -265,10 +255,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--batch-size": "3",
             "--learning-rate": "0.1",
             "--max-steps": "7",
-            "--save-steps": "7",
             "--seed": "7",
             "--device": "cuda:3",
-            "--no-resume": "",
         },
     ),
     "review": Uses(

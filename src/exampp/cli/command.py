@@ -211,9 +211,9 @@ PANELS: Mapping[str, str] = {
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
-    "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
+    "Model": "model revision device dtype decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
-    "repetition batch-size learning-rate max-steps save-steps resume",
+    "repetition batch-size learning-rate max-steps",
     "Server": "host port base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
     "max-cost price-read price-cached price-written "
