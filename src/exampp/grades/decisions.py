@@ -44,12 +44,10 @@ from exampp.store.decisions import (
 if TYPE_CHECKING:
     from exampp.measures.names import Measure
     from exampp.records.decisions import Design, SamplePlan
-    from exampp.records.gradebook import Gradebook, QueryGrades
+    from exampp.records.gradebook import Gradebook
     from exampp.review.assessor_agreement import AssessorAgreement
-    from exampp.review.impact import EditPreview
     from exampp.review.queue import Candidate, WeighedDispute
     from exampp.review.sampling import SampleProgress
-    from exampp.store.bank import ItemChange
     from exampp.store.decisions import PassageJudgment
 
 _UNDO = "undo of decision"
@@ -355,15 +353,6 @@ class Decisions:
             if cells is None or (one.query_id, one.item_id, one.passage_id) in cells
         ]
         return judging(judged, grader, threshold, intervals=intervals)
-
-    def preview(self, query: QueryGrades, changes: Sequence[ItemChange]) -> EditPreview:
-        """Try changes of items out on a query as it is now; nothing is saved.
-
-        `review.impact.Baseline.impact` tells what the result does to the leaderboard.
-        """
-        from exampp.review.impact import preview
-
-        return preview(self.connection, self.chosen.stored, self.chosen.bank, query, changes)
 
 
 def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
