@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from exampp.records.decisions import Design, SamplePlan
     from exampp.records.gradebook import Gradebook
     from exampp.review.assessor_agreement import AssessorAgreement
-    from exampp.review.queue import Candidate, WeighedDispute
+    from exampp.review.queue import Candidate
     from exampp.review.sampling import SampleProgress
     from exampp.store.decisions import PassageJudgment
 
@@ -229,22 +229,6 @@ class Decisions:
             k=k,
             most=most,
         )
-
-    def weighed_disputes(
-        self, gradebook: Gradebook | None = None, *, min_rating: int | None = None, k: int = 20
-    ) -> Sequence[WeighedDispute]:
-        """What assessors differ on, what weighs most first: see `review.disputing`.
-
-        `gradebook` are the grades as they were read at another time.
-        """
-        from exampp.review.queue import cell_effects, rank_disputes
-
-        chosen = self.chosen
-        least = chosen.grader.threshold(min_rating)
-        found = self.disputes(grader=chosen.grader, bank=chosen.bank)
-        cells = frozenset(one.cell for one in found)
-        book = gradebook or chosen.gradebook
-        return rank_disputes(found, cell_effects(book, cells, min_rating=least, k=k), least)
 
     def plan(
         self,
