@@ -970,7 +970,7 @@ def run(
     from exampp.results.plots import figure
 
     recorded = options_example.Recorded
-    monkeypatch.setattr(local, "load", recorded)
+    monkeypatch.setattr(local, "load_local_grader", recorded)
     monkeypatch.setattr(local, "finetune", options_example.finetuned)
     monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
     monkeypatch.setattr(web, "serve", recorded)
