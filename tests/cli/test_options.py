@@ -618,8 +618,6 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze reliability my.exam -m Cover@2 --subtopics query --drop 0 --format tsv",
             "analyze reliability my.exam -m nDCG@3",
             "analyze reliability my.exam -m P@3",
-            "analyze reliability scores.csv",
-            "analyze reliability graders.exam -m P@3 --drop 0",
         ),
         {
             **BOARD,
@@ -631,13 +629,13 @@ OPTIONS: Mapping[str, Uses] = {
             "--decisions": {"analyze reliability my.exam": "without"},
             # subtopics of unequal size: items are no facet
             "--items": {"analyze reliability my.exam -m Cover": "9"},
-            "--query-cost": {"analyze reliability my.exam -m Cover": "5"},
-            "--item-cost": {"analyze reliability my.exam -m Cover": "5"},
             "--samples": {"analyze reliability my.exam -m Cover": "60"},
             "--seed": {"analyze reliability my.exam -m Cover": "9"},
             **READ,
         },
         {
+            "analyze reliability graders.exam -m P@3": ("--grader other", "--prompt thomas"),
+            "analyze reliability graders.exam -m P@1": ("--kind query",),
             "analyze reliability banks.exam": ("--bank small",),
             "analyze reliability bad.graded.jsonl": ("--on-error skip",),
             "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
@@ -716,15 +714,16 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "analyze attacks": Uses(
         (
-            "analyze attacks gamed.exam",
-            "analyze attacks my.exam --build",
+            "analyze attacks gamed.exam --grader judge",
+            "analyze attacks my.exam --build --kind question",
             "analyze attacks my.exam --build --dry-run",
         ),
         {
             **GRADED,
-            **{name: BOARD[name] for name in ("--min-rating", *OF_FILES)},
+            "--min-rating": "2",
             "--bank": {"analyze attacks banks.exam --build": "small"},
-            "--kind": {"analyze attacks graders.exam --build": "question"},
+            "--grader": "",
+            "--kind": "",
             "--prompt": "thomas",
             "--battery": "other.exam",
             "--build": "",
@@ -737,7 +736,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
             **READ,
         },
-        choices("analyze attacks"),
+        {"analyze attacks banks.exam --build": ("--bank small",)},
     ),
     "bank generate": Uses(
         (

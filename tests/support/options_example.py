@@ -120,7 +120,6 @@ def write(folder: Path, number_of_queries: int) -> None:
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in texts for n in range(9)]
     (folder / "made.qrels").write_text("".join(made))
-    (folder / "scores.csv").write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
     memory = [f"{query}\tAll that is known of {query} is this.\n" for query in texts]
     (folder / "memory.tsv").write_text("".join(memory))
     (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
