@@ -253,7 +253,6 @@ review {exam} grid ONE
 review {exam} missing ONE
 review {exam} spurious ONE
 review {exam} spurious ONE --by systems
-review {exam} missing ONE --by graders
 report {exam} ONE -o report.html --json report.json --official official.json
 plot leaderboard {exam} ONE -o plot.json
 plot heatmap {exam} ONE -o plot.json

@@ -281,7 +281,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-relevant": "1",
             "--by": "systems",
             "--depth": "1",
-            "--answers-of": "judge",
             "--min-answers": "3",
             "--limit": {"review my.exam": "1"},
             "--author": "ann",
