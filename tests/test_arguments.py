@@ -153,7 +153,6 @@ def test_numbers_of_draws(call: Callable[[], object], message: str) -> None:
         {"learning_rate": -1e-4},
         {"max_steps": 0},
         {"batch_size": 0},
-        {"save_steps": 0},
         {"seed": -1},
     ],
 )
