@@ -54,7 +54,6 @@ ON_GRADED = (
     "bank show {}",
     "status {}",
     "pool {}",
-    "bank near {}",
 )
 """Commands that run on any exam; `{}` is the exam."""
 WRITING = (

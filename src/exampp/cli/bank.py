@@ -391,9 +391,7 @@ def log_bank(
 @app.verb("diff")
 def diff_bank(
     collection: CollectionFile,
-    one: Annotated[
-        str, argument(metavar="A", help="An edit's number, now, or a bank's name.")
-    ],
+    one: Annotated[str, argument(metavar="A", help="An edit's number, now, or a bank's name.")],
     other: Annotated[str, argument(metavar="B", help="The same.")] = "now",
     bank: NamedBank = "main",
     *,
@@ -431,7 +429,7 @@ def revert_bank(
         raise InputError("what is taken back?", hint="Give --to EDIT, or --edit EDIT")
 
     def change(bank: Bank) -> Table:
-        return bank.revert(to, **edit.by) if undo is None else bank.undo(undo, **edit.by)
+        return bank.revert(to or "", **edit.by) if undo is None else bank.undo(undo, **edit.by)
 
     edit.make(collection, change, display)
 
