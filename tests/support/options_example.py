@@ -197,7 +197,6 @@ def make(folder: Path, queries: int) -> None:
         opened.bank().edit("reword", ITEM, "Reworded?")
         opened.bank("small").edit("weight", ITEM, "2")
         opened.bank().export(folder / "edited.csv")
-        opened.bank().export(folder / "edited.csv")
         opened.bank("small").export(folder / "small.csv")
         same = ScriptedGrader(json.dumps(items_of("q1")[1:3]), record=False)
         opened.bank("main").generate(same, prompt="dl-questions", query_id="q1")
@@ -219,7 +218,6 @@ def make(folder: Path, queries: int) -> None:
     (folder / "labels.judged.jsonl").write_text("".join(map(by_unknown, judged)))
     for name, before, after in (
         ("stale.csv", "part 0", "section 0"),
-        ("edited.csv", "part 1", "section 1"),
         ("edited.csv", "part 1", "section 1"),
         ("small.csv", "part 1", "section 1"),
     ):
