@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from support import exams
 
 from exampp.graders.local import checkpoint, load_local_grader
 from exampp.graders.local.checkpoint import display_name, folder_hash
-from exampp.records import GraderIdentity
 
 pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -49,15 +47,6 @@ def test_every_name_of_a_folder_is_one_grader(
             assert collection.grades(typed).gradebook.grader == collection.graders[0]
         collection.export(tmp_path / "out.jsonl", "workbench")
     assert str(tmp_path) not in (tmp_path / "out.jsonl").read_text()
-
-
-def first_version(found: GraderIdentity, typed: str) -> GraderIdentity:
-    """The identity as the first version of exampp made it: the model is the folder as typed."""
-    settings = dict(found.settings)
-    content = settings.pop("content")
-    return replace(
-        found, model=typed, settings={**settings, "model": Path(typed).name, "sha256": content}
-    )
 
 
 def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,7 +186,7 @@ class ChosenGrades:
     def own_bank_warning(self, book: Gradebook) -> str:
         """A warning where the grader made the items of the bank; empty otherwise."""
         made = self.item_models(book)
-        return own_bank(book.grader.by_content.model, made.models, made.items)
+        return own_bank(book.grader.model, made.models, made.items)
 
     def bank_version(self) -> str:
         """The version of the bank; the hash of its item ids where nobody can edit it."""

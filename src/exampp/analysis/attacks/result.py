@@ -485,7 +485,7 @@ def ledger(
 def _ties(one: SystemUse, book: Gradebook, makers: Mapping[str, int]) -> Iterator[SharedTie]:
     """Yield what a system shares by one thing that it uses."""
     grader = book.grader
-    model = grader.by_content.model
+    model = grader.model
     by_name = one.place == _ITS_NAME
 
     def tie(shares: str, whose: str) -> SharedTie:
@@ -511,7 +511,7 @@ def _ledger_notes(
     unknown: Sequence[str],
     elsewhere: Sequence[str],
 ) -> Iterator[str]:
-    model, bank = book.grader.by_content.model, book.bank_label
+    model, bank = book.grader.model, book.bank_label
     yield f"Graded by {model}{_in_family(model)}, prompt {book.grader.prompt}."
     if makers:
         made = ", ".join(
