@@ -98,16 +98,6 @@ def test_nothing_found_says_so(client: Client) -> None:
     assert "Nothing holds all of these words" in text_of(client.get("/search", q="air zebra").text)
 
 
-def test_time_that_runs_out_leads_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.store import search
-
-    monkeypatch.setattr("exampp.web.pages.search.SECONDS", 0.0)
-    monkeypatch.setitem(search._KINDS, "passages", search._KINDS["passages"]._replace(step=1))
-    page = client.get("/search", q="magnet", kind="passages").text
-    assert "was looked through" in page
-    assert "Look on" in page
-
-
 def test_it_works_before_anything_is_graded(tmp_path: Path) -> None:
     with exams.make(tmp_path):
         pass
