@@ -537,17 +537,12 @@ def finetune(
         float | None, keyword(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
     ] = None,
     max_steps: Annotated[int | None, keyword(help="Steps at most.")] = None,
-    save_steps: Annotated[int, keyword(min=1, help="Steps between checkpoints.")] = 500,
     seed: Annotated[int, keyword(help="Of the order of the examples.")] = 0,
     device: Annotated[str | None, keyword(help="cpu, cuda, cuda:1, mps.")] = None,
-    resume: Annotated[
-        bool, keyword(help="Go on from the last checkpoint, or start afresh.")
-    ] = True,
 ) -> None:
     """Train a model to extract answers, or say that there is none (the papers' SQuAD2 variation).
 
     The folder then serves as `exampp grade --grader hf --model FOLDER --prompt question-answering`.
-    Training that was cut off goes on from its last checkpoint when called again.
 
     Example: exampp finetune google/flan-t5-large train-v2.0.json my-reader --task seq2seq
     """
@@ -560,7 +555,7 @@ def finetune(
     def asked(question: str, context: str) -> str:
         return fill(chosen, {"question": question, "context": context}).user
 
-    trained = local.finetune(
+    steps = local.finetune(
         base_model,
         squad,
         out,
@@ -571,11 +566,8 @@ def finetune(
         batch_size=batch_size,
         learning_rate=learning_rate,
         max_steps=max_steps,
-        save_steps=save_steps,
-        resume=resume,
         seed=seed,
         device=device,
         report=lambda step, steps, loss: print_message(f"step {step} of {steps}, loss {loss:.4f}"),
     )
-    now = trained.steps - trained.started
-    print_line(f"{trained.folder}: {trained.steps} steps, {now} of them now")
+    print_line(f"{out}: {steps} steps")

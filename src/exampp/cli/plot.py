@@ -149,9 +149,7 @@ def _corrected(of: PlotRequest) -> Figure:
 
 
 def _attacks(of: PlotRequest) -> Figure:
-    from exampp.analysis.attacks.result import AttackSettings
-
-    return of.grades.attacks(settings=AttackSettings(of.min_rating)).figure()
+    return of.grades.attacks(min_rating=of.min_rating).figure()
 
 
 def _methods(of: PlotRequest) -> Figure:

@@ -27,7 +27,7 @@ from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
-    from exampp.analysis.attacks.result import AttackReport, AttackSettings
+    from exampp.analysis.attacks.result import AttackReport
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected
@@ -347,23 +347,16 @@ class Grades(ChosenGrades, GradesBase):
         return citation_scores(self.gradebook, first=first)
 
     def attacks(
-        self, battery: str | Path | None = None, *, settings: AttackSettings | None = None
+        self, battery: str | Path | None = None, *, min_rating: int | None = None
     ) -> AttackReport:
-        """Whether the grader can be gamed, and who shares a model or a bank with it.
+        """Whether the grader can be gamed.
 
         `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
-        default the one beside this exam; without one, what needs no new grades is found.
+        default the one beside this exam. InputError where it did not.
         """
-        from exampp.analysis.attacks.result import attack_report
+        from exampp.analysis.attacks.result import read_attacks
 
-        return attack_report(
-            self.gradebook,
-            settings,
-            exam=self.path,
-            makers=self.item_models(self.gradebook),
-            highest_judgment=self.highest_judgment,
-            battery=battery,
-        )
+        return read_attacks(self.gradebook, self.path, battery, min_rating)
 
     def report(
         self,
@@ -414,7 +407,6 @@ class Grades(ChosenGrades, GradesBase):
             official,
             others,
             attacks=self.attacks,
-            compare_parts=self.compare_parts,
             corrected=corrections(self, settings.min_rating, min_relevant),
         )
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])

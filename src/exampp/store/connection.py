@@ -133,7 +133,7 @@ def connect(
         raise InputError(
             "no such collection",
             file=path,
-            hint="Make one: exampp import, exampp init, or in Python exampp.create",
+            hint="Make one: exampp import, or in Python exampp.create",
         )
     # SQLite takes a file of one byte for an empty one
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):

@@ -365,7 +365,7 @@ CREATE TABLE batch_request (
 
 CREATE INDEX batch_request_of ON batch_request (batch);
 
--- What `exampp run` has done, with the fingerprint of its input.
+-- What was done once, with the fingerprint of its input.
 
 CREATE TABLE step (
     name TEXT PRIMARY KEY,
