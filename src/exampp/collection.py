@@ -273,7 +273,7 @@ class Collection:
         malformed; the collection then is as it was.
         """
         from exampp.inputs.files import given_files, own_corpus
-        from exampp.review.dry_run import import_or_dry_run
+        from exampp.review.impact import import_or_dry_run
 
         return import_or_dry_run(
             self.connection,
@@ -327,7 +327,7 @@ class Collection:
         None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
         """
         from exampp.inputs.files import given_data
-        from exampp.review.dry_run import import_or_dry_run
+        from exampp.review.impact import import_or_dry_run
 
         return import_or_dry_run(
             self.connection,

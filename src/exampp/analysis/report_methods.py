@@ -160,7 +160,7 @@ def _tests(found: ReportData) -> Iterator[str]:
         f"Intervals ({percent(1 - settings.alpha)}) are those of means and differences {OVER_ALL}, "
         + (
             "by the limits of Gaffke [@gaffke2005mean; @phan2021mean]."
-            if found.main.measure.share
+            if found.main.measure.kind.share
             else "by Student's t."
         )
     )
