@@ -5,10 +5,9 @@
 
 For float32 and bfloat16: graded cells and tokens a second, tokenizing included, and which share of
 the card's own matrix multiplication rate the encoder's useful work makes (padding and decoder are
-not counted as work). Beside it, on fewer cells, the papers' way (`generate` with 5 beams), one
-batch at a time in place of batches in flight, and the encoder of transformers: how many times
-longer each takes, and how many ratings are the same. At the end what the process does besides: its
-CPU time for a cell, and how much of it is tokenizing. The weights are random.
+not counted as work). Beside it, on fewer cells, the papers' way (`generate` with 5 beams) and the
+encoder of transformers: how many times longer each takes, and how many ratings are the same. At
+the end the CPU time for a cell, and how much of it is tokenizing. The weights are random.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from hf_score_vs_generate import Ratings, naive, ours, seconds
 
 from exampp.graders.base import Request
 from exampp.graders.local import LocalGrader, load_local_grader, t5_scoring
-from exampp.graders.local.tensors import pad
 
 DISTINCT = 2000
 DTYPES = ("float32", "bfloat16")
@@ -45,26 +43,16 @@ DTYPES = ("float32", "bfloat16")
 
 @torch.inference_mode()
 def matmul_rate(device: str, dtype: torch.dtype) -> float:
-    """The best rate, in operations per second, of multiplying two square matrices.
-
-    On a CPU of the faster library of two: torch multiplies float32 by MKL, which does not use all
-    of an AMD core, and packed layers by oneDNN.
-    """
+    """The best rate, in operations per second, of multiplying two square matrices."""
     cuda = device.startswith("cuda")
     side, rounds = (8192, 8) if cuda else (2048, 6)  # the first warms up
     left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
-    products: list[Callable[[torch.Tensor], torch.Tensor]] = [right.__matmul__]
-    if not cuda:
-        layer = torch.nn.Linear(side, side, bias=False, dtype=dtype)
-        t5_scoring.pack(model := torch.nn.Sequential(layer))
-        products.append(model)
     best = float("inf")
-    for product in products:
-        for _ in range(rounds):
-            start = seconds(device)
-            for _ in range(4):
-                product(left)
-            best = min(best, (seconds(device) - start) / 4)
+    for _ in range(rounds):
+        start = seconds(device)
+        for _ in range(4):
+            right @ left
+        best = min(best, (seconds(device) - start) / 4)
     return 2 * side**3 / best
 
 
@@ -100,12 +88,10 @@ def rate(grader: LocalGrader, asks: Sequence[Request], options: argparse.Namespa
     )
 
 
-def by_transformers(
-    encoder: Any, rows: Sequence[Sequence[int]], padding: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The encoder of transformers in place of `folded.encode`."""
-    ids, mask = pad(rows, padding, encoder.device)
-    return encoder(input_ids=ids, attention_mask=mask).last_hidden_state, mask
+def by_transformers(encoder: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The encoder of transformers in place of `t5_scoring.encode`."""
+    states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    return states
 
 
 def compare(
@@ -115,22 +101,20 @@ def compare(
     device: str,
 ) -> None:
     """Print how much longer other ways take, and how many ratings are the same."""
-    own, batcher, score = t5_scoring.encode, grader._batcher, ours(grader, [])
-    in_flight = batcher.in_flight
+    own, score = t5_scoring.encode, ours(grader, [])
     ways = {
-        "score": (score, own, in_flight),
-        "5 beams": (beams, own, in_flight),
-        "one batch at a time": (score, own, 0),
-        "encoder of transformers": (score, by_transformers, in_flight),
+        "score": (score, own),
+        "5 beams": (beams, own),
+        "encoder of transformers": (score, by_transformers),
     }
     spent: dict[str, float] = {}
     ratings: dict[str, Ratings] = {}
     for _ in range(2):  # the first time warms up
-        for name, (way, t5_scoring.encode, batcher.in_flight) in ways.items():
+        for name, (way, t5_scoring.encode) in ways.items():
             start = seconds(device)
             ratings[name] = way(asks)
             spent[name] = seconds(device) - start
-    t5_scoring.encode, batcher.in_flight = own, in_flight
+    t5_scoring.encode = own
     for name in list(ways)[1:]:
         same = sum(a == b for a, b in zip(ratings["score"], ratings[name], strict=True))
         print(

@@ -71,9 +71,7 @@ def write_template(folder: Path, graded: Path, model: Path) -> None:
         writer = csv.writer(stream)
         writer.writerow(["topic", "narrative"])
         writer.writerows([query["query_id"], query["text"]] for query in queries)
-    (folder / "uses.csv").write_text("system,uses\ndense,all-MiniLM-L6-v2\n")
     (folder / "leaderboard.json").write_text(json.dumps({"dense": 1, "bm25": 2}))
-    (folder / "scores.csv").write_text("bm25,dense,t5\n.31,.52,.55\n.12,.10,.31\n.44,.61,.58\n")
     texts = [json.loads(row)["text"] for row in files["passages.jsonl"].read_text().splitlines()]
     (folder / "answers" / "notes").mkdir(parents=True)
     answers = []
@@ -107,9 +105,8 @@ def write_template(folder: Path, graded: Path, model: Path) -> None:
         for query, text in zip(queries, texts, strict=False)
     ]
     (folder / "helpdesk.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
-    for page, name in (("inputs", "exam.toml"), ("formats", "helpdesk.toml")):
-        config = next(code for code in blocks(ROOT / "docs" / f"{page}.md", "toml"))
-        (folder / name).write_text(config)
+    preset = next(code for code in blocks(ROOT / "docs" / "formats.md", "toml"))
+    (folder / "helpdesk.toml").write_text(preset)
     shutil.copy(graded, folder / "made.exam")
     with exampp.Collection(folder / "made.exam") as collection:
         collection.export(folder / "graded.jsonl.gz")

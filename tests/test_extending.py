@@ -20,7 +20,6 @@ from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find_prompt, load_grading_prompt
 from exampp.prompts.catalogue import PROMPTS
-from exampp.store.runs import state
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "exampp-sample"
@@ -150,17 +149,6 @@ def test_from_python(exam: Path) -> None:
     assert reply.text == "5"
 
 
-@pytest.mark.usefixtures("sample")
-def test_from_a_configuration(exam: Path, exampp_command: Commands) -> None:
-    section = '[collection]\npath = "my.exam"\n[[grade]]\ngrader = "shared-words"\nenough = {}\n'
-    (exam / "exam.toml").write_text(section.format(3))
-    assert exampp_command.line("exampp run exam.toml").code == 0
-    (exam / "exam.toml").write_text(section.format('"x"'))
-    assert "enough is 'x'" in exampp_command.line("exampp run exam.toml").err
-    (exam / "exam.toml").write_text(section.replace("enough", "enuogh").format(3))
-    assert "unknown key 'enuogh'" in exampp_command.line("exampp run exam.toml").err
-
-
 def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
     for line, said in (
         ("import my.exam two.csv --as csv-run", "csv-run files are not imported"),
@@ -255,14 +243,14 @@ ODD = exampp.Format("queries", odd)
 """
     package(exam / "site", "bad", code, monkeypatch, formats="bad=BAD\nodd=ODD")
     with exampp.create("my.exam", exist_ok=True) as collection:
-        before = state(collection.connection, grades=False)
+        before = exams.tables(collection.path)
         with pytest.raises(exampp.InputError, match="cannot read on after record 1: KeyError: 'x'"):
             collection.import_files("two.csv", kind="bad")
         with pytest.raises(
             exampp.InputError, match=r"record 1 .* is no Query of exampp\.records, but str"
         ):
             collection.import_files("two.csv", kind="odd")
-        assert state(collection.connection, grades=False) == before
+        assert exams.tables(collection.path) == before
         Path("kept.x").write_text("kept")
         with pytest.raises(exampp.InputError, match="cannot be written: ValueError: no room"):
             collection.export("kept.x", "bad")

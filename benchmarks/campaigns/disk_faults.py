@@ -142,7 +142,6 @@ def cases(url: str) -> dict[str, Case]:
     board = ("--grader", "seed", "--min-rating", "4")
     requests = ("--grader", "openai", "--model", "m", "--base-url", url, "--decode", "text")
     more = {
-        "init": (("init", "new.exam"), kill.files),
         "demo": (("demo", "--files", "tour"), kill.files),
         "draft, a shard": (("grade", COLLECTION, "--grader", "draft", "--shard", "1/2"), kill.more),
         "vote": (("vote", "other.exam", "--grader", "seed", "--grader", "more"), kill.copied),

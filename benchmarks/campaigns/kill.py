@@ -178,24 +178,6 @@ def edited(folder: Path) -> None:
         collection.bank().edit("weight", ITEM, "2", author="a")
 
 
-def configured(url: str) -> Callable[[Path], None]:
-    """Files and a configuration that grades at the server."""
-
-    def prepare(folder: Path) -> None:
-        files(folder)
-        (folder / "exam.toml").write_text(
-            '[collection]\npath = "my.exam"\n'
-            '[inputs]\nfiles = ["files/queries.json", "files/passages.jsonl", '
-            '"files/systems.run", "files/judgments.qrels"]\n'
-            '[[bank]]\nfiles = ["files/questions.tsv"]\n'
-            f'[[grade]]\ngrader = "openai"\nmodel = "m"\ndecode = "text"\nbase-url = "{url}"\n'
-            '[[evaluate]]\nmeasures = ["Cover@20"]\nmin-rating = [1]\noutput = "board.tsv"\n'
-            'qrels = "exam.qrels"\n'
-        )
-
-    return prepare
-
-
 def cases(url: str) -> dict[str, Case]:
     """Every command that writes."""
     inputs = [f"files/{name}" for name in ("queries.json", "passages.jsonl", "questions.tsv")]
@@ -246,7 +228,6 @@ def cases(url: str) -> dict[str, Case]:
         ),
         # a battery is of the bank as it was: an edit meanwhile comes before it, or after
         "attacks": Case(command("analyze", "attacks", COLLECTION, "--build"), graded),
-        "run": Case(command("run", "exam.toml"), configured(url)),
         "export": Case(export, graded, edit_beside),
         "qrels": Case(
             command("evaluate", COLLECTION, *board, "--qrels", "exam.qrels"), graded, edit_beside

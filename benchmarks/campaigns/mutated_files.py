@@ -30,7 +30,6 @@ import zstandard
 import exampp
 from exampp.errors import ExamError
 from exampp.formats import leaderboards
-from exampp.project.config import read_config
 from exampp.prompts import load_generation
 from exampp.prompts import load_grading_prompt as load_prompt
 
@@ -166,19 +165,6 @@ BOARDS = {
     "results": '{"method": "a", "examScore": 0.5, "nExamScore": 0.6}\n',
 }
 """Tables of scores as other programs write them."""
-EXAM = """\
-[collection]
-path = "my.exam"
-[inputs]
-queries = "queries.json"
-passages = ["passages.jsonl"]
-runs = ["*.run"]
-[[bank]]
-files = ["bank.csv"]
-[[grade]]
-grader = "draft"
-depth = 20
-"""
 UMBRELA = {"query": QUERIES["q1"], "passage": PASSAGES["p1"], "judgment": 3, "result_status": 1}
 RAGAS = {
     "user_input": "why is the sky blue",
@@ -409,7 +395,6 @@ def build(folder: Path) -> tuple[Path, dict[str, Sample]]:
             "l.tsv", b"system\trank\nalpha\t1\nbeta\t2\n", lambda _, p: leaderboards.read(p)
         ),
         "sealed": Sample("sealed.jsonl", exported["sealed.jsonl"], lambda c, p: c.bank().verify(p)),
-        "exam.toml": Sample("exam.toml", EXAM.encode(), lambda _, p: read_config(p)),
         "prompt": Sample("p.toml", _bundled("catalogue"), lambda _, p: load_prompt(p)),
         "generation": Sample("g.toml", _bundled("generation"), lambda _, p: load_generation(p)),
         "collection": Sample("other.exam", path.read_bytes(), _collection),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import exams
 
 import exampp
 from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings, calibrate
@@ -16,7 +17,6 @@ from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import CalibrationModel, calibration_of
 from exampp.records.gradebook import Gradebook
-from exampp.store.runs import state
 
 FEW = CalibrationSettings(samples=60)
 
@@ -130,9 +130,9 @@ def test_labels_are_a_grader_of_their_own(tmp_path: Path) -> None:
         assert grades.write_qrels(tmp_path / "out.qrels") == 96
         page = json.dumps([s.title for s in grades.report(measures=["nDCG@5"]).sections])
         assert "Labels calibrated to people's judgments" in page
-        first = state(made.connection, grades=True)
+        first = exams.tables(made.path)
         assert made.calibrate(found.calibration) == labelled
-        assert state(made.connection, grades=True) == first
+        assert exams.tables(made.path) == first
         # the report of the ratings tells of it, too
         assert "calibration" in [s.key for s in made.grades("rater").report().sections]
 

@@ -231,7 +231,6 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("prompts", "show", "question-self-ratin"), "question-self-rating"),
         (("import", path, path), "is an SQLite file, as collections are"),
         (("import", tmp_path / "files" / "queries.json", path), "Name the collection first"),
-        (("init", path), "exists already"),
         (("export", path, tmp_path / "none" / "x.jsonl"), "cannot be written"),
     ):
         ran = exampp_command(*arguments)

@@ -29,7 +29,6 @@ def test_version(exampp_command: Commands) -> None:
 def test_the_main_path(tmp_path: Path, exampp_command: Commands) -> None:
     path = tmp_path / "new.exam"
     files = exams.write_files(tmp_path / "files")
-    assert exampp_command("init", path).code == 0
     assert "questions.tsv: plain-bank, 3 records" in exampp_command("import", path, *files).out
     assert "Nothing changed." in exampp_command("import", path, *files).out
     assert exampp_command("grade", path, "--grader", "draft").out == "8 of 8 cells done\n"

@@ -103,7 +103,6 @@ def test_every_help_ends_with_its_example_in_one_line(exampp_command: Commands) 
 
 
 BEFORE = {
-    "exampp run": "exampp init --config exam.toml",
     "exampp gate": "exampp evaluate my.exam --per-query --format json > last.json",
 }
 """What makes the file that an example is about."""
@@ -146,7 +145,7 @@ def test_the_examples_run_one_after_the_other(
     monkeypatch.setattr("exampp.web.serve", lambda path, **_: served.append(path))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     # a gate asks for grades of all that is there, to which others add
-    first = ["exampp demo", "exampp init", "exampp import", "exampp grade", "exampp gate"]
+    first = ["exampp demo", "exampp import", "exampp grade", "exampp gate"]
     # these make graders of their own, and from then on one must be named
     last = ["exampp calibrate", "exampp vote", "exampp reparse"]
     for path in [*first, *(path for path in ALL if path not in (*first, *last)), *last]:

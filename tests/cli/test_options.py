@@ -113,7 +113,6 @@ MODEL = {
     "--chat-template-kwargs": """'{"enable_thinking": false}'""",
     "--extra-body": """'{"top_k": 3}'""",
     "--endpoint": "completions",
-    "--quantize": "8bit",
     "--base-url": "http://localhost:1/v1",
     "--concurrency": "3",
     "--retries": "2",
@@ -131,15 +130,6 @@ HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
     "demo": Uses((), {}),
-    "run": Uses(
-        ("run done.toml", "run new.toml"),
-        {
-            "--until": {"run new.toml": "'evaluate 1'"},
-            "--again": {"run done.toml": "evaluate"},
-            "--dry-run": {"run new.toml": ""},
-        },
-    ),
-    "init": Uses(("init new.exam",), {"--config": "made.toml"}),
     "import": Uses(
         (
             "import my.exam late.run",
@@ -265,10 +255,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--batch-size": "3",
             "--learning-rate": "0.1",
             "--max-steps": "7",
-            "--save-steps": "7",
             "--seed": "7",
             "--device": "cuda:3",
-            "--no-resume": "",
         },
     ),
     "review": Uses(
@@ -293,7 +281,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-relevant": "1",
             "--by": "systems",
             "--depth": "1",
-            "--answers-of": "judge",
             "--min-answers": "3",
             "--limit": {"review my.exam": "1"},
             "--author": "ann",
@@ -348,7 +335,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
-            "--weights": "discrimination",
             **READ,
         },
         choices("evaluate"),
@@ -630,8 +616,6 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze reliability my.exam -m Cover@2 --subtopics query --drop 0 --format tsv",
             "analyze reliability my.exam -m nDCG@3",
             "analyze reliability my.exam -m P@3",
-            "analyze reliability scores.csv",
-            "analyze reliability graders.exam -m P@3 --drop 0",
         ),
         {
             **BOARD,
@@ -643,13 +627,13 @@ OPTIONS: Mapping[str, Uses] = {
             "--decisions": {"analyze reliability my.exam": "without"},
             # subtopics of unequal size: items are no facet
             "--items": {"analyze reliability my.exam -m Cover": "9"},
-            "--query-cost": {"analyze reliability my.exam -m Cover": "5"},
-            "--item-cost": {"analyze reliability my.exam -m Cover": "5"},
             "--samples": {"analyze reliability my.exam -m Cover": "60"},
             "--seed": {"analyze reliability my.exam -m Cover": "9"},
             **READ,
         },
         {
+            "analyze reliability graders.exam -m P@3": ("--grader other", "--prompt thomas"),
+            "analyze reliability graders.exam -m P@1": ("--kind query",),
             "analyze reliability banks.exam": ("--bank small",),
             "analyze reliability bad.graded.jsonl": ("--on-error skip",),
             "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
@@ -671,7 +655,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-relevant": "1",
             "--credit": "graded",
             "--official": {"analyze items my.exam": "official.json"},
-            "--irt": "",
             "--limit": {"analyze items my.exam": "0"},
             "--splits": "7",
             "--seed": "9",
@@ -728,20 +711,17 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "analyze attacks": Uses(
         (
-            "analyze attacks my.exam",
-            "analyze attacks my.exam --build",
+            "analyze attacks gamed.exam --grader judge",
+            "analyze attacks my.exam --build --kind question",
             "analyze attacks my.exam --build --dry-run",
         ),
         {
             **GRADED,
-            **{name: BOARD[name] for name in SHOWN},
-            "--bank": {"analyze attacks banks.exam": "small"},
-            "--kind": {"analyze attacks graders.exam": "query"},
+            "--min-rating": "2",
+            "--bank": {"analyze attacks banks.exam --build": "small"},
+            "--grader": "",
+            "--kind": "",
             "--prompt": "thomas",
-            "--min-relevant": "1",
-            "-k": "2",
-            "--official": "official.json",
-            "--uses": "uses.csv",
             "--battery": "other.exam",
             "--build": "",
             "--targets": "1",
@@ -753,7 +733,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
             **READ,
         },
-        choices("analyze attacks"),
+        {"analyze attacks banks.exam --build": ("--bank small",)},
     ),
     "bank generate": Uses(
         (
@@ -986,7 +966,7 @@ def run(
     from exampp.results.plots import figure
 
     recorded = options_example.Recorded
-    monkeypatch.setattr(local, "load", recorded)
+    monkeypatch.setattr(local, "load_local_grader", recorded)
     monkeypatch.setattr(local, "finetune", options_example.finetuned)
     monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
     monkeypatch.setattr(web, "serve", recorded)
@@ -1080,7 +1060,6 @@ def test_every_option_has_its_line() -> None:
 ELSEWHERE = {
     *(
         "--grace",
-        "--take-over",
         "--max-failures",
         "--files",
         "--wide",

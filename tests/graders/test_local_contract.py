@@ -8,7 +8,7 @@ import pytest
 from support.contract import GraderContract, Make
 from support.tiny_models import LABELS
 
-from exampp.graders.local import grader, load_local_grader
+from exampp.graders.local import load_local_grader
 
 pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -22,13 +22,6 @@ class TestScoringSeq2Seq(LocalContract):
     @pytest.fixture
     def make(self, t5: Path) -> Make:
         return lambda: load_local_grader(str(t5), labels=LABELS, device="cpu")
-
-
-class TestBatchesInFlight(LocalContract):
-    @pytest.fixture
-    def make(self, t5: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-        monkeypatch.setitem(grader.IN_FLIGHT, "cpu", 2)
-        return lambda: load_local_grader(str(t5), labels=LABELS, device="cpu", batch_tokens=200)
 
 
 class TestGeneratingSeq2Seq(LocalContract):

@@ -68,6 +68,8 @@ def test_read(data: Path) -> None:
     assert examples[0] == Example("What is who", "the river is long 0")
     assert examples[1] == Example("What is said", "the lake is long 1", "lake", 4)
     assert len(examples) == 24
+    with pytest.raises(InputError, match="cannot be read"):
+        read_squad(data.with_name("none.json"))
 
 
 def change(place: str, value: Any) -> str:
@@ -112,11 +114,6 @@ def test_malformed_data(tmp_path: Path, text: str, message: str) -> None:
         read_squad(file)
 
 
-def test_missing_data(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        read_squad(tmp_path / "none.json")
-
-
 def test_seq2seq_features(t5: Path) -> None:
     grader = load_local_grader(str(t5), device="cpu")
     texts = grader.model.texts
@@ -159,7 +156,9 @@ def test_extractive_features(bert: Path) -> None:
     assert all(len(f["input_ids"]) <= 64 for f in features)
 
 
-def test_refused(t5: Path, llama: Path, data: Path, tmp_path: Path) -> None:
+def test_refused(
+    t5: Path, llama: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("accelerate")
     with pytest.raises(InputError, match="a causal model cannot be trained"):
         finetune(str(llama), data, tmp_path / "out", device="cpu")
@@ -170,6 +169,10 @@ def test_refused(t5: Path, llama: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the folder is not empty"):
         finetune(str(t5), data, tmp_path / "full", prompt=ask, device="cpu")
     assert not (tmp_path / "out").exists()
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(InputError, match="needs the package accelerate") as error:
+        finetune(str(t5), data, tmp_path / "out", prompt=ask)
+    assert install_command("hf") in error.value.hint
 
 
 def test_a_new_head_is_no_reason_for_a_report(
@@ -193,15 +196,6 @@ def test_a_new_head_is_no_reason_for_a_report(
     assert transformers.utils.logging.get_verbosity() == before
 
 
-def test_missing_accelerate(
-    t5: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(InputError, match="needs the package accelerate") as error:
-        finetune(str(t5), data, tmp_path / "out", prompt=ask)
-    assert install_command("hf") in error.value.hint
-
-
 @pytest.mark.parametrize("kind", ["t5", "bert", "t5_reader", "t5 as a reader"])
 def test_loss_falls_and_the_result_grades(
     kind: str, data: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -209,18 +203,17 @@ def test_loss_falls_and_the_result_grades(
     pytest.importorskip("accelerate")
     base, out = str(request.getfixturevalue(kind.split()[0])), tmp_path / "out"
     told: list[tuple[int, int, float]] = []
-    options: Any = {"prompt": ask if kind == "t5" else None, "device": "cpu", "save_steps": 10}
+    options: Any = {"prompt": ask if kind == "t5" else None, "device": "cpu"}
     options["report"] = lambda *news: told.append(news)
     # what T5 learned so far is to write: that it shall mark has to be said
     options["task"] = "extractive" if kind == "t5 as a reader" else None
-    done = finetune(
+    steps = finetune(
         base, data, out, epochs=20, batch_size=8, learning_rate=5e-3, max_steps=50, **options
     )
-    assert told == [(step, 50, loss) for step, loss in done.losses]
-    assert (done.steps, done.started) == (50, 0)
-    losses = [loss for _, loss in done.losses]
+    assert steps == 50
+    assert [one[:2] for one in told] == [(step, 50) for step in (10, 20, 30, 40, 50)]
+    losses = [loss for *_, loss in told]
     assert losses[-1] < losses[0] / 2, losses
-    assert not (out / "checkpoints").exists()
     grader = load_local_grader(str(out), device="cpu")
     context = "the lake is long 1"
     ((_, reply),) = grader.answer(
@@ -229,42 +222,3 @@ def test_loss_falls_and_the_result_grades(
     # a tiny T5 learns in 50 steps how to reply, not what
     assert reply.text in {*WORDS[:9], UNANSWERABLE} if kind == "t5" else reply.text == "lake"
     assert not reply.truncated
-
-
-def test_training_goes_on_where_it_was_cut_off(
-    t5: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("accelerate")
-    from transformers import Trainer
-
-    options: Any = {"prompt": ask, "device": "cpu", "save_steps": 4, "max_steps": 10, "epochs": 9}
-    options |= {"learning_rate": 1e-3, "batch_size": 8}
-    whole = finetune(str(t5), data, tmp_path / "whole", **options)
-    step, count = Trainer.training_step, 0
-
-    def killed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == 7:
-            raise KeyboardInterrupt
-        return step(self, *args, **kwargs)
-
-    out = tmp_path / "cut"
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "training_step", killed)
-        with pytest.raises(KeyboardInterrupt):
-            finetune(str(t5), data, out, **options)
-    half = out / "checkpoints" / "checkpoint-6"
-    half.mkdir()  # a checkpoint that was being written when the process was killed
-    (half / "trainer_state.json").write_text("{")
-    with pytest.raises(InputError, match="holds another training"):
-        finetune(str(t5), data, out, **{**options, "seed": 1})
-    resumed = finetune(str(t5), data, out, **options)
-    assert (resumed.started, resumed.steps) == (4, 10)
-    assert resumed.losses[-1][1] == pytest.approx(whole.losses[-1][1], rel=1e-3)
-    again = finetune(str(t5), data, out, **options)
-    assert (again.started, again.steps, again.losses) == (10, 10, resumed.losses)
-    assert (
-        load_local_grader(str(out), device="cpu").settings["content"]
-        == (load_local_grader(str(tmp_path / "whole"), device="cpu").settings["content"])
-    )

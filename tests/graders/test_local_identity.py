@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import exams
 
-from exampp.graders.local import checkpoint, load_local_grader
-from exampp.graders.local.checkpoint import display_name, folder_hash
-from exampp.records import GraderIdentity
+from exampp.graders.local import load_local_grader
+from exampp.graders.local.checkpoint import display_name
 
 pytest_plugins = ("support.tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -49,55 +45,6 @@ def test_every_name_of_a_folder_is_one_grader(
             assert collection.grades(typed).gradebook.grader == collection.graders[0]
         collection.export(tmp_path / "out.jsonl", "workbench")
     assert str(tmp_path) not in (tmp_path / "out.jsonl").read_text()
-
-
-def first_version(found: GraderIdentity, typed: str) -> GraderIdentity:
-    """The identity as the first version of exampp made it: the model is the folder as typed."""
-    settings = dict(found.settings)
-    content = settings.pop("content")
-    return replace(
-        found, model=typed, settings={**settings, "model": Path(typed).name, "sha256": content}
-    )
-
-
-def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(checkpoint, "LARGE", 3)
-    monkeypatch.setattr(checkpoint, "SETTLED_SECONDS", -1.0)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    weights = folder / "model.safetensors"
-    weights.write_bytes(b"first")
-    first = folder_hash(folder)
-    assert [Path(p).name for p in json.loads(checkpoint._notes().read_text())] == [weights.name]
-
-    notes = json.loads(checkpoint._notes().read_text())
-    notes[str(weights)][-1] = "as noted"
-    checkpoint._notes().write_text(json.dumps(notes))
-    noted = folder_hash(folder)
-    assert noted != first  # the note was believed: the file was not read
-
-    # another file of the same size and time of writing is another model
-    before = weights.stat()
-    weights.write_bytes(b"other")
-    os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert folder_hash(folder) not in (first, noted)
-    weights.write_bytes(b"first")
-    for damaged in ("", "[]", '{"a": 1}', '{"x": [1]}'):
-        checkpoint._notes().write_text(damaged)
-        assert folder_hash(folder) == first
-
-
-def test_without_a_place_for_notes_everything_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(checkpoint, "LARGE", 0)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    assert folder_hash(folder) == folder_hash(folder)
 
 
 def test_what_a_model_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

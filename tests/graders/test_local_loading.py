@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.tiny_models import LABELS, build_llama
+from support.tiny_models import LABELS
 
 from exampp.errors import InputError
-from exampp.graders.base import Request
 from exampp.graders.local import checkpoint, load_local_grader
 from exampp.graders.local.checkpoint import default_dtype, find_device
 from exampp.installed import install_command
@@ -104,10 +102,6 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
         ({"dtype": "int3"}, "no dtype 'int3'"),
         ({"device": "tpu"}, "no device 'tpu' here"),
         ({"device": "cpu:x"}, "no device 'cpu:x' here"),
-        ({"device": "cpu,cpu"}, "'cpu,cpu' are no cards to share a model"),
-        ({"device": "cpu, tpu"}, "no device 'tpu' here"),
-        ({"device": "cpu,"}, "'cpu,' are no cards to share a model"),
-        ({"quantize": "3bit"}, "quantize is '3bit'"),
         ({"decode": "guess"}, "decode is 'guess'"),
         ({"task": "sorting"}, "'sorting' is not known"),
         ({"beams": 0}, "beams is 0"),
@@ -141,7 +135,7 @@ def test_a_model_that_does_not_fit_on_its_device(
     with pytest.raises(InputError, match="Tried to allocate 2 GiB") as caught:
         load_local_grader(str(t5), device="cpu")
     assert caught.value.what.endswith("2 GiB.")
-    assert "--quantize 8bit" in caught.value.hint
+    assert "--dtype bfloat16" in caught.value.hint
 
 
 def test_bars_are_drawn_on_a_terminal_alone(
@@ -168,49 +162,6 @@ def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Pa
     assert (
         load_local_grader(str(llama), device="cpu", dtype="float16").settings["dtype"] == "float16"
     )
-
-
-@pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed")
-@pytest.mark.parametrize("bits", ["8bit", "4bit"])
-def test_fewer_bits_need_a_package(t5: Path, bits: str) -> None:
-    with pytest.raises(InputError, match=f"weights of {bits} need the package bitsandbytes") as at:
-        load_local_grader(str(t5), device="cpu", quantize=bits)
-    assert "--dtype bfloat16" in at.value.hint
-
-
-@pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed")
-@pytest.mark.parametrize(
-    ("name", "bits"),
-    [("t5_taught", "8bit"), ("llama", "8bit"), ("t5_reader", "8bit"), ("llama_wide", "4bit")],
-)
-def test_models_grade_with_fewer_bits(name: str, bits: str, request: pytest.FixtureRequest) -> None:
-    folder = str(request.getfixturevalue(name))
-    labels = () if name == "t5_reader" else LABELS
-    whole = load_local_grader(folder, labels=labels, device="cpu")
-    grader = load_local_grader(folder, labels=labels, device="cpu", quantize=bits)
-    assert grader.settings == {**whole.settings, "quantize": bits}
-    asks = [
-        Request(n, "What is the river", f"The river {n} is long", f"Question: river Context: {n}")
-        for n in range(5)
-    ]
-    found = {ask.key: reply for ask, reply in grader.answer(asks)}
-    for ask, reply in whole.answer(asks):
-        other = found[ask.key]
-        assert not other.fault
-        if labels:
-            assert other.scores is not None
-            assert reply.scores is not None
-            assert sum(other.scores.values()) == pytest.approx(1)
-            # rounded weights, not other ones; 4 bits turn a random model
-            assert other.scores != reply.scores
-            apart = max(abs(other.scores[x] - reply.scores[x]) for x in LABELS)
-            assert apart < 0.2 or bits == "4bit"
-
-
-@pytest.fixture(scope="module")
-def llama_wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One whose rows are as long as a block of 4-bit weights."""
-    return build_llama(tmp_path_factory.mktemp("wide-llama"), width=64)
 
 
 def test_extractive_models_decode_in_their_own_way(bert: Path) -> None:

@@ -14,7 +14,6 @@ from support.tiny_models import LABELS, WORDS
 import exampp
 from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load_local_grader
-from exampp.graders.local import grader as local_loading
 from exampp.graders.local.checkpoint import load_model
 from exampp.graders.local.texts import choose_label
 from exampp.prompts import fill, fit_prompt
@@ -110,12 +109,11 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(
         assert scores == pytest.approx(beams[key].scores, abs=1e-5)
 
 
-@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
 def test_steps_of_a_t5_equal_those_of_transformers(
-    tied: bool, packed: bool, torch: Any, transformers: Any
+    tied: bool, torch: Any, transformers: Any
 ) -> None:
-    from exampp.graders.local.t5_scoring import APART, Packed, encode, first_logits, pack
+    from exampp.graders.local.t5_scoring import encode, first_logits
 
     torch.manual_seed(5)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3}
@@ -132,24 +130,12 @@ def test_steps_of_a_t5_equal_those_of_transformers(
     mask = torch.ones_like(ids)
     for row, length in enumerate((37, 30, 12, 2, 1)):
         mask[row, length:] = 0
-    rows = [one[seen == 1].tolist() for one, seen in zip(ids, mask, strict=True)]
     steps = torch.cat([torch.zeros(5, 1, dtype=torch.long), torch.randint(2, 90, (5, 2))], 1)
     with torch.inference_mode():
         states = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         expected = model(input_ids=ids, attention_mask=mask, decoder_input_ids=steps).logits
-        if packed:
-            pack(model, apart=APART)
-            layers = [one for one in model.modules() if isinstance(one, Packed)]
-            assert len(layers) == (3 * 6 + 3 * 8 if tied else 3 * 7 + 3 * 9 + 1)
-            again = model(input_ids=ids, attention_mask=mask, decoder_input_ids=steps).logits
-            torch.testing.assert_close(
-                again.log_softmax(-1), expected.log_softmax(-1), atol=1e-4, rtol=1e-5
-            )
-        own, seen = encode(model.encoder, rows, 0)
-        assert torch.equal(seen, mask)
+        own = encode(model.encoder, ids, mask)
         torch.testing.assert_close(own[mask == 1], states[mask == 1], atol=1e-4, rtol=1e-5)
-        even, _ = encode(model.encoder, [rows[0][:30], rows[1]], 0)
-        torch.testing.assert_close(even[1], states[1, :30], atol=1e-4, rtol=1e-5)
         for count in (1, 2, 3):
             folded = first_logits(model, states, mask, steps[:, :count])
             torch.testing.assert_close(
@@ -157,85 +143,14 @@ def test_steps_of_a_t5_equal_those_of_transformers(
             )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_rows_that_are_padded_read_what_rows_in_turn_read(
-    dtype: str, torch: Any, transformers: Any
-) -> None:
-    from exampp.graders.local import t5_scoring
-    from exampp.graders.local.tensors import pad
-
-    torch.manual_seed(6)
-    shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 2}
-    config = transformers.T5Config(**shape, num_heads=4, feed_forward_proj="gated-gelu")
-    encoder = transformers.T5ForConditionalGeneration(config).eval().encoder
-    encoder.to(getattr(torch, dtype))
-    rows = [torch.randint(2, 90, (length,)).tolist() for length in (40, 33, 8, 1)]
-    ids, mask = pad(rows, 0, torch.device("cpu"))
-    near = {"float32": 1e-5, "bfloat16": 0.1}[dtype]
-    with torch.inference_mode():
-        # what a card computes, for which there is none in the tests
-        padded = t5_scoring._states(encoder, ids, t5_scoring._at_once(encoder, ids, mask))
-        in_turn, _ = t5_scoring.encode(encoder, rows, 0)
-        torch.testing.assert_close(in_turn[mask == 1], padded[mask == 1], atol=near, rtol=near)
-        even = t5_scoring._states(encoder, ids[:1], t5_scoring._at_once(encoder, ids[:1], None))
-        torch.testing.assert_close(even[0], padded[0], atol=near, rtol=near)
-
-
-def test_layers_that_cannot_be_packed_stay_as_they_are(
-    torch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from exampp.graders.local import t5_scoring
-
-    class Own(torch.nn.Linear):  # type: ignore[misc]
-        """As a library's that quantises or trains beside."""
-
-    def changed() -> list[bool]:
-        t5_scoring._works.cache_clear()
-        layers = torch.nn.Sequential(torch.nn.Linear(4, 4), Own(4, 4), torch.nn.Linear(4, 4).half())
-        before = list(layers)
-        t5_scoring.pack(layers)
-        hidden = torch.ones(2, 4)
-        torch.testing.assert_close(layers[0](hidden), before[0](hidden))
-        return [one is not other for one, other in zip(layers, before, strict=True)]
-
-    with torch.inference_mode():
-        assert changed() == [True, False, False]
-        monkeypatch.setattr(t5_scoring.Packed, "times", lambda *_: torch.zeros(5, 48))
-        assert changed() == [False, False, False], "where it gives something else"
-        monkeypatch.undo()
-
-        def lacks(*_: object) -> None:
-            raise RuntimeError("not built with it")
-
-        monkeypatch.setattr(t5_scoring.Packed, "__init__", lacks)
-        assert changed() == [False, False, False], "where torch lacks it"
-    t5_scoring._works.cache_clear()
-
-
-@pytest.mark.parametrize("name", ["t5", "t5_split"])
-def test_a_card_is_not_waited_for_while_a_batch_is_begun(
-    name: str, request: pytest.FixtureRequest
-) -> None:
-    model: Any = load_local_grader(
-        str(request.getfixturevalue(name)), labels=LABELS, device="cpu"
-    ).model
-    rows = [row for (row,) in model.encode(prompts(9))]
-    # a device that computes nothing: to wait for a value of it is an error
-    model.model = load_model(str(request.getfixturevalue(name)), device="cpu").model.to("meta")
-    results = model.begin(rows)
-    with pytest.raises(NotImplementedError, match="no data"):
-        results()
-
-
 @pytest.mark.parametrize("name", ["t5", "t5_split", "llama", "llama_plain"])
 @pytest.mark.parametrize("decode", ["score", "generate"])
 def test_replies_do_not_depend_on_batches(
-    name: str, decode: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    name: str, decode: str, request: pytest.FixtureRequest
 ) -> None:
     folder, asks = str(request.getfixturevalue(name)), prompts(24)
     replies = []
-    for tokens, ahead, in_flight in ((1, 24, 0), (2000, 24, 0), (9000, 7, 0), (2000, 30, 2)):
-        monkeypatch.setitem(local_loading.IN_FLIGHT, "cpu", in_flight)
+    for tokens, ahead in ((1, 24), (2000, 24), (9000, 7)):
         options: dict[str, Any] = {"batch_tokens": tokens, "look_ahead": ahead, "max_new_tokens": 6}
         grader = load_local_grader(folder, labels=LABELS, decode=decode, device="cpu", **options)
         replies.append(answered(grader, asks))
@@ -273,11 +188,11 @@ def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatc
     sizes = []
     encode = t5_scoring.encode
 
-    def small(encoder: Any, rows: Any, padding: int) -> Any:
-        sizes.append(len(rows) * max(map(len, rows)))
+    def small(encoder: Any, ids: Any, mask: Any) -> Any:
+        sizes.append(ids.numel())
         if sizes[-1] > 300:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
-        return encode(encoder, rows, padding)
+        return encode(encoder, ids, mask)
 
     monkeypatch.setattr(t5_scoring, "encode", small)
     got = answered(grader, asks)

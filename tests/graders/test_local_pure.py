@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,8 +35,6 @@ class Echo:
         self.memory = memory
         self.doubts = doubts
         self.batches: list[list[str]] = []
-        self.used: list[int] = []
-        """For each batch that was waited for, how many were begun by then."""
         self.freed = 0
 
     def encode(self, asks: Sequence[Request]) -> list[tuple[str, ...] | str]:
@@ -45,23 +43,11 @@ class Echo:
     def size(self, row: str) -> int:
         return len(row)
 
-    def families(self, rows: Sequence[str]) -> list[list[str]]:
-        """Rows that start with the same capital letter, and each other row alone."""
-        found: dict[str, list[str]] = {}
-        for row in rows:
-            found.setdefault(row[0] if row[0].isupper() else row, []).append(row)
-        return list(found.values())
-
-    def begin(self, rows: Sequence[str]) -> Callable[[], list[str]]:
+    def compute(self, rows: Sequence[str]) -> list[str]:
         self.batches.append(list(rows))
         if len(rows) * max(map(len, rows)) > self.memory:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
-
-        def results() -> list[str]:
-            self.used.append(len(self.batches))
-            return [f"{row}/{len(rows)}" if self.doubts else row for row in rows]
-
-        return results
+        return [f"{row}/{len(rows)}" if self.doubts else row for row in rows]
 
     def doubtful(self, result: str) -> bool:
         return bool(self.doubts) and self.doubts in result
@@ -74,10 +60,8 @@ class Echo:
         self.freed += 1
 
 
-def run(
-    model: Echo, texts: Sequence[str], budget: int = 100, look_ahead: int = 50, in_flight: int = 0
-) -> list[str]:
-    batcher = Batcher(model, budget=budget, look_ahead=look_ahead, in_flight=in_flight)
+def run(model: Echo, texts: Sequence[str], budget: int = 100, look_ahead: int = 50) -> list[str]:
+    batcher = Batcher(model, budget=budget, look_ahead=look_ahead)
     asks = [Request(key, "", "", text) for key, text in enumerate(texts)]
     replies = {ask.key: reply for ask, reply in batcher.answer(asks)}
     assert len(replies) == len(texts)
@@ -95,21 +79,6 @@ def test_batches_are_sorted_and_within_the_budget() -> None:
     ]
 
 
-def test_families_stay_together_as_far_as_they_fit() -> None:
-    model = Echo()
-    texts = ["A" * 20, "b" * 30, "A" * 25, "C" * 10, "A" * 24, "C" * 9, "d" * 8]
-    assert run(model, texts) == texts
-    assert [[f"{row[0]}{len(row)}" for row in batch] for batch in model.batches] == [
-        ["b30"],
-        ["A25", "A24", "A20"],
-        ["C10", "C9", "d8"],
-    ]
-    large = [f"A{n}" for n in range(9)]
-    model = Echo()
-    assert run(model, large, budget=8) == large
-    assert [len(batch) for batch in model.batches] == [4, 4, 1]
-
-
 def test_equal_rows_are_computed_once_and_rows_of_an_ask_are_kept_in_order() -> None:
     model = Echo()
     assert run(model, ["b|a", "a", "b", "a|a|b", ""]) == ["b+a", "a", "b", "a+a+b", "empty"]
@@ -122,42 +91,11 @@ def test_windows_bound_the_look_ahead() -> None:
     assert [len(batch) for batch in model.batches] == [4, 4, 2]
 
 
-def test_batches_in_flight() -> None:
-    texts = [f"{n:05}" for n in range(24)]
-    model = Echo()
-    assert run(model, texts, budget=10, look_ahead=24) == texts
-    assert model.used == list(range(1, 13)), "none but the one whose results are waited for"
-    model = Echo()
-    assert run(model, texts, budget=10, look_ahead=24, in_flight=2) == texts
-    assert [len(batch) for batch in model.batches] == [2] * 12
-    assert model.used == [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12], "over the ends of windows, too"
-
-
-def test_the_next_window_is_read_while_batches_are_in_flight() -> None:
-    model, pulled = Echo(), 0
-
-    def source() -> Iterator[Request]:
-        nonlocal pulled
-        for key in range(60):
-            pulled += 1
-            yield Request(key, "", "", f"{key:05}")
-
-    answered = pulled_then = 0
-    for _ in Batcher(model, budget=10, look_ahead=30, in_flight=2).answer(source()):
-        pulled_then = pulled_then or pulled
-        answered += 1
-        assert pulled - answered < 30
-    assert answered == 60
-    assert pulled_then == 10 + 3 * 2, "a window, and for each of three batches as many as it has"
-
-
-@pytest.mark.parametrize("in_flight", [0, 2])
-def test_memory_running_out_halves_the_budget_for_good(in_flight: int) -> None:
+def test_memory_running_out_halves_the_budget_for_good() -> None:
     model = Echo(memory=30)
     texts = [f"{n:010}" for n in range(12)]
-    assert run(model, texts, look_ahead=36 if in_flight else 12, in_flight=in_flight) == texts
-    sizes = [len(batch) for batch in model.batches]
-    assert sizes == [10, 5, 2, 2, 2, 2, 2, 2]
+    assert run(model, texts, look_ahead=12) == texts
+    assert [len(batch) for batch in model.batches] == [10, 5, 2, 2, 2, 2, 2, 2]
     assert model.freed == 2
 
 
@@ -180,19 +118,6 @@ def test_other_errors_end_the_answers_in_a_sentence() -> None:
     assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
     assert is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"))
     assert is_out_of_memory(MemoryError())
-
-
-def test_memory_running_out_after_a_batch_was_begun_is_a_sentence() -> None:
-    class Late(Echo):
-        def begin(self, rows: Sequence[str]) -> Callable[[], list[str]]:
-            self.batches.append(list(rows))
-            return self.fail
-
-        def fail(self) -> list[str]:
-            raise RuntimeError("CUDA error: out of memory")
-
-    with pytest.raises(Unfinished, match=r"memory ran out.*--batch-tokens"):
-        run(Late(), ["a"])
 
 
 def test_what_rounding_could_tip_is_computed_again_alone() -> None:

@@ -73,26 +73,6 @@ def test_both_engines_write_the_same_words(smollm: Path, server: str) -> None:
     assert here.usage.read == there.usage.read
 
 
-def test_a_passage_that_is_read_once_has_the_ratings_of_one_that_is_not(
-    scoring: LocalGrader,
-) -> None:
-    model: Any = scoring.model
-    assert model._shares
-    once = answers(scoring, asks())
-    model._shares = False
-    try:
-        apart = answers(scoring, asks()[:4])
-    finally:
-        model._shares = True
-    for key, reply in apart.items():
-        assert reply.scores is not None
-        assert once[key].text == reply.text
-        assert once[key].scores == pytest.approx(reply.scores, abs=1e-4)
-        assert once[key].detail["outside"] == pytest.approx(reply.detail["outside"], abs=1e-4)
-        # it wants to say something else first, as small instruct models do
-        assert 0.5 < reply.detail["outside"] < 1
-
-
 def test_a_run_that_is_stopped_goes_on_and_labels_without_mass_are_no_grades(
     scoring: LocalGrader, tmp_path: Path
 ) -> None:

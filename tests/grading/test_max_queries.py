@@ -41,24 +41,10 @@ def test_the_first_queries_that_can_be_graded_are(path: Path) -> None:
         assert collection.grade(grader).total == 0
 
 
-def test_the_command_and_the_file(
-    path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command(path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     ran = exampp_command("grade", path, "--grader", "draft", "--max-queries", 1, "--dry-run")
     assert "cells pending   6" in ran.out
-    files = [f"files/{one.name}" for one in sorted((path.parent / "files").iterdir())]
-    config = path.parent / "exam.toml"
-    text = '[collection]\npath = "other.exam"\n[inputs]\nfiles = %s\n[[grade]]\ngrader = "draft"\n'
-    config.write_text(text % json.dumps(files) + "max-queries = 1\n")
-    assert exampp_command("run", config).code == 0
-    with exampp.Collection(path.parent / "other.exam") as collection:
-        assert collection.status().rows[0][2:4] == (2, 6)
-    # the trial is over: what was graded is not asked again
-    config.write_text(text % json.dumps(files))
-    assert exampp_command("run", config).code == 0
-    with exampp.Collection(path.parent / "other.exam") as collection:
-        assert collection.status().rows[0][2:4] == (0, 8)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2**40])

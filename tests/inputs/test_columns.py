@@ -126,18 +126,3 @@ def test_what_is_no_pair_is_refused(wrong: str, folder: Path, exampp_command: Co
     ran = exampp_command("import", folder / "a.exam", folder / "table.csv", "--columns", wrong)
     assert ran.code == 2
     assert 'as in --columns question="Gold question"' in ran.err
-
-
-def test_a_configuration_says_it_too(folder: Path, exampp_command: Commands) -> None:
-    (folder / "exam.toml").write_text(
-        '[collection]\npath = "my.exam"\n'
-        '[inputs]\nfiles = ["topics.csv"]\ncolumns = {query_id = "Topic", text = "Narrative"}\n'
-        '[[bank]]\nfiles = ["table.csv"]\n'
-        'columns = {query_id = "Topic", question = "Gold question"}\n'
-    )
-    ran = exampp_command("run", folder / "exam.toml")
-    assert ran.code == 0, ran.err
-    assert "1,coral reefs,What are reefs?" in bank_of(folder / "my.exam")
-    wrong = (folder / "exam.toml").read_text().replace('"Topic", text', "3, text")
-    (folder / "exam.toml").write_text(wrong)
-    assert "must be a table of names and columns" in exampp_command("run", folder / "exam.toml").err

@@ -6,11 +6,11 @@ import itertools
 from pathlib import Path
 
 import pytest
+from support import exams
 from support.commands import Commands
 
 import exampp
 from exampp.errors import InputError
-from exampp.store.runs import state
 
 BANK = "query_id,item_id,question,weight,answers\n"
 PAIRS = {
@@ -52,10 +52,10 @@ def test_the_second_file_does_not_win(
     with exampp.Collection(exam) as opened:
         if known:
             opened.import_files(files[0], update=True)
-        before = state(opened.connection, grades=False)
+        before = exams.tables(opened.path)
         with pytest.raises(InputError, match=f"^.*{name}: {what}.* in another file of this import"):
             opened.import_files(*files, update=True)
-        assert state(opened.connection, grades=False) == before
+        assert exams.tables(opened.path) == before
         opened.import_files(files[0], update=True)
         report = opened.import_files(files[1], update=True)
         assert sum(one.changed for one in report.differences) == 1

@@ -127,42 +127,6 @@ def test_roles_are_said_of_some_files_and_told_of_others(
             collection.import_files(queries="topics")
 
 
-def test_a_configuration_says_what_files_are(tmp_path: Path, exampp_command: Commands) -> None:
-    """MS MARCO's columns and lines of id and text have no header and no name that tells."""
-    written(tmp_path / "a", "".join(f"{key}\t{text}\n" for key, text in exams.QUERIES.items()))
-    written(tmp_path / "b", "".join(f"{key}\t{text}\n" for key, text in list(P.items())[:2]))
-    rows = [json.dumps({"id": key, "text": P[key]}) + "\n" for key in ("p3", "p4")]
-    written(tmp_path / "c", "".join(rows))
-    written(tmp_path / "d.tsv", exams.QRELS.replace(" ", "\t"))
-    written(tmp_path / "e", exams.RUN)
-    written(tmp_path / "f", "qid\tquestion\nq1\tWhy?\n")
-    config = written(
-        tmp_path / "exam.toml",
-        """\
-[collection]
-path = "my.exam"
-[inputs]
-queries = "a"
-passages = ["b", "c"]
-qrels = "*.tsv"
-runs = ["e"]
-[[bank]]
-files = ["f"]
-""",
-    )
-    ran = exampp_command("run", config)
-    assert ran.code == 0, ran.err
-    assert "5 files imported" in ran.out
-    with exampp.Collection(tmp_path / "my.exam") as collection:
-        counts = {row[0]: row[1] for row in collection.contents().rows}
-        assert (counts["queries"], counts["passages"], counts["judgments"]) == (2, 4, 4)
-    assert "5 files unchanged" in exampp_command("run", config).out
-    config.write_text('[collection]\npath = "my.exam"\n[inputs]\ndepth = 3\n')
-    ran = exampp_command("run", config)
-    assert ran.code == 2
-    assert "[inputs]: names no files. Give it one or several of files, queries, pass" in ran.err
-
-
 def test_what_a_name_decides_is_said(tmp_path: Path, exampp_command: Commands) -> None:
     topics = written(tmp_path / "topics.tsv", "1\twhat is x\n")
     ran = exampp_command("import", tmp_path / "my.exam", topics)
@@ -244,7 +208,6 @@ def test_subtopics_keep_the_text_they_have(collection: exampp.Collection, tmp_pa
         "bank split EXAM --secret 0.4 --public OUT",
         "evaluate EXAM -m AP --qrels OUT",
         "report EXAM -o OUT",
-        "init --config OUT",
     ],
 )
 def test_no_output_lands_on_a_file_of_an_open_collection(
@@ -256,7 +219,7 @@ def test_no_output_lands_on_a_file_of_an_open_collection(
     before = exams.tables(path)
     ran = exampp_command(*(names.get(word, word) for word in command.split()))
     assert ran.code == 2, ran.out
-    assert ("exists already" if command.startswith("init") else "would be lost") in ran.err
+    assert "would be lost" in ran.err
     after = exams.tables(path)
     for table in ("query", "grade", "item"):
         assert after[table] == before[table]

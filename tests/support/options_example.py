@@ -14,8 +14,6 @@ from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.project.config import read_config
-from exampp.project.steps import run_steps
 from exampp.records import item_id
 from support import attacked
 
@@ -122,8 +120,6 @@ def write(folder: Path, number_of_queries: int) -> None:
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in texts for n in range(9)]
     (folder / "made.qrels").write_text("".join(made))
-    (folder / "scores.csv").write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
-    (folder / "uses.csv").write_text("system,uses\nalpha,judge\n")
     memory = [f"{query}\tAll that is known of {query} is this.\n" for query in texts]
     (folder / "memory.tsv").write_text("".join(memory))
     (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
@@ -172,11 +168,6 @@ def make(folder: Path, queries: int) -> None:
     cite(folder)
     with exampp.Collection(folder / "learn.exam") as opened:
         opened.import_files(folder / "made.qrels", update=True)
-    for name, outputs in (("done", ("done.tsv",)), ("new", ("new.tsv", "newer.tsv"))):
-        sections = [f'[[evaluate]]\nmeasures = ["P@3"]\noutput = "{one}"\n' for one in outputs]
-        text = '[collection]\npath = "my.exam"\n' + "".join(sections)
-        (folder / f"{name}.toml").write_text(text)
-    list(run_steps(read_config(folder / "done.toml"), print))
     lines = lines_of(folder / "graded.jsonl.gz")
     (folder / "bad.graded.jsonl").write_text("".join([*lines, '["q9", {"broken": 1}]\n']))
     (folder / "labels.graded.jsonl").write_text("".join(map(by_unknown, lines)))
@@ -296,14 +287,12 @@ class Recorded(Grader):
             )
 
 
-def finetuned(*arguments: Any, **options: Any) -> Any:
+def finetuned(*arguments: Any, **options: Any) -> int:
     """In place of a training: writes down what is asked for."""
-    from types import SimpleNamespace
-
     asked = {name: value for name, value in options.items() if not callable(value)}
     asked["prompt"] = options["prompt"]("Why?", "So.")
     Path("asked.json").write_text(json.dumps([arguments, asked], default=str, sort_keys=True))
-    return SimpleNamespace(folder="out", steps=1, started=0)
+    return 1
 
 
 def by_unknown(line: str) -> str:

@@ -277,17 +277,6 @@ def other_graders(path: Path) -> None:
         )
 
 
-def test_what_other_exams_say_is_heard_on_the_pages_too(small: Client, path: Path) -> None:
-    other_graders(path)
-    with exampp.Collection(path) as collection:
-        found = collection.grades(prompt="question-self-rating").review(
-            "missing", by="graders", min_rating=5
-        )
-        assert found.rows
-    page = small.get("/lists/missing", by="graders", min_rating="5").text
-    assert count(page, "relevant passage") == len(found.rows)
-
-
 def test_extracted_answers_stand_beside_the_ratings(small: Client, path: Path) -> None:
     other_graders(path)
     assert "the blue colour" in small.get("/lists/grid", query="q1").text

@@ -36,7 +36,7 @@ def words(text: str) -> set[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class SharedWordsOptions(exampp.GraderOptions):
-    """Options of the grader, in Python, in exam.toml and on the command line."""
+    """Options of the grader, in Python and on the command line."""
 
     enough: int = exampp.option("Words that must be shared.", 2, least=1)
 

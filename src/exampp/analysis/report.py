@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from exampp.analysis import agreement, calibration, correlation, figures, report_methods
-from exampp.analysis.agreement import AgreementBlock
-from exampp.analysis.attacks.result import DEPTH, AttackReport, GradedBattery
 from exampp.analysis.corrected import corrected_section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
-from exampp.analysis.reliability import Reliability
 from exampp.analysis.report_data import (
     LAYOUTS,
     ReportData,
@@ -43,92 +40,6 @@ from exampp.results.notes import labelled
 from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import interval_text
-from exampp.stats.estimate import Estimate
-
-TITLE = "Certificate"
-
-
-def certificate_section(
-    gaming: AttackReport | None,
-    reliability: Reliability,
-    agreement: Sequence[AgreementBlock],
-    sealed: str,
-) -> Section:
-    """Reliability, attacks, circularity, agreement, sealed against public; empty without attacks.
-
-    `sealed` is what the sealed part of the bank says beside the public one.
-    """
-    if gaming is None or gaming.battery is None:
-        return Section("certificate", TITLE, ())
-    facts = [
-        ("Reliability", "; ".join(_reliability(reliability))),
-        ("Attacks", gaming.headline),
-        ("Replies that attacks make unreadable", _unread(gaming.battery)),
-        ("Guessing", "; ".join(_guessing(gaming.battery))),
-        ("Circularity", " ".join(gaming.circularity.notes[-1:])),
-        ("Systems that share something with grader or bank", _shared(gaming)),
-        ("Agreement with judgments", "; ".join(_agreement(agreement))),
-        ("Sealed against public items", sealed),
-        ("Battery", _made(gaming.battery.made)),
-    ]
-    tables = gaming.tables()
-    blocks: list[Block | None] = [
-        Notices(("Made of DRAFT GRADES: it certifies nothing about any other grader.",))
-        if gaming.grader.is_draft
-        else None,
-        Facts(tuple((name, said) for name, said in facts if said)),
-        gaming.figure(),
-        *(Folded(table.caption, table) for table in tables.values() if table.rows),
-    ]
-    return Section.of("certificate", TITLE, blocks)
-
-
-def _reliability(found: Reliability) -> Iterator[str]:
-    for number, study in enumerate(found.known):
-        what = "" if number else "generalisability over queries "
-        without = f" without {study.shown_without}" if study.without else ""
-        yield f"{what}{_estimate(study.erho2)}{without}"
-
-
-def _estimate(one: Estimate) -> str:
-    return one.reason if one.value is None else interval_text(one, 3)
-
-
-def _unread(battery: GradedBattery) -> str:
-    broken = [
-        f"{one.attack.name} {attack:.1%} (control {control or 0:.1%})"
-        for one in battery.attacks
-        for attack, control in [one.unread]
-        if attack and attack > (control or 0)
-    ]
-    return ", ".join(broken) or "none"
-
-
-def _guessing(battery: GradedBattery) -> Iterator[str]:
-    for one in battery.guessing:
-        if one.rate is not None and one.luck is not None:
-            name = one.texts.partition("-")[2]
-            yield f"{one.rate:.3f} on {name} texts, of which {DEPTH} cover {one.luck:.3f}"
-
-
-def _shared(gaming: AttackReport) -> str:
-    ledger = gaming.ledger
-    tied = ", ".join(dict.fromkeys(tie.system for tie in ledger.ties)) or "none is known"
-    return f"{tied}; nothing is known of {counted(len(ledger.unknown), 'system')}"
-
-
-def _agreement(blocks: Sequence[AgreementBlock]) -> Iterator[str]:
-    for block in blocks[:1]:
-        kappa = block.estimates.get("kappa")
-        if kappa is not None:
-            yield f"kappa {_estimate(kappa)}, {block.title}"
-    if not blocks:
-        yield "nobody judged"
-
-
-def _made(how: Mapping[str, str | int]) -> str:
-    return f"SHA-256 {how['digest']}, seed {how['seed']}, {how['targets']} targets a query"
-
 
 _HARDEST = 10
 
@@ -175,7 +86,7 @@ def report(
         corrected_section(source.corrected),
         answers["items"].section,
         _judgments(found),
-        certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
+        *([answers["attacks"].section] if "attacks" in answers else []),
         _grades(found),
         calibration.calibration_section(source.calibrations),
         _depth(found),
@@ -210,7 +121,7 @@ def _evaluated(found: ReportData) -> Section:
             "Items per query",
             " to ".join(map(str, sorted({min(items, default=0), max(items, default=0)}))),
         ),
-        ("Grader", grader.by_content.model),
+        ("Grader", grader.model),
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
         ("Counts as covered", f"rated {settings.min_rating} or above"),

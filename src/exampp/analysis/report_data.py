@@ -62,10 +62,10 @@ class ReportSource:
     """What is known besides the grades: where they come from, and how to get them again.
 
     `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
-    graded. `gaming` is what attacks on the grader showed, None where none were tried, and `sealed`
-    what the sealed part of the bank says. `corrected` are the leaderboards that samples give, or
-    why one gives none. `calibrations` are those that the grades are labels of, or that are made
-    from them; `texts` are the queries', by their ids, and `bank` those of the items.
+    graded. `gaming` is what attacks on the grader showed, None where none were tried. `corrected`
+    are the leaderboards that samples give, or why one gives none. `calibrations` are those that the
+    grades are labels of, or that are made from them; `texts` are the queries', by their ids, and
+    `bank` those of the items.
     """
 
     name: str
@@ -77,7 +77,6 @@ class ReportSource:
     commands: tuple[str, ...] = ()
     made: str = ""
     gaming: AttackReport | None = None
-    sealed: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
     bank: BankTexts = field(default_factory=BankTexts)
     corrected: tuple[Corrected | str, ...] = ()

@@ -108,24 +108,13 @@ def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> 
 
 
 def about_attacks(found: AttackReport) -> TrustAnswer:
-    """Can the grader be gamed? Not known where no attack was tried."""
-    tables = dict(found.tables())
-    line = Line(ATTACKS, found.no_battery, "attacks")
-    if found.battery:
-        attacks = found.battery.attacks
-        tested = any(one.holm is not None for one in attacks)
-        won = any(one.succeeds for one in attacks)
-        tone: Tone = "doubt" if won else "holds" if tested else ""
-        line = Line(ATTACKS, found.headline, "attacks", tone)
-    whole = tables.pop("attacks" if found.battery else "circularity")
-    blocks: list[Block] = [Notices(whole.notes, "note")]
-    blocks += [replace(whole, notes=())] if whole.rows else []
-    blocks += [found.figure()] if found.battery else []
-    ledger = tables.pop("ledger")
-    notes = tuple(text for text in ledger.notes if text != line.answer)
-    blocks += [*_folded(*tables.values(), replace(ledger, notes=())), Notices(notes, "note")]
-    section = Section("attacks", ATTACKS, tuple(blocks))
-    return TrustAnswer(line, section, known=found.battery is not None)
+    """Can the grader be gamed? Doubtful where an attack succeeds."""
+    won = any(one.succeeds for one in found.attacks)
+    tone: Tone = "doubt" if won else "holds" if found.tested else ""
+    line = Line(ATTACKS, found.headline, "attacks", tone)
+    whole, *others = found.tables().values()
+    shown = (replace(whole, notes=()), found.figure(), *_folded(*others))
+    return TrustAnswer(line, Section("attacks", ATTACKS, (Notices(whole.notes, "note"), *shown)))
 
 
 def about_bias(found: GraderBias) -> TrustAnswer:
@@ -162,7 +151,7 @@ def verdict_section(found: ReportData, answers: Mapping[str, TrustAnswer]) -> Se
     """The first section: the verdict, what must not be overlooked, how large it all is."""
     lines = [*_best(found), *_apart(found), *_known(answers, "sensitivity"), *_official(found)]
     lines += [*_people(found), *_decisions(found), *_known(answers, "reliability")]
-    lines += [line._replace(section="certificate") for line in _known(answers, "attacks")]
+    lines += _known(answers, "attacks")
     for bias in _known(answers, "bias"):
         lines = [not_green(line, found.bias) for line in lines]
         lines.insert(0 if found.bias.found else 1, bias)

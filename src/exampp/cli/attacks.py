@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import exampp
-from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules
-from exampp.cli.options import MinRating, Officials, Subtopics, opened_grades
+from exampp.cli.command import OptionRule, OptionValues, option_rules, without_options
+from exampp.cli.options import MinRating, opened_grades
 from exampp.cli.output import show
 from exampp.records.options import keyword
 from exampp.records.selection import NumberDisplay, Selection
-
-MOST_JUDGED = 1000
 
 
 def _shows(values: OptionValues) -> bool:
@@ -27,8 +25,8 @@ def _shows(values: OptionValues) -> bool:
     ),
     OptionRule(
         (
-            *("--grader", "--run", "--system", "--leave-out", "--min-rating", "--min-relevant"),
-            *("-k", "--official", "--uses", "--subtopics", "--decisions", "--on-error", "--scale"),
+            "--grader",
+            "--min-rating",
             "--digits",
         ),
         "where results are shown, not with --build",
@@ -40,6 +38,7 @@ def _shows(values: OptionValues) -> bool:
         lambda values: _shows(values) or not values["dry_run"],
     ),
 )
+@without_options("runs", "systems", "without", "decisions", "on_error", "scale")
 def attacks(
     selection: Selection,
     build: Annotated[
@@ -51,26 +50,6 @@ def attacks(
         keyword(help="The battery. [default: my.attacks.exam beside my.exam]"),
     ] = None,
     min_rating: MinRating = None,
-    min_relevant: Annotated[
-        int | None,
-        keyword(
-            min=1,
-            max=MOST_JUDGED,
-            help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]",
-        ),
-    ] = None,
-    k: Annotated[
-        int, keyword("-k", min=1, help="Re-ranked systems are scored down to this rank.")
-    ] = 5,
-    official: Officials = None,
-    uses: Annotated[
-        Path | None,
-        keyword(
-            help="What systems were made with: a table with the columns system and uses.",
-            panel=ASKED_FOR,
-        ),
-    ] = None,
-    subtopics: Subtopics = "auto",
     targets: Annotated[int, keyword(min=1, help="Passages of each query that are attacked.")] = 20,
     attack: Annotated[
         list[str] | None,
@@ -91,12 +70,11 @@ def attacks(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Ask whether the grader can be gamed, and who shares a model or a bank with it.
+    """Ask whether the grader can be gamed.
 
     In three steps: make a battery (--build), have it graded as the exam was (exampp grade), and
     show what attacks do beside benign controls. With --build, --prompt is the prompt whose
-    delimiters are imitated (question-self-rating by default). Without a battery: what systems gain
-    that re-rank by the grader, and who knows whom.
+    delimiters are imitated (question-self-rating by default).
 
     Example: exampp analyze attacks my.exam --build
     """
@@ -113,12 +91,5 @@ def attacks(
             )
         show(made, display)
         return
-    from exampp.analysis.attacks.result import AttackSettings
-    from exampp.formats.system_models import read as read_uses
-    from exampp.inputs.officials import read_officials
-
-    known = read_uses(uses) if uses else ()
-    ranks = read_officials(official or ())
-    settings = AttackSettings(min_rating, min_relevant, k, ranks, known, subtopics)
     with opened_grades(selection) as grades:
-        show(grades.attacks(battery, settings=settings), display)
+        show(grades.attacks(battery, min_rating=min_rating), display)

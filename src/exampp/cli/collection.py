@@ -1,12 +1,10 @@
-"""`exampp init`, `import`, `export`: files in and out."""
+"""`exampp import`, `export` and other commands of a collection: files in and out."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -14,18 +12,15 @@ import click
 
 import exampp
 from exampp.cli import output
-from exampp.cli.bank import make
 from exampp.cli.command import GOES_IN, OptionRule, OptionValues, option_rules
 from exampp.cli.grade import work
-from exampp.cli.options import Grace, rating_scale
-from exampp.cli.output import command, print_line, print_message, report_written, show, this_command
-from exampp.errors import InputError, Unfinished
-from exampp.formats.lines import encode_text
-from exampp.formats.output import remove_leftovers, temporary_file, writing
+from exampp.cli.options import rating_scale
+from exampp.cli.output import command, print_line, print_message, report_written, show
+from exampp.errors import InputError
+from exampp.formats.output import remove_leftovers, temporary_file
 from exampp.records.options import argument, keyword
 from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, Scale
 from exampp.records.wording import counted
-from exampp.stopping import GRACE_SECONDS
 from exampp.store.connection import is_collection, link_collection
 
 if TYPE_CHECKING:
@@ -92,71 +87,6 @@ def pool(
     with exampp.Collection(collection) as opened:
         found = opened.pool(depth)
     show(found.tables(), display)
-
-
-def _does(given: OptionValues) -> bool:
-    return not given["dry_run"]
-
-
-@option_rules(OptionRule(("--grace",), "where something is done, not with --dry-run", _does))
-def run(
-    config: Annotated[
-        Path, argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
-    ],
-    until: Annotated[
-        str | None,
-        keyword(
-            metavar="STEP",
-            help="Stop after this step: inputs, bank, generate, grade, evaluate or report, or "
-            "one of several, such as 'grade 1'.",
-        ),
-    ] = None,
-    again: Annotated[
-        list[str] | None,
-        keyword(
-            metavar="STEP",
-            help="Do this step even if nothing has changed; repeat for several. Existing grades "
-            "stay.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, keyword("--dry-run", help="Print the steps; change nothing.")] = False,
-    grace: Grace = GRACE_SECONDS,
-) -> None:
-    """Run the steps of a configuration file: import, grade, evaluate; only what is missing.
-
-    A step is skipped where its files, its options and what it builds on are as they were. Make a
-    commented file with `exampp init --config exam.toml`.
-
-    Example: exampp run exam.toml --dry-run
-    """
-    from exampp.project.config import read_config
-    from exampp.project.steps import plan_steps, run_steps
-
-    found, named = read_config(config), again or ()
-    steps = (
-        plan_steps(found, until=until, again=named)
-        if dry_run
-        else run_steps(
-            found, partial(work, grace=grace), partial(make, grace=grace), until=until, again=named
-        )
-    )
-    for step in steps:
-        print_line(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
-        for remarked in step.remarks:
-            print_message(f"  {remarked}")
-        if step.stopped:
-            raise Unfinished(f"stopped in {step.name}; this continues:\n  {this_command()}")
-
-
-def write_template(path: Path, collection: Path | None) -> None:
-    """Write the commented configuration; InputError where there is a file already."""
-    if path.exists():
-        raise InputError("exists already", file=path, hint="Choose another name")
-    text = (files("exampp.project") / "template.toml").read_text(encoding="utf-8")
-    if collection is not None:
-        text = text.replace('path = "my.exam"', f'path = "{collection.as_posix()}"', 1)
-    with writing(path) as stream:
-        stream.write(encode_text(text, path))
 
 
 def demo(
@@ -348,30 +278,6 @@ ExportFormat = Literal[
     "decisions",
     "beir",
 ]
-
-
-def init(
-    collection: Annotated[
-        Path | None,
-        argument(metavar="COLLECTION", help="The collection, such as my.exam."),
-    ] = None,
-    config: Annotated[
-        Path | None, keyword(help="Write a commented configuration file, for exampp run.")
-    ] = None,
-) -> None:
-    """Make an empty collection, or with --config a configuration file for exampp run.
-
-    Example: exampp init my.exam
-    """
-    if config is not None:
-        write_template(config, collection)
-        print_line(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
-    elif collection is not None:
-        exampp.Collection.create(collection).close()
-        following = command("import", collection)
-        print_line(f"{collection}: an empty collection. Next: {following} FILE ...")
-    else:
-        raise InputError("nothing to create", hint="Name a collection, or a file with --config")
 
 
 def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:

@@ -26,10 +26,6 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "collection:demo",
             "Import, grade and evaluate a small example, offline, in under a minute.",
         ),
-        "init": (
-            "collection:init",
-            "Make an empty collection, or with --config a configuration file for exampp run.",
-        ),
         "import": (
             "collection:import_",
             "Import files into a collection; the first import creates it.",
@@ -120,10 +116,6 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
     "More": {
-        "run": (
-            "collection:run",
-            "Run the steps of a configuration file: import, grade, evaluate; only what is missing.",
-        ),
         "finetune": (
             "grade:finetune",
             "Train a model to extract answers, or say that there is none (the papers' SQuAD2 "

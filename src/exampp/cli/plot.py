@@ -119,7 +119,7 @@ def _curve(of: PlotRequest) -> Figure:
     from exampp.measures.names import parse_measure
 
     parsed = parse_measure(of.measures[0])
-    if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
+    if parsed.name != "Cover" or parsed.cutoff is None:
         raise InputError(
             f"the plot curve shows Cover@k, not {of.measures[0]}",
             hint="Name the last k, such as --measure Cover@20",
@@ -149,9 +149,7 @@ def _corrected(of: PlotRequest) -> Figure:
 
 
 def _attacks(of: PlotRequest) -> Figure:
-    from exampp.analysis.attacks.result import AttackSettings
-
-    return of.grades.attacks(settings=AttackSettings(of.min_rating)).figure()
+    return of.grades.attacks(min_rating=of.min_rating).figure()
 
 
 def _methods(of: PlotRequest) -> Figure:

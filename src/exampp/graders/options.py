@@ -1,6 +1,6 @@
 """Options of graders: one record per backend, whose fields are everything that is known of them.
 
-A field is a keyword in Python, a key in `exam.toml` and an option on the command line at once; its
+A field is a keyword in Python, and an option on the command line at once; its
 type, default, bounds and help are declared with `option` and checked here.
 """
 
@@ -133,15 +133,10 @@ class LocalOptions(TextOptions):
         choices=("auto", "score", "generate"),
         writes=False,
     )
-    device: str | None = option(
-        "cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1)."
-    )
+    device: str | None = option("cpu, cuda, cuda:1 or mps.")
     dtype: str | None = option(
         "float32, bfloat16, float16 or auto. [default: auto, bfloat16 where the card or the CPU "
         "has units for it, else float32]"
-    )
-    quantize: str | None = option(
-        "Weights in fewer bits (needs bitsandbytes).", choices=("8bit", "4bit")
     )
     beams: int | None = option("Beams of generate.", least=1, writes=False)
     batch_tokens: int | None = option("Tokens in a batch.", least=1, writes=False)

@@ -16,7 +16,6 @@ from exampp.records.items import BankTexts, own_bank
 from exampp.sanitize import check_lists, or_default
 from exampp.store.bank import (
     MAIN_BANK,
-    ItemModels,
     bank_names,
     item_models,
     known_queries,
@@ -176,17 +175,13 @@ class ChosenGrades:
         """The text of every query that is known from more than a bank, by id."""
         return {} if is_graded_file(self.connection) else known_queries(self.connection)
 
-    def item_models(self, book: Gradebook) -> ItemModels:
-        """The models that made the items of the bank, as far as it says so."""
+    def own_bank_warning(self, book: Gradebook) -> str:
+        """A warning where the grader made the items of the bank; empty otherwise."""
         from exampp.store.read_model import items_of_part
 
         among = items_of_part(self.connection, self.bank, book.part)
-        return item_models(self.connection, self.bank, book.grader.kind, among)
-
-    def own_bank_warning(self, book: Gradebook) -> str:
-        """A warning where the grader made the items of the bank; empty otherwise."""
-        made = self.item_models(book)
-        return own_bank(book.grader.by_content.model, made.models, made.items)
+        made = item_models(self.connection, self.bank, book.grader.kind, among)
+        return own_bank(book.grader.model, made.models, made.items)
 
     def bank_version(self) -> str:
         """The version of the bank; the hash of its item ids where nobody can edit it."""

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from exampp.errors import InputError
-from exampp.project.fields import check_table, toml_types
 from exampp.records.options import keyword
 from exampp.records.selection import BankName, GraderName, ItemKind, PromptName
-from exampp.records.toml import read_toml
+from exampp.records.toml import check_table, read_toml, toml_types
 
 if TYPE_CHECKING:
     from exampp.analysis.gate import GateResult

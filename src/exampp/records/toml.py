@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from exampp.errors import InputError
+from exampp.records.wording import suggest
 from exampp.sanitize import LARGEST, check_path, sanitize
 
 DEEPEST = 20
@@ -77,3 +81,63 @@ def _fault(value: Any, depth: int) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number"
     return ""
+
+
+# ---- tables whose keys are fields of dataclasses ----------------------------------------------
+
+_NAMES: Mapping[Any, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+}
+
+
+def toml_types(record: type) -> dict[str, Any]:
+    """Return the keys of a dataclass, each with the type of its value."""
+    hints = get_type_hints(record)
+    return {one.name.replace("_", "-"): hints[one.name] for one in fields(record)}
+
+
+def check_table(
+    table: Mapping[str, Any], types: Mapping[str, Any], path: Path, where: str = ""
+) -> None:
+    """Check that a table has known keys only, with values of the right types.
+
+    Where several types are given, as in `str | list[str]`, one must fit.
+
+    Raises:
+        InputError: It has another key (the nearest known one is named), or another value.
+    """
+    for key, value in table.items():
+        if key not in types:
+            fix = suggest(key, types) or f"Known: {', '.join(types)}"
+            raise InputError(f"unknown key {key!r}", file=path, field=where, hint=fix)
+        if not _fits(value, types[key]):
+            field = f"{where}.{key}" if where else key
+            raise InputError(f"must be {_name(types[key])}", file=path, field=field)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if wanted is Path or get_origin(wanted) is Literal:
+        wanted = str
+    if get_origin(wanted) is list:
+        (item,) = get_args(wanted)
+        return isinstance(value, list) and bool(value) and all(_fits(one, item) for one in value)
+    if not isinstance(wanted, type):
+        return any(_fits(value, one) for one in get_args(wanted) if one is not NoneType)
+    if wanted is float:
+        wanted = (int, float)
+    return isinstance(value, wanted) and isinstance(value, bool) <= (wanted is bool)
+
+
+def _name(wanted: Any) -> str:
+    if wanted is Path or get_origin(wanted) is Literal:
+        return _NAMES[str]
+    if get_origin(wanted) is list:
+        (item,) = get_args(wanted)
+        return f"a list of {'whole numbers' if item is int else 'texts'}"
+    if not isinstance(wanted, type):
+        return " or ".join(_name(one) for one in get_args(wanted) if one is not NoneType)
+    return _NAMES[wanted]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import time
@@ -74,11 +73,6 @@ def release_all(connection: sqlite3.Connection, grader: int, owner: str) -> None
     connection.execute("DELETE FROM lease WHERE grader = ? AND owner = ?", (grader, owner))
 
 
-def release_others(connection: sqlite3.Connection, grader: int, owner: str) -> None:
-    """Take from all other processes what they hold."""
-    connection.execute("DELETE FROM lease WHERE grader = ? AND owner <> ?", (grader, owner))
-
-
 class Lease(NamedTuple):
     """A query that a process grades just now, `until` some second since 1970 unless it goes on."""
 
@@ -133,35 +127,6 @@ def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
         "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0",
         (grader,),
     )
-
-
-_STATE = {
-    "query": "count(*), sum(length(text))",
-    "subtopic": "count(*)",
-    "passage": "count(*), sum(version)",
-    "pool": "count(*), sum(passage)",
-    "ranking": "count(*), sum(rank), total(score), sum(passage), sum(system)",
-    "judgment": "count(*), sum(relevance), sum(passage)",
-    "item": "count(*), sum(version), sum(active), total(weight), sum(length(answers)), "
-    "sum(item * answer_key)",
-}
-_GRADES = {
-    "grade": "count(*), sum(state), sum(rating), sum(rating * passage_version)",
-    "decision": "count(*), sum(rating)",
-}
-
-
-def state(connection: sqlite3.Connection, *, grades: bool) -> str:
-    """A fingerprint of the exam (queries, passages, rankings, judgments, items).
-
-    With `grades`, of grades and decisions too. It changes where any of them does.
-    """
-    tables = {**_STATE, **(_GRADES if grades else {})}
-    values = [
-        connection.execute(f"SELECT {what} FROM {table}").fetchone()
-        for table, what in tables.items()
-    ]
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
 def read_step(connection: sqlite3.Connection, name: str) -> str | None:

@@ -1,16 +1,15 @@
-"""Can the grader be gamed? What attacks, guessing and re-ranking by the grader show.
+"""Can the grader be gamed? What attacks and guessing show of a graded battery.
 
 Rates are means over queries of the cells of a query: cells of one query depend on each other, so
-that an interval over cells would be far too narrow. Without a graded battery only what needs no
-new grades is reported.
+that an interval over cells would be far too narrow.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,29 +18,18 @@ from numpy.typing import NDArray
 
 from exampp.analysis.attacks.battery import beside, how_made, place_of
 from exampp.analysis.attacks.families import ATTACKS, BY_NAME, Attack, Harm
-from exampp.analysis.correlation import qrels_method
-from exampp.analysis.warnings import families_of
 from exampp.errors import InputError
-from exampp.formats.system_models import SystemUse
-from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import evaluate
-from exampp.records import Judgment
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
-from exampp.records.inputs import relevance_threshold
-from exampp.records.items import same_model
 from exampp.records.wording import counted
 from exampp.results.notes import note
 from exampp.results.plots.dots import attack_lifts
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
-from exampp.results.view import GRADER_KEY, Cell, Column, Value, programs_only
-from exampp.sanitize import check_integer, or_default
+from exampp.results.view import GRADER_KEY, Cell, Column, programs_only
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test, rate
-from exampp.stats.rank_correlation import correlate
 from exampp.stats.significance import holm
-from exampp.store.bank import ItemModels
 from exampp.store.battery import count_unread_replies
 from exampp.store.connection import connect, is_collection
 from exampp.store.grades import known_grader
@@ -50,13 +38,8 @@ from exampp.store.read_model import read_gradebook
 ALPHA = 0.05
 DEPTH = 20
 """Passages of a system for which the chance to cover an item by luck is given."""
-CUTOFF = 5
-DECIMALS = 9
-"""Means that are equal in these are tied: scores are rational, and sums differ by their order."""
-BY_PEOPLE = "judged by people"
 
 Ratings = NDArray[np.int16]
-Scores = Mapping[str, float]
 
 
 # ---- attacks -------------------------------------------------------------------------------------
@@ -141,25 +124,14 @@ class Guessing(NamedTuple):
     luck: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class GradedBattery:
-    """A battery as one grader graded it; `ungraded` cells are pending, `made` are its settings."""
-
-    attacks: tuple[AttackResult, ...]
-    guesses: tuple[ItemGuess, ...]
-    guessing: tuple[Guessing, ...]
-    ungraded: int
-    path: Path
-    made: Mapping[str, str | int]
-
-
-def graded_battery(
+def attack_report(
     book: Gradebook,
+    grader: GraderIdentity,
     unread: Mapping[str, int],
     min_rating: int,
     path: Path,
     made: Mapping[str, str | int],
-) -> GradedBattery:
+) -> AttackReport:
     """Evaluate a gradebook of a battery; `unread` counts replies without a grade, by passage."""
     rows = [(query, _rows(query)) for query in book.queries]
     found = [
@@ -184,9 +156,16 @@ def graded_battery(
         if closed:
             guesses += _guesses(query, np.concatenate(list(closed.values())), min_rating)
     missing = sum(int((query.ratings == MISSING).sum()) for query in book.queries)
-    guessing = tuple(_guessing(name, np.array(rates)) for name, rates in by_text.items())
-    pending = missing - sum(unread.values())
-    return GradedBattery(tuple(found), tuple(guesses), guessing, pending, path, made)
+    return AttackReport(
+        grader=grader,
+        min_rating=min_rating,
+        attacks=tuple(found),
+        guesses=tuple(guesses),
+        guessing=tuple(_guessing(name, np.array(rates)) for name, rates in by_text.items()),
+        ungraded=missing - sum(unread.values()),
+        path=path,
+        made=made,
+    )
 
 
 _Rows = Mapping[tuple[str, bool], Mapping[int, int]]
@@ -284,349 +263,72 @@ def _luck(chance: float | None) -> float | None:
     return None if chance is None else 1 - (1 - chance) ** DEPTH
 
 
-# ---- circularity ---------------------------------------------------------------------------------
-
-
-class ReRanked(NamedTuple):
-    """One measure before and after every system was re-ranked by the grader.
-
-    `judged`: by people's judgments, not by the exam. `before` and `after` are means over systems,
-    `tau_kept` is Kendall's tau of the order after with the order before; `tau_before` and
-    `tau_after` are those with the `official` leaderboard (None: undefined, or no leaderboard).
-    """
-
-    measure: str
-    judged: bool
-    before: float
-    after: float
-    tau_kept: float | None
-    official: str = ""
-    tau_before: float | None = None
-    tau_after: float | None = None
-
-
-class Circularity(NamedTuple):
-    """What systems gain by re-ranking their passages with the grader that scores them.
-
-    Nothing has to be graded. The exam then measures how well systems agree with the grader, and
-    people's judgments show how far that is wanted. `notes` explain the rows.
-    """
-
-    rows: tuple[ReRanked, ...]
-    notes: tuple[str, ...]
-
-
-def relisted(book: Gradebook, *, reranked: bool) -> Gradebook:
-    """Return rankings whose scores follow the list, as it is or re-ranked by the grader.
-
-    Re-ranked by best rating, then sum of ratings, then the order before; a ranking of a subtopic
-    by the items of the subtopic. Passages without a grade come last.
-    """
-
-    def listed(query: QueryGrades, ranking: Ranking) -> Ranking:
-        passages = ranking.passages
-        if reranked:
-            own = query.ratings[passages].astype(np.int64)
-            if ranking.subtopic:
-                own = own[:, query.item_subtopics == ranking.subtopic]
-            best, total = own.max(axis=1, initial=MISSING), np.where(own == MISSING, 0, own)
-            passages = passages[np.lexsort((-total.sum(axis=1), -best))]
-        scores = np.arange(len(passages), 0, -1, dtype=np.float64)
-        return replace(ranking, passages=passages, scores=scores, ranks=None)
-
-    queries = (
-        replace(query, rankings=tuple(listed(query, ranking) for ranking in query.rankings))
-        for query in book.queries
-    )
-    return replace(book, queries=tuple(queries))
-
-
-def circularity(
-    book: Gradebook,
-    *,
-    min_rating: int,
-    min_relevant: int,
-    officials: Mapping[str, Scores] | None = None,
-    k: int = CUTOFF,
-    subtopics: SubtopicChoice = "auto",
-) -> Circularity:
-    """Re-rank all systems by the grader, and compare the leaderboards before and after.
-
-    `officials` are official leaderboards by name, system to rank. Raises InputError for a `k`
-    below 1.
-    """
-    check_integer("k", k, 1)
-    depth = max((len(r.passages) for q in book.queries for r in q.rankings), default=0)
-    why = ""
-    if not depth:
-        why = "No system returned anything: nothing can be re-ranked."
-    elif depth <= k:
-        why = (
-            f"Rankings have {counted(depth, 'passage')} at most: re-ranking does not change the "
-            f"first {k}. Choose a smaller -k."
-        )
-    elif not book.is_graded:
-        why = "Nothing is graded: nothing can be re-ranked."
-    if why:
-        return Circularity((), (why,))
-    before, after = (
-        _scores(relisted(book, reranked=one), k, min_rating, min_relevant, subtopics)
-        for one in (False, True)
-    )
-    rows = []
-    for name, scores in before.items():
-        judged, new = name == BY_PEOPLE, after[name]
-        kept = correlate(new, {system: -score for system, score in scores.items()})
-        row = ReRanked(
-            f"P@{k}" if judged else name, judged, _mean(scores), _mean(new), kept.kendall.value
-        )
-        rows += [
-            row._replace(
-                official=official,
-                tau_before=correlate(scores, ranks).kendall.value,
-                tau_after=correlate(new, ranks).kendall.value,
-            )
-            for official, ranks in (officials or {}).items()
-        ] or [row]
-    return Circularity(tuple(rows), tuple(_circular_notes(rows, depth)))
-
-
-def _circular_notes(rows: Sequence[ReRanked], depth: int) -> Iterator[str]:
-    yield (
-        f"Every system's own passages (up to {depth}) were re-ranked by the grader: best rating, "
-        "then the sum of ratings, then the order before."
-    )
-    best = max((row for row in rows if not row.judged), key=lambda row: row.after - row.before)
-    rise = best.after - best.before
-    for people in [row for row in rows if row.judged][:1]:
-        yield (
-            "Re-ranking changes no score: the grader finds no passage better than those that stand "
-            "first."
-            if round(rise, DECIMALS) == 0
-            else f"{best.measure} rises by {rise:.3f}, {people.measure} {BY_PEOPLE} by "
-            f"{people.after - people.before:+.3f}: the difference is the grader praising its own "
-            "choice."
-        )
-
-
-def _scores(
-    book: Gradebook, k: int, min_rating: int, min_relevant: int, subtopics: SubtopicChoice
-) -> dict[str, Scores]:
-    """Return measure -> system -> mean, with people's judgments under `BY_PEOPLE`."""
-    measures = (f"Cover@{k}", f"P@{k}")
-    board = evaluate(book, measures, [min_rating], subtopics=subtopics)
-    found: dict[str, Scores] = {name: board.scores(name) for name in measures}
-    judgments = [
-        Judgment(query.query_id, query.passage_ids[row], int(query.judgments[0][row]))
-        for query in book.queries
-        for row in np.flatnonzero(query.judgments[0] != MISSING)
-    ]
-    if any(one.relevance >= min_relevant for one in judgments):
-        method = qrels_method(BY_PEOPLE, book, judgments, measures[1:], [min_relevant])
-        found[BY_PEOPLE] = method.scorings[0].scores
-    return {
-        name: {system: round(score, DECIMALS) for system, score in scores.items()}
-        for name, scores in found.items()
-    }
-
-
-def _mean(scores: Scores) -> float:
-    return sum(scores.values()) / len(scores) if scores else 0.0
-
-
-# ---- the ledger ----------------------------------------------------------------------------------
-
-_ITS_NAME = "its name"
-
-
-class SharedTie(NamedTuple):
-    """A system that shares something with the grader or the bank.
-
-    `shares` is a model, a family of models, the items or the prompt; `known` where from.
-    """
-
-    system: str
-    shares: str
-    whose: str
-    uses: str
-    known: str
-
-
-class Ledger(NamedTuple):
-    """The ties of systems; `unknown` are systems of which nothing is known."""
-
-    ties: tuple[SharedTie, ...]
-    unknown: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def ledger(
-    book: Gradebook, makers: Mapping[str, int], items: int, uses: Sequence[SystemUse] = ()
-) -> Ledger:
-    """Collect what is known of the systems of a gradebook, by name and by what people report.
-
-    `makers` counts the items that each model made, of `items`.
-    """
-    reported: dict[str, list[SystemUse]] = {}
-    for one in uses:
-        reported.setdefault(one.system, []).append(one)
-    ties = [
-        tie
-        for system in book.systems
-        for one in reported.get(system, [SystemUse(system, system, _ITS_NAME)])
-        for tie in _ties(one, book, makers)
-    ]
-    unknown = [one for one in book.systems if one not in reported and not families_of(one)]
-    elsewhere = [system for system in reported if system not in book.systems]
-    notes = _ledger_notes(book, makers, items, unknown, elsewhere)
-    return Ledger(tuple(dict.fromkeys(ties)), tuple(unknown), tuple(notes))
-
-
-def _ties(one: SystemUse, book: Gradebook, makers: Mapping[str, int]) -> Iterator[SharedTie]:
-    """Yield what a system shares by one thing that it uses."""
-    grader = book.grader
-    model = grader.by_content.model
-    by_name = one.place == _ITS_NAME
-
-    def tie(shares: str, whose: str) -> SharedTie:
-        return SharedTie(one.system, shares, whose, "" if by_name else one.uses, one.place)
-
-    for other, whose in ((model, "grader"), *((maker, "bank") for maker in makers)):
-        named = whose == "grader" and one.uses in (grader.name, grader.key)
-        if named or same_model(one.uses, other):
-            yield tie(f"model {other}", whose)
-        else:
-            for family in sorted({*families_of(one.uses)} & {*families_of(other)}):
-                yield tie(f"family {family}", whose)
-    if not by_name and one.uses.casefold() == book.bank.casefold():
-        yield tie("the items", "bank")
-    if not by_name and one.uses.casefold() == grader.prompt.casefold():
-        yield tie("the prompt", "grader")
-
-
-def _ledger_notes(
-    book: Gradebook,
-    makers: Mapping[str, int],
-    items: int,
-    unknown: Sequence[str],
-    elsewhere: Sequence[str],
-) -> Iterator[str]:
-    model, bank = book.grader.by_content.model, book.bank_label
-    yield f"Graded by {model}{_in_family(model)}, prompt {book.grader.prompt}."
-    if makers:
-        made = ", ".join(
-            f"{name}{_in_family(name)} ({counted(count, 'item')})" for name, count in makers.items()
-        )
-        yield f"The bank {bank} has {counted(items, 'item')}, made by {made}."
-    else:
-        yield (
-            f"Unknown which model made the bank {bank or 'of graded items'}: neither its file nor "
-            "`exampp bank generate` names one."
-        )
-    if own := [name for name in makers if same_model(name, model)]:
-        yield f"The model that grades also made items of the bank ({', '.join(own)})."
-    if unknown:
-        yield (
-            f"Nothing is known of {len(unknown)} of {counted(len(book.systems), 'system')}. List "
-            "what they use in a table with the columns system and uses (--uses FILE)."
-        )
-    if elsewhere:
-        yield f"Not in the exam, and left out: {', '.join(elsewhere)}."
-
-
-def _in_family(model: str) -> str:
-    families = families_of(model)
-    return f" (family {', '.join(families)})" if families else ""
-
-
 # ---- the report ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class AttackSettings:
-    """From which rating and judgment, and down to which rank `k`, the grader is examined.
-
-    `min_rating` is by default that of the grader, `min_relevant` 2, or 1 where no judgment is
-    higher. `officials` are official leaderboards by name, system to rank; `uses` is what people
-    report that systems were made with (`formats.system_models`).
-    """
-
-    min_rating: int | None = None
-    min_relevant: int | None = None
-    k: int = CUTOFF
-    officials: Mapping[str, Scores] = field(default_factory=dict)
-    uses: Sequence[SystemUse] = ()
-    subtopics: SubtopicChoice = "auto"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackReport(Result):
-    """What is known of whether a grader can be gamed.
-
-    `battery` is None where it was not graded, for the reason in `no_battery`.
-    """
+    """What a battery shows of a grader; `ungraded` cells are pending, `made` are its settings."""
 
     grader: GraderIdentity
     min_rating: int
-    battery: GradedBattery | None
-    no_battery: str
-    circularity: Circularity
-    ledger: Ledger
+    attacks: tuple[AttackResult, ...]
+    guesses: tuple[ItemGuess, ...]
+    guessing: tuple[Guessing, ...]
+    ungraded: int
+    path: Path
+    made: Mapping[str, str | int]
+
+    @property
+    def tested(self) -> int:
+        """The number of attacks that have both an attack and a control to compare."""
+        return sum(one.holm is not None for one in self.attacks)
 
     @property
     def headline(self) -> str:
-        """Which attacks succeed, the strongest first; why none was tested."""
-        if self.battery is None:
-            return self.no_battery
-        tested = [one for one in self.battery.attacks if one.holm is not None]
-        won = [one for one in self.battery.attacks if one.succeeds]
-        if not tested:
+        """Which attacks succeed, the strongest first."""
+        won = [one for one in self.attacks if one.succeeds]
+        if not self.tested:
             return "No attack could be tested: there are no queries with both attack and control."
         if not won:
-            return f"None of {counted(len(tested), 'attack')} is shown to succeed."
+            return f"None of {counted(self.tested, 'attack')} is shown to succeed."
         won.sort(key=lambda one: -abs(one.cells.lift.value or 0.0))
         names = ", ".join(one.attack.name for one in won)
         return (
-            f"{len(won)} of {counted(len(tested), 'attack')} succeed ({names}); the strongest is "
+            f"{len(won)} of {counted(self.tested, 'attack')} succeed ({names}); the strongest is "
             f"{won[0].attack.name}, {won[0].attack.about}: {won[0].cells.lift.value or 0.0:+.3f}."
         )
 
     def tables(self) -> Mapping[str, Table]:
-        """Return attacks, guessing, circularity, and the ledger of shared models."""
-        found = {}
-        if self.battery:
-            found["attacks"] = self._attacks(self.battery.attacks, self._notes(self.battery))
-            if self.battery.guessing:
-                found["guessing"] = self._guessing(self.battery.guessing)
-        return {**found, **self._others()}
+        """Return attacks, and guessing where texts that answer nothing were graded."""
+        found = {"attacks": replace(self._attacks(), notes=tuple(self._notes()))}
+        return {**found, "guessing": self._guessing()} if self.guessing else found
 
     def records(self) -> Mapping[str, Table]:
-        """Return the same with a row an item guessed; without a battery tables are empty."""
-        battery = self.battery
+        """Return the same with a row an item guessed."""
         guesses = [
             (*one[:4], *(end for of in one[4:] for end in (of.value, of.low, of.high)))
-            for one in (battery.guesses if battery else ())
+            for one in self.guesses
         ]
         ends = ("rate", "low", "high", "luck_rate", "luck_low", "luck_high")
         return {
-            "attacks": self._attacks(battery.attacks if battery else (), ()),
+            "attacks": self._attacks(),
             "closed_book": Table.of([*ItemGuess._fields[:4], *ends], guesses),
-            "guessing": self._guessing(battery.guessing if battery else ()),
-            **self._others(),
+            "guessing": self._guessing(),
         }
 
     def figure(self) -> Figure:
-        """Return what every attack lifts, beside its control; empty without a battery."""
+        """Return what every attack lifts, beside its control."""
         lifts = [
             (f"{one.attack.name} {one.attack.about}", lift.value, lift.low, lift.high, one.succeeds)
-            for one in (self.battery.attacks if self.battery else ())
+            for one in self.attacks
             for lift in [one.cells.lift]
             if one.holm is not None and lift.value is not None
         ]
         figure = attack_lifts(lifts, f"rated {self.min_rating} or above by {self.grader.name}")
         return replace(figure, draft=self.grader.is_draft)
 
-    def _attacks(self, results: Sequence[AttackResult], notes: Iterable[str]) -> Table:
+    def _attacks(self) -> Table:
         ends = ("lift", "low", "high", "p")
         columns = [
             *(Column("attack"), Column("what it is", key="about")),
@@ -644,13 +346,13 @@ class AttackReport(Result):
                 *(*_columns_of(one.cells), one.holm, one.finding, *_columns_of(one.targets)),
                 *(*one.unread, self.min_rating, self.grader.key),
             ]
-            for one in results
+            for one in self.attacks
         ]
         caption = f"Cells rated {self.min_rating} or above by {self.grader.name}"
-        return Table.of(columns, rows, caption, notes)
+        return Table.of(columns, rows, caption)
 
-    def _notes(self, battery: GradedBattery) -> Iterator[str]:
-        queries = max((one.queries for one in battery.attacks), default=0)
+    def _notes(self) -> Iterator[str]:
+        queries = max((one.queries for one in self.attacks), default=0)
         if self.grader.is_draft:
             yield note("draft")
         yield self.headline
@@ -664,55 +366,28 @@ class AttackReport(Result):
             "proof that it fails. kept: share of the rate of the true passage that the false one "
             "keeps. unread: replies without a grade."
         )
-        if battery.ungraded:
+        if self.ungraded:
             yield (
-                f"{counted(battery.ungraded, 'cell')} of the battery {battery.path} have no grade "
-                f"yet: exampp grade {battery.path}"
+                f"{counted(self.ungraded, 'cell')} of the battery {self.path} have no grade yet: "
+                f"exampp grade {self.path}"
             )
-        yield f"Battery {str(battery.made['digest'])[:16]}, seed {battery.made['seed']}."
+        yield f"Battery {str(self.made['digest'])[:16]}, seed {self.made['seed']}."
 
-    def _guessing(self, found: Sequence[Guessing]) -> Table:
+    def _guessing(self) -> Table:
         columns = [
             *(Column("texts that answer nothing", readers="people"), *programs_only("texts")),
             *(Column("items"), Column("covered once", key="guessed"), Column("rate")),
             Column(f"luck at {DEPTH}", key="luck"),
         ]
-        mute = [BY_NAME[one.texts].about for one in found if one.rate is None]
+        mute = [BY_NAME[one.texts].about for one in self.guessing if one.rate is None]
         notes = [
             f"luck at {DEPTH}: the share of the bank that {DEPTH} such passages cover, 1 - (1 - c)^"
             f"{DEPTH} of each item's rate c. A passage of another query may answer an item.",
             *(f"The grader has given no grade to {about}." for about in mute),
         ]
-        rows = [(BY_NAME[one.texts].about, *one) for one in found]
+        rows = [(BY_NAME[one.texts].about, *one) for one in self.guessing]
         caption = f"Closed book: items rated {self.min_rating} or above without an answer"
         return Table.of(columns, rows, caption, notes)
-
-    def _others(self) -> dict[str, Table]:
-        """Return what needs no battery."""
-        compared = any(row.official for row in self.circularity.rows)
-        columns = ["measure", "before", "after", "change", "tau to before"]
-        columns += ["official", "tau before", "tau after"] if compared else []
-        rows: list[tuple[Value, ...]] = [
-            (
-                row.measure + (" by people" if row.judged else ""),
-                *(row.before, row.after, row.after - row.before, row.tau_kept),
-                *(row[5:] if compared else ()),
-            )
-            for row in self.circularity.rows
-        ]
-        caption = f"Every system re-ranked by {self.grader.name}"
-        known = [*self.ledger.notes, *filter(None, [self.no_battery])]
-        if not self.ledger.ties:
-            known.insert(0, "No system is known to share anything with the grader or the bank.")
-        return {
-            "circularity": Table.of(columns, rows, caption, self.circularity.notes),
-            "ledger": Table.of(
-                ["system", "shares", "with the", "uses", "known from"],
-                self.ledger.ties,
-                "Systems that share a model, a prompt or the bank",
-                known,
-            ),
-        }
 
 
 def _columns_of(one: Rates) -> tuple[Cell, ...]:
@@ -720,19 +395,13 @@ def _columns_of(one: Rates) -> tuple[Cell, ...]:
     return (one.attack, one.control, lift, lift.value, lift.low, lift.high, one.p)
 
 
-def attack_report(
-    book: Gradebook,
-    settings: AttackSettings | None = None,
-    *,
-    exam: Path,
-    makers: ItemModels,
-    highest_judgment: int | None,
-    battery: str | Path | None = None,
+def read_attacks(
+    book: Gradebook, exam: Path, battery: str | Path | None = None, min_rating: int | None = None
 ) -> AttackReport:
-    """Report all that is known of a grader; the battery is by default the one beside the `exam`.
+    """Report what a battery shows of the grader of a gradebook, by default the one beside `exam`.
 
     Raises:
-        InputError: The file named is no battery, the exam is one, or `k` is below 1.
+        InputError: There is no such battery, the grader has not graded it, or the exam is one.
     """
     if any(map(place_of, itertools.chain.from_iterable(q.passage_ids for q in book.queries))):
         raise InputError(
@@ -740,45 +409,25 @@ def attack_report(
             file=exam,
             hint="Name the exam that it was made from, and the battery by --battery",
         )
-    settings = or_default("settings", settings, AttackSettings)
-    min_rating = book.grader.threshold(settings.min_rating)
-    graded, why = _read_battery(book, min_rating, exam, None if battery is None else Path(battery))
-    return AttackReport(
-        book.grader,
-        min_rating,
-        graded,
-        why,
-        circularity(
-            book,
-            min_rating=min_rating,
-            min_relevant=relevance_threshold(settings.min_relevant, highest_judgment),
-            officials=settings.officials,
-            k=settings.k,
-            subtopics=settings.subtopics,
-        ),
-        ledger(book, makers.models, makers.items, settings.uses),
-    )
-
-
-def _read_battery(
-    book: Gradebook, min_rating: int, exam: Path, battery: Path | None
-) -> tuple[GradedBattery | None, str]:
-    """Return the battery as the grader of a gradebook graded it, or None and why not."""
-    path = battery or beside(exam)
-    if battery is None and not is_collection(exam):
-        return None, "No attack was tried: a battery is made from a collection (exampp import)."
-    if battery is None and not path.exists():
-        return None, f"No attack was tried. Make a battery: exampp analyze attacks {exam} --build"
+    path = beside(exam) if battery is None else Path(battery)
+    if battery is None and not (is_collection(exam) and path.exists()):
+        raise InputError(
+            "No attack was tried",
+            hint=f"Make a battery: exampp analyze attacks {exam} --build"
+            if is_collection(exam)
+            else "A battery is made from a collection: exampp import",
+        )
     with closing(connect(path)) as connection:
         made = how_made(connection, path)
         grader = known_grader(connection, book.grader)
         if grader is None:
-            return None, (
-                f"{book.grader.name} has not graded the battery {path}. Grade it as you graded the "
-                f"exam: exampp grade {path} --grader ..."
+            raise InputError(
+                f"{book.grader.name} has not graded the battery {path}",
+                hint=f"Grade it as you graded the exam: exampp grade {path} --grader ...",
             )
         # what grades queries has no bank but its own
         bank = book.bank_label if book.grader.kind == "query" else str(made["bank"])
         graded = read_gradebook(connection, grader, bank)
         unread = count_unread_replies(connection, grader, bank)
-        return graded_battery(graded, unread, min_rating, path, made), ""
+    least = book.grader.threshold(min_rating)
+    return attack_report(graded, book.grader, unread, least, path, made)

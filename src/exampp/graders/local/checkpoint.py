@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
-import os
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +14,7 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.graders.local.batching import is_out_of_memory
-from exampp.installed import install_command, pip_command
+from exampp.installed import install_command
 from exampp.records.graders import CONTENT_SETTING
 
 TASKS = {
@@ -50,7 +46,6 @@ class LoadedModel:
     dtype: str
     device: str
     transformers: str
-    quantize: str | None = None
 
 
 def how_to_install() -> str:
@@ -86,23 +81,20 @@ def load_model(
     revision: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
-    quantize: str | None = None,
     complete: bool = True,
 ) -> LoadedModel:
     """Load a model from a folder or from the Hugging Face hub.
 
     `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
-    first of `cuda`, `mps` and `cpu` that there is, or several cards (`cuda:0,cuda:1`) that share
-    the layers; `dtype` is bfloat16 on CUDA cards and CPUs that have units for it, else float32,
-    where it is not given or `auto`. `quantize` is 8bit (LLM.int8()) or 4bit (NF4 of QLoRA), by
-    bitsandbytes: linear layers are then computed in `dtype` from weights of so many bits. A model
-    that lacks weights (a base model without a head for its task) is an error unless `complete` is
-    False: transformers would fill them with noise.
+    first of `cuda`, `mps` and `cpu` that there is; `dtype` is bfloat16 on CUDA cards and CPUs that
+    have units for it, else float32, where it is not given or `auto`. A model with missing weights
+    (a base model without a head for its task) is an error unless `complete` is False: transformers
+    would fill them with noise.
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
-            known kind, needs custom code, the device or bitsandbytes is not there, or the dtype
-            does not suit the model.
+            known kind, needs custom code, the device is not there, or the dtype does not suit the
+            model.
 
     """
     torch, transformers = require()
@@ -119,7 +111,6 @@ def load_model(
     kind = task or task_of(config)
     precision = default_dtype(torch, place) if dtype in (None, AUTO) else str(dtype)
     check_dtype(precision, config.model_type)
-    spread = _spread(torch, transformers, place, precision, quantize)
     tokenizer = map_model_errors(
         model, lambda: transformers.AutoTokenizer.from_pretrained(source, **options)
     )
@@ -128,9 +119,7 @@ def load_model(
     with _unsaid(transformers):
         loaded, info = map_model_errors(
             model,
-            lambda: loader.from_pretrained(
-                source, dtype=getattr(torch, precision), **options, **spread
-            ),
+            lambda: loader.from_pretrained(source, dtype=getattr(torch, precision), **options),
         )
     if other_shape := sorted(name for name, *_ in info["mismatched_keys"]):
         raise InputError(
@@ -144,10 +133,9 @@ def load_model(
             f"the model '{model}' has no weights for {', '.join(missing[:3])}",
             hint=f"It was not made for the task '{kind}': fine-tune it, or give another task",
         )
-    # what is spread is where it belongs
-    on_device = map_model_errors(model, lambda: (loaded if spread else loaded.to(place)).eval())
+    on_device = map_model_errors(model, lambda: loaded.to(place).eval())
     version = transformers.__version__
-    return LoadedModel(kind, on_device, tokenizer, precision, place, version, quantize)
+    return LoadedModel(kind, on_device, tokenizer, precision, place, version)
 
 
 @contextmanager
@@ -160,41 +148,6 @@ def _unsaid(transformers: Any) -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(verbosity)
-
-
-def _spread(
-    torch: Any, transformers: Any, place: str, dtype: str, quantize: str | None
-) -> dict[str, Any]:
-    """Return the options that load a quantised or spread model; empty for any other."""
-    devices = place.split(",")
-    if quantize is None and len(devices) == 1:
-        return {}
-    options: dict[str, Any] = {"device_map": {"": place}}
-    if len(devices) > 1:
-        indices = (int(device.partition(":")[2]) for device in devices)
-        # room is left for what is computed
-        free = {index: int(torch.cuda.mem_get_info(index)[0] * 0.8) for index in indices}
-        options = {"device_map": "auto", "max_memory": free}
-    if quantize is not None:
-        options["quantization_config"] = _quantisation(torch, transformers, dtype, quantize)
-    return options
-
-
-def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> Any:
-    if importlib.util.find_spec("bitsandbytes") is None:
-        raise InputError(
-            f"weights of {quantize} need the package bitsandbytes",
-            field="quantize",
-            hint=f"Install it ({pip_command('bitsandbytes')}), or leave --quantize out: --dtype "
-            "bfloat16 takes half the memory of float32",
-        )
-    if quantize == "8bit":
-        return transformers.BitsAndBytesConfig(load_in_8bit=True)
-    return transformers.BitsAndBytesConfig(
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_compute_dtype=getattr(torch, dtype),
-    )
 
 
 def find_folder(model: str) -> Path | None:
@@ -252,8 +205,8 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
         hint = "Give the folder of a model, or its name on the Hugging Face hub (owner/name)"
         if is_out_of_memory(error):
             hint = (
-                "Free memory of the device, or take less: --dtype bfloat16, --quantize 8bit or "
-                "4bit, another --device, or several cards"
+                "Free memory of the device, or take less: --dtype bfloat16, another --device, or "
+                "a smaller model"
             )
         raise InputError(
             f"the model '{model}' could not be loaded: {reason.splitlines()[0]}", hint=hint
@@ -278,20 +231,7 @@ def task_of(config: Any) -> str:
 
 
 def find_device(torch: Any, device: str | None) -> str:
-    """Return the device asked for, or the best there is; InputError if there is no such device.
-
-    Several are cards, each with its number, and none twice: `cuda:0,cuda:1`.
-    """
-    several = [] if device is None else [one.strip() for one in device.split(",")]
-    if len(several) > 1:
-        for one in filter(None, several):
-            find_device(torch, one)
-        if len(set(several)) < len(several) or not all(o.startswith("cuda:") for o in several):
-            raise InputError(
-                f"'{device}' are no cards to share a model",
-                hint="Give each once and by number, as in cuda:0,cuda:1",
-            )
-        return ",".join(several)
+    """Return the device asked for, or the best there is; InputError if it is not here."""
     there = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -347,73 +287,20 @@ def check_dtype(dtype: str, model_type: str) -> None:
 _CONTENT = (".json", ".jinja", ".model", ".txt", ".safetensors", ".bin")
 _NOT_CONTENT = ("training.json", "trainer_state.json", "README.md")
 
-LARGE = 1_000_000
-"""Bytes from which on the hash of a file is remembered; smaller files are always read."""
-SETTLED_SECONDS = 2.0
-"""A file that was changed more recently could change again within one tick of its clock."""
-
 
 def folder_hash(folder: Path) -> str:
     """Return the SHA-256 (hexadecimal) of the names and contents of a model folder's files.
 
     All of the weights, the tokenizer and the configuration count: two fine-tuned models of one
-    family differ in nothing else, not even in the sizes of their files. Large files are read once
-    (about a second for 1.5 GB) and then known by their place, size and times of change.
+    family differ in nothing else, not even in the sizes of their files.
     """
     whole = hashlib.sha256()
-    known = _remembered()
-    found = dict(known)
     for file in sorted(folder.iterdir()):
         if file.is_file() and file.suffix in _CONTENT and file.name not in _NOT_CONTENT:
-            whole.update(f"{file.name}\0{_file_hash(file, found)}\n".encode())
-    if found != known:
-        _remember(found)
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            whole.update(f"{file.name}\0{digest}\n".encode())
     return whole.hexdigest()
-
-
-def _file_hash(file: Path, known: dict[str, list[Any]]) -> str:
-    """Return the hash of a file; that of a large file is added to `known`."""
-    place, now = str(file.resolve()), file.stat()
-    # the time of the last change of any kind cannot be set back, as that of writing can
-    stamp = [now.st_size, now.st_mtime_ns, now.st_ctime_ns]
-    if known.get(place, [])[:-1] == stamp:
-        return str(known[place][-1])
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    settled = time.time() - now.st_ctime_ns / 1e9 > SETTLED_SECONDS
-    if now.st_size >= LARGE and settled:
-        known[place] = [*stamp, digest]
-    return digest
-
-
-def _notes() -> Path:
-    """Return the file of remembered hashes, which may be removed at any time."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "exampp" / "sha256.json"
-
-
-def _remembered() -> dict[str, list[Any]]:
-    """Size, times of change and hash of files, by place; none where they cannot be read."""
-    with suppress(OSError, ValueError, RuntimeError):
-        found = json.loads(_notes().read_bytes())
-        if isinstance(found, dict):
-            return {place: one for place, one in found.items() if _is_note(one)}
-    return {}
-
-
-def _is_note(one: object) -> bool:
-    return isinstance(one, list) and len(one) == 4 and isinstance(one[-1], str)
-
-
-def _remember(found: Mapping[str, list[Any]]) -> None:
-    """Write the notes whole or not at all; without them everything is only slower."""
-    with suppress(OSError, RuntimeError):
-        notes = _notes()
-        notes.parent.mkdir(parents=True, exist_ok=True)
-        there = {place: one for place, one in found.items() if Path(place).is_file()}
-        with tempfile.NamedTemporaryFile("w", dir=notes.parent, delete=False) as stream:
-            json.dump(there, stream)
-        Path(stream.name).replace(notes)
 
 
 def display_name(model: str) -> str:

@@ -7,7 +7,7 @@ is too long for the model is read in windows that overlap by `STRIDE` tokens; no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -170,26 +170,18 @@ class Extractive:
         """Return the number of tokens of a window."""
         return len(row.ids)
 
-    def families(self, rows: Sequence[Window]) -> Sequence[Sequence[Window]]:
-        """Return every window alone: the question comes before the passage."""
-        return [[row] for row in rows]
-
-    def begin(self, rows: Sequence[Window]) -> Callable[[], Sequence[BestSpan]]:
+    def compute(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
         """Find the best answer in each window."""
-        ids, mask = tensors.pad([row.ids for row in rows], self._pad, self.model.device)
+        device = self.model.device
+        ids, mask = tensors.pad([row.ids for row in rows], self._pad, device)
         options = {}
         if self._has_types:
-            options["token_type_ids"] = tensors.pad([r.types for r in rows], 0, ids.device)[0]
+            options["token_type_ids"] = tensors.pad([row.types for row in rows], 0, device)[0]
         with torch.inference_mode():
             out = self.model(input_ids=ids, attention_mask=mask, **options)
-            logits = torch.stack([out.start_logits, out.end_logits], 1)
-            table = tensors.fetched(logits.float())
-
-        def find() -> list[BestSpan]:
-            found = table().numpy().astype(np.float64)
-            return [find_spans(row, *both) for row, both in zip(rows, found, strict=True)]
-
-        return find
+            logits = torch.stack([out.start_logits, out.end_logits], 1).float().cpu()
+        found = logits.numpy().astype(np.float64)
+        return [find_spans(row, *both) for row, both in zip(rows, found, strict=True)]
 
     def doubtful(self, result: BestSpan) -> bool:
         """Return whether rounding could have changed the choice."""

@@ -1,17 +1,14 @@
 """Fine-tuning on SQuAD 2.0: the papers' variation in which a model learns to say unanswerable.
 
-The result is a model folder like any other. Training saves checkpoints below it and goes on from
-the last whole one when it is started again; `training.json` records what was trained on what, and
-that it is finished. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question answering).
+The result is a model folder like any other. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question
+answering).
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import math
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,24 +196,9 @@ def _overlaps(offsets: tuple[int, int], start: int, end: int) -> bool:
     return offsets[0] < end and offsets[1] > start
 
 
-RECORD = "training.json"
-CHECKPOINTS = "checkpoints"
 Report = Callable[[int, int, float], None]
 """Called with (step, steps in all, loss)."""
 LEARNING_RATES = {"seq2seq": 1e-4, "extractive": 3e-5}
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """A trained model: its folder, the steps taken in all, and (step, loss) as far as logged.
-
-    `started` is the step that this call went on from, 0 for a fresh start.
-    """
-
-    folder: Path
-    steps: int
-    started: int
-    losses: tuple[tuple[int, float], ...]
 
 
 def finetune(
@@ -231,28 +213,23 @@ def finetune(
     batch_size: int = 16,
     learning_rate: float | None = None,
     max_steps: int | None = None,
-    save_steps: int = 500,
-    resume: bool = True,
     seed: int = 0,
     device: str | None = None,
     report: Report | None = None,
-) -> Trained:
-    """Train a seq2seq or extractive model on SQuAD 2.0 data and save it to the folder `out`.
+) -> int:
+    """Train a model on SQuAD 2.0 data, save it to the folder `out`, and return the steps taken.
 
     A seq2seq model learns to reply to `prompt` (question and context to text; needed for it) with
     the answer or `unanswerable`, an extractive one to mark the answer or [CLS]. `learning_rate`
     is that of AdamW at its start, falling to 0 (default: see `LEARNING_RATES`); `max_steps` ends
-    the training before its `epochs` are over. With `resume`, a training that was cut off goes on
-    from its last checkpoint (there is one every `save_steps`), and a finished one is left alone.
-    `report` is called now and then.
+    the training before its `epochs` are over. `report` is called now and then.
 
     Raises:
-        InputError: the data are malformed, `out` holds something else, the model cannot be loaded
-            or is a causal one, or a package is missing.
+        InputError: the data are malformed, `out` is not empty, the model cannot be loaded or is a
+            causal one, or a package is missing.
 
     """
     check_integer("batch_size", batch_size, 1)
-    check_integer("save_steps", save_steps, 1)
     check_integer("the seed", seed, 0)
     if max_steps is not None:
         check_integer("max_steps", max_steps, 1)
@@ -260,146 +237,91 @@ def finetune(
         if value is not None and not 0 < value < math.inf:
             raise InputError(f"{name} must be above 0, not {value}")
     examples = read_squad(Path(squad_json))
-    fetched = _fetch(base_model, task, revision, device, prompt)
-    rate = learning_rate or LEARNING_RATES[fetched.task]
-    features = _features(fetched, examples, prompt)
-    plan = {
-        "base_model": base_model,
-        "revision": revision,
-        "task": fetched.task,
-        "prompt": prompt("{question}", "{context}") if prompt else None,
-        "data_sha256": hashlib.sha256(Path(squad_json).read_bytes()).hexdigest(),
-        "features": len(features),
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": rate,
-        "max_steps": max_steps,
-        "seed": seed,
-    }
+    base = _load_base(base_model, task, revision, device, prompt)
+    features = _features(base, examples, prompt)
     folder = Path(out)
-    if resume and (finished := _finished(folder, plan)):
-        return finished
-    _begin(folder, plan, resume)
-    trained = _train(fetched, features, folder, plan, save_steps, report)
-    _end(folder, plan, trained)
-    return trained
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("the folder is not empty", file=folder, hint="Give a new folder")
+    import torch
+    from transformers import (
+        DataCollatorForSeq2Seq,
+        DataCollatorWithPadding,
+        PrinterCallback,
+        Trainer,
+        TrainingArguments,
+        set_seed,
+    )
+
+    on_card = base.device.startswith("cuda")
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=epochs,
+        max_steps=max_steps or -1,
+        per_device_train_batch_size=batch_size,
+        learning_rate=learning_rate or LEARNING_RATES[base.task],
+        seed=seed,
+        save_strategy="no",
+        logging_steps=10,
+        bf16=on_card and torch.cuda.is_bf16_supported(including_emulation=False),
+        use_cpu=base.device == "cpu",
+        dataloader_pin_memory=on_card,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+    )
+    set_seed(seed)
+    collator: Any = DataCollatorWithPadding(base.tokenizer)
+    if base.task == "seq2seq":
+        collator = DataCollatorForSeq2Seq(base.tokenizer, model=base.model)
+    trainer = Trainer(
+        model=base.model,
+        args=arguments,
+        train_dataset=features,
+        data_collator=collator,
+        callbacks=[_reporting(report)] if report else [],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    base.model.save_pretrained(folder)
+    base.tokenizer.save_pretrained(folder)
+    return int(trainer.state.global_step)
 
 
-def _fetch(
+def _load_base(
     base_model: str, task: str | None, revision: str | None, device: str | None, prompt: Any
 ) -> LoadedModel:
     if importlib.util.find_spec("accelerate") is None:
         raise InputError("training needs the package accelerate", hint=how_to_install())
-    if device is not None and "," in device:
-        raise InputError("training takes one device", field="device", hint="Name one of them")
     # a question answering head may be new: it is what is trained
-    fetched = load_model(
+    base = load_model(
         base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
     )
-    if fetched.task not in LEARNING_RATES:
+    if base.task not in LEARNING_RATES:
         raise InputError(
             "a causal model cannot be trained here",
             field="task",
             hint=f"Take a model for one of {', '.join(LEARNING_RATES)}",
         )
-    if fetched.task == "seq2seq" and prompt is None:
+    if base.task == "seq2seq" and prompt is None:
         raise InputError("a seq2seq model is trained with a prompt", field="prompt")
-    if fetched.task == "extractive":
-        _give_null_token(fetched)
-    return fetched
+    if base.task == "extractive" and base.tokenizer.cls_token_id is None:
+        # T5 has no token that stands for no answer; published models of that kind call it so
+        base.tokenizer.add_special_tokens({"cls_token": "<cls>"})
+        if len(base.tokenizer) > base.model.get_input_embeddings().num_embeddings:
+            base.model.resize_token_embeddings(len(base.tokenizer))
+    return base
 
 
-def _give_null_token(fetched: LoadedModel) -> None:
-    """Give a model the token that stands for no answer where its tokenizer has none (T5).
-
-    It is called `<cls>`, as in the published question answering models of that kind.
-    """
-    tokenizer, model = fetched.tokenizer, fetched.model
-    if tokenizer.cls_token_id is not None:
-        return
-    tokenizer.add_special_tokens({"cls_token": "<cls>"})
-    rows = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > rows:
-        model.resize_token_embeddings(len(tokenizer))
-
-
-def _features(fetched: LoadedModel, examples: Any, prompt: Prompt | None) -> list[Feature]:
-    limit = known_limit(fetched.tokenizer, fetched.model.config)
-    texts = PlainTexts(fetched.tokenizer)
-    if prompt is not None and fetched.task == "seq2seq":
+def _features(base: LoadedModel, examples: Any, prompt: Prompt | None) -> list[Feature]:
+    limit = known_limit(base.tokenizer, base.model.config)
+    texts = PlainTexts(base.tokenizer)
+    if prompt is not None and base.task == "seq2seq":
         features = list(seq2seq_features(texts, examples, prompt, limit or 512))
     else:
         features = list(extractive_features(texts, examples, min(limit or 384, 384)))
     if not features:
         raise InputError("no question fits into the model together with its context")
     return features
-
-
-def _finished(folder: Path, plan: Mapping[str, Any]) -> Trained | None:
-    record = _record(folder)
-    if record is None or record.get("plan") != plan or "steps" not in record:
-        return None
-    losses = tuple((int(step), float(loss)) for step, loss in record["losses"])
-    return Trained(folder, record["steps"], record["steps"], losses)
-
-
-def _begin(folder: Path, plan: Mapping[str, Any], resume: bool) -> None:
-    """Make the folder, or make sure that it holds this very training."""
-    record = _record(folder)
-    if record is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("the folder is not empty", file=folder, hint="Give a new folder")
-    if record is not None and record.get("plan") != plan and resume:
-        raise InputError(
-            "the folder holds another training",
-            file=folder,
-            hint="Give a new folder, or start over with resume=False",
-        )
-    if record is not None and not resume:
-        shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / RECORD).write_text(json.dumps({"plan": plan}, indent=1) + "\n", "utf-8")
-
-
-def _record(folder: Path) -> dict[str, Any] | None:
-    record = _json(folder / RECORD)
-    return record if isinstance(record, dict) else None
-
-
-def _train(
-    fetched: LoadedModel,
-    features: list[Feature],
-    folder: Path,
-    plan: Mapping[str, Any],
-    save_steps: int,
-    report: Report | None,
-) -> Trained:
-    from transformers import PrinterCallback, Trainer, set_seed
-
-    checkpoint = last_checkpoint(folder / CHECKPOINTS)
-    started = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
-    set_seed(plan["seed"])
-    trainer = Trainer(
-        model=fetched.model,
-        args=_arguments(fetched, folder, plan, save_steps),
-        train_dataset=features,
-        data_collator=_collator(fetched),
-        callbacks=[_reporting(report)] if report else [],
-    )
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    fetched.model.save_pretrained(folder)
-    fetched.tokenizer.save_pretrained(folder)
-    history = trainer.state.log_history
-    losses = tuple((int(entry["step"]), entry["loss"]) for entry in history if "loss" in entry)
-    return Trained(folder, trainer.state.global_step, started, losses)
-
-
-def _collator(fetched: LoadedModel) -> Any:
-    from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding
-
-    if fetched.task == "seq2seq":
-        return DataCollatorForSeq2Seq(fetched.tokenizer, model=fetched.model)
-    return DataCollatorWithPadding(fetched.tokenizer)
 
 
 def _reporting(report: Report) -> Any:
@@ -411,48 +333,3 @@ def _reporting(report: Report) -> Any:
                 report(state.global_step, state.max_steps, float(news["logs"]["loss"]))
 
     return Reporting()
-
-
-def _arguments(fetched: LoadedModel, folder: Path, plan: Mapping[str, Any], save_steps: int) -> Any:
-    import torch
-    from transformers import TrainingArguments
-
-    on_card = fetched.device.startswith("cuda")
-    return TrainingArguments(
-        output_dir=str(folder / CHECKPOINTS),
-        num_train_epochs=plan["epochs"],
-        max_steps=plan["max_steps"] or -1,
-        per_device_train_batch_size=plan["batch_size"],
-        learning_rate=plan["learning_rate"],
-        seed=plan["seed"],
-        save_steps=save_steps,
-        save_total_limit=1,
-        logging_steps=min(10, save_steps),
-        bf16=on_card and torch.cuda.is_bf16_supported(including_emulation=False),
-        use_cpu=fetched.device == "cpu",
-        dataloader_pin_memory=on_card,
-        report_to="none",
-        disable_tqdm=True,
-        remove_unused_columns=False,
-    )
-
-
-def _end(folder: Path, plan: Mapping[str, Any], trained: Trained) -> None:
-    done = {"plan": plan, "steps": trained.steps, "losses": trained.losses}
-    (folder / RECORD).write_text(json.dumps(done, indent=1) + "\n", "utf-8")
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Return the last complete checkpoint, None if there is none."""
-    # the file that is written last
-    states = folder.glob("checkpoint-*/trainer_state.json")
-    found = [state.parent for state in states if _json(state) is not None]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-def _json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None

@@ -30,10 +30,8 @@ from exampp.graders.options import LocalOptions, check_least_mass, read_options
 
 BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 """Padded tokens in a batch; on a CPU larger batches are slower."""
-LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 3072}
-"""Requests pulled ahead: enough to sort by length (a third of them, with batches in flight)."""
-IN_FLIGHT = {"cpu": 0, "mps": 0, "cuda": 2}
-"""Batches begun before replies are yielded: one is computed, one waits for it to end."""
+LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 1024}
+"""Requests pulled ahead: enough to sort by length."""
 MAX_NEW_TOKENS = 64
 BEGUN_IN_FLOAT32 = (
     "This CPU computes bfloat16 in hardware, so that is what it is graded in: another grader than "
@@ -132,7 +130,6 @@ def load_local_grader(
         revision=options.revision,
         device=options.device,
         dtype=options.dtype,
-        quantize=options.quantize,
     )
     # the files of a model can be readable one by one and still not fit together
     local, own, note = map_model_errors(name, lambda: _make(loaded, labels, options))
@@ -145,14 +142,13 @@ def load_local_grader(
         **model_identity(name, options.revision, loaded.model.config),
         "task": loaded.task,
         "dtype": loaded.dtype,
-        **({"quantize": loaded.quantize} if loaded.quantize else {}),
         **own,
     }
     if options.least_mass not in (None, LEAST_MASS):
         settings["least_mass"] = options.least_mass
     budget = options.batch_tokens or BATCH_TOKENS[kind]
     ahead = look_ahead or LOOK_AHEAD[kind]
-    batcher = Batcher(local, budget=budget, look_ahead=ahead, in_flight=IN_FLIGHT[kind])
+    batcher = Batcher(local, budget=budget, look_ahead=ahead)
     grader = LocalGrader(local, settings, batcher)
     grader.model_name = display_name(name)
     grader.note = note
@@ -169,10 +165,6 @@ def _make(
     loaded: LoadedModel, labels: Sequence[str], options: LocalOptions
 ) -> tuple[LocalModel, dict[str, Any], str]:
     """Return the model as a batcher runs it, its settings, and a note for the user."""
-    if loaded.device == "cpu":
-        from exampp.graders.local.t5_scoring import APART, pack
-
-        pack(loaded.model, apart=APART)
     if loaded.task == "extractive":
         return *_extractive(loaded, options), ""
     scores = bool(labels) and options.decode != "generate"

@@ -1,43 +1,26 @@
-"""Decoder-only models, with the chat template of their tokenizer where it has one.
-
-What prompts share at their start is read once: the instructions once in a run, the passage once for
-all its questions, where the prompt has it first. Everything after it attends to the same keys and
-values as it would in a pass of its own, so that float32 results differ by rounding alone.
-"""
+"""Models that read a prompt: sequence-to-sequence ones, and decoder-only ones."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import (
-    DynamicCache,
     GenerationConfig,
     LogitsProcessor,
     LogitsProcessorList,
     T5ForConditionalGeneration,
 )
-from transformers.cache_utils import DynamicLayer
 from transformers.modeling_outputs import BaseModelOutput
 
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.local import t5_scoring, tensors
-from exampp.graders.local.tensors import (
-    LEAST,
-    NOT_A_NUMBER,
-    Row,
-    families,
-    log_probabilities,
-    pad,
-    send,
-    shared,
-)
+from exampp.graders.local.tensors import NOT_A_NUMBER, Row, log_probabilities, pad
 from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label
 
 
@@ -101,8 +84,8 @@ class Generator:
             forced_bos_token_id=own.forced_bos_token_id,
         )
 
-    def __call__(self, ids: torch.Tensor, mask: torch.Tensor, **read: Any) -> list[Generated]:
-        """Write the reply to each row of `ids` [rows, tokens]; `read` is what was read of them."""
+    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> list[Generated]:
+        """Write the reply to each row of `ids` [rows, tokens]."""
         start = 1 if self._model.config.is_encoder_decoder else ids.shape[1]
         ends = torch.tensor(sorted(self._ends), device=ids.device)
         margins = _Margins(len(ids), ends, start) if self.beams == 1 else None
@@ -110,7 +93,6 @@ class Generator:
             input_ids=ids,
             attention_mask=mask,
             logits_processor=LogitsProcessorList([margins] if margins else []),
-            **read,
         )
         smallest = margins.smallest.tolist() if margins else [torch.inf] * len(ids)
         return [
@@ -148,6 +130,12 @@ class Prompted(ABC):
         self._pad = 0 if pad is None else int(pad)
 
     @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        device: torch.device = self.model.device
+        return device
+
+    @property
     def length_penalty(self) -> float | None:
         """How labels are ranked: as by beam search where the model would use it."""
         return self.generator.length_penalty if self.generator.beams > 1 else None
@@ -182,21 +170,14 @@ class Prompted(ABC):
             return len(row)
         return (len(row) + self.generator.max_new_tokens) * self.generator.beams
 
-    def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-        """Return every row alone, by default."""
-        return [[row] for row in rows]
-
-    def begin(self, rows: Sequence[Row]) -> Callable[[], Sequence[LabelScores | Generated]]:
+    def compute(self, rows: Sequence[Row]) -> Sequence[LabelScores | Generated]:
         """Score or write, in one batch."""
         labels = self.labels
         with torch.inference_mode():
             if labels is None:
-                written = self.generate(rows)
-                return lambda: written
-            table = tensors.fetched(self.score(rows, labels))
-        return lambda: [
-            choose_label(labels, row, self.length_penalty) for row in table().double().tolist()
-        ]
+                return self.generate(rows)
+            table = self.score(rows, labels).double().tolist()
+        return [choose_label(labels, row, self.length_penalty) for row in table]
 
     def doubtful(self, result: LabelScores | Generated) -> bool:
         """Return whether rounding could have changed the choice."""
@@ -220,7 +201,7 @@ class Prompted(ABC):
 
     def free(self) -> None:
         """Give cached memory back."""
-        tensors.free(self.model.device)
+        tensors.free(self.device)
 
 
 class Seq2Seq(Prompted):
@@ -229,13 +210,12 @@ class Seq2Seq(Prompted):
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits of the first decoder steps."""
         start = self.model.generation_config.decoder_start_token_id
-        steps = send(torch.tensor([[start, *labels.shared]]), self.model.device)
-        steps = steps.expand(len(rows), -1)
-        if isinstance(self.model, T5ForConditionalGeneration) and self._is_whole:
-            states, mask = t5_scoring.encode(self.model.encoder, rows, self._pad)
+        ids, mask = pad(rows, self._pad, self.device)
+        steps = torch.tensor([[start, *labels.shared]]).to(self.device).expand(len(rows), -1)
+        if isinstance(self.model, T5ForConditionalGeneration):
+            states = t5_scoring.encode(self.model.encoder, ids, mask)
             logits = t5_scoring.first_logits(self.model, states, mask, steps)
         else:
-            ids, mask = pad(rows, self._pad, self.model.device)
             states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=states),
@@ -245,33 +225,9 @@ class Seq2Seq(Prompted):
             ).logits
         return log_probabilities(logits, labels)
 
-    @property
-    def _is_whole(self) -> bool:
-        """Whether the weights are as they were saved, on one device: folding reads them itself."""
-        spread = len(getattr(self.model, "hf_device_map", ())) > 1
-        return not spread and not getattr(self.model, "is_quantized", False)
-
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write replies with beam search (the papers' 5 beams, by default)."""
-        return self.generator(*pad(rows, self._pad, self.model.device))
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What was read of rows: keys and values, and [rows, columns] ids and mask of the columns."""
-
-    cache: Any
-    ids: torch.Tensor
-    mask: torch.Tensor
-
-    def of(self, rows: Sequence[int]) -> _Read:
-        """Select rows, some of them several times, into another cache."""
-        # of the CPU, because the layers of a model can be on several cards
-        wanted = torch.tensor(rows)
-        cache = copy.copy(self.cache)
-        cache.layers = [copy.copy(layer) for layer in cache.layers]
-        cache.batch_select_indices(wanted)
-        return _Read(cache, self.ids[wanted], self.mask[wanted])
+        return self.generator(*pad(rows, self._pad, self.device))
 
 
 class Causal(Prompted):
@@ -280,101 +236,22 @@ class Causal(Prompted):
     Rows are padded on the left, so that all of them end at the same place.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._parameters = inspect.signature(self.model.forward).parameters
-        self._shares = _shares(self.model, self._parameters)
-        self._start: Row = ()
-        self._started: _Read | None = None
-
-    def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-        """Group rows by passage, if their prompts share more than the instructions."""
-        if not self._shares:
-            return super().families(rows)
-        common = shared(rows)
-        found = families(rows, common)
-        if len(found) > 1 and common >= LEAST and rows[0][:common] != self._start:
-            self._start, self._started = rows[0][:common], None
-        return found
-
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits at the end of the prompt."""
-        wanted = labels.longest
-        whole = [row + labels.shared for row in rows]
-        read, rest = self._read(whole, wanted)
-        logits = self._forward(read, rest, wanted, keep=False)[0]
-        return log_probabilities(logits[:, -wanted:], labels)
+        ids, mask = pad([row + labels.shared for row in rows], self._pad, self.device, left=True)
+        options = {
+            "position_ids": (mask.cumsum(-1) - 1).clamp(min=0),
+            "logits_to_keep": labels.longest,
+        }
+        known = inspect.signature(self.model.forward).parameters
+        logits = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            use_cache=False,
+            **{name: value for name, value in options.items() if name in known},
+        ).logits
+        return log_probabilities(logits[:, -labels.longest :], labels)
 
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write replies, greedily by default."""
-        # `generate` makes no copies of what was read for its beams
-        read, rest = (None, rows) if self.generator.beams > 1 else self._read(rows, 1)
-        ids, mask = pad(rest, self._pad, self.model.device, left=True)
-        if read is None:
-            return self.generator(ids, mask)
-        ids, mask = torch.cat([read.ids, ids], -1), torch.cat([read.mask, mask], -1)
-        return self.generator(ids, mask, past_key_values=read.cache)
-
-    def _read(self, rows: Sequence[Row], least: int) -> tuple[_Read | None, Sequence[Row]]:
-        """Read once what rows share; return the rest of each, of `least` tokens or more."""
-        if not self._shares or len(rows) < 2:
-            return None, rows
-        start, known = self._beginning(rows, least)
-        found = families(rows, known)
-        if len(found) == len(rows):
-            return start and start.of([0] * len(rows)), [row[known:] for row in rows]
-        # of a row alone most is read here, too, so that what is left is short for all
-        ends = [min(shared(one), min(map(len, one)) - least) for one in found]
-        heads = [one[0][known:end] for one, end in zip(found, ends, strict=True)]
-        read = self._forward(start and start.of([0] * len(heads)), heads)[1]
-        family_of = {row: number for number, family in enumerate(found) for row in family}
-        places = [family_of[row] for row in rows]
-        rest = [row[ends[place] :] for row, place in zip(rows, places, strict=True)]
-        return read.of(places), rest
-
-    def _beginning(self, rows: Sequence[Row], least: int) -> tuple[_Read | None, int]:
-        """Return the cache of the instructions and their length, if all rows have them."""
-        known = len(self._start)
-        if not known or any(row[:known] != self._start or len(row) < known + least for row in rows):
-            return None, 0
-        if self._started is None:
-            self._started = self._forward(None, [self._start])[1]
-        return self._started, known
-
-    def _forward(
-        self, read: _Read | None, rows: Sequence[Row], wanted: int = 1, *, keep: bool = True
-    ) -> tuple[torch.Tensor, _Read]:
-        """Read rows on after what was read of them: the last logits, and all that was read.
-
-        The latter cannot be continued unless `keep`.
-        """
-        ids, mask = pad(rows, self._pad, self.model.device, left=True)
-        columns = ids if read is None else torch.cat([read.ids, ids], -1)
-        seen = mask if read is None else torch.cat([read.mask, mask], -1)
-        cache = read.cache if read else DynamicCache(config=self.model.config) if keep else None
-        options = {
-            "position_ids": (seen.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :],
-            "logits_to_keep": wanted,
-            "past_key_values": cache,
-            "use_cache": cache is not None,
-        }
-        logits = self.model(
-            input_ids=ids,
-            attention_mask=seen,
-            **{name: value for name, value in options.items() if name in self._parameters},
-        ).logits
-        return logits, _Read(cache, columns, seen)
-
-
-def _shares(model: Any, parameters: Any) -> bool:
-    """Return whether a model can continue from cached keys and values with gaps.
-
-    Not with windows or states in place of attention to all that was read, which count by columns
-    and not by positions; and kernels of other attentions take no mask with gaps.
-    """
-    if not {"position_ids", "past_key_values", "logits_to_keep"} <= parameters.keys():
-        return False
-    if getattr(model.config, "_attn_implementation", "") not in ("sdpa", "eager"):
-        return False
-    layers = DynamicCache(config=model.config).layers
-    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+        return self.generator(*pad(rows, self._pad, self.device, left=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,6 +11,8 @@ from exampp.graders.local.texts import LabelTokens
 
 ROUNDING = 1e-3
 """Nats within which float32 results are taken as tied: batches differ by about 1e-5."""
+
+Row = tuple[int, ...]
 
 NOT_A_NUMBER = "the model computed no number (NaN): try another dtype"
 
@@ -26,28 +28,7 @@ def pad(
         place = slice(longest - len(row), None) if left else slice(len(row))
         ids[index, place] = torch.tensor(row, dtype=torch.long)
         mask[index, place] = 1
-    return send(ids, device), send(mask, device)
-
-
-def send(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Copy a CPU tensor to a device, without waiting for the device."""
-    if device.type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
-
-
-def fetched(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
-    """Waits for a tensor, and for nothing that is computed after it, and gives it on the CPU."""
-    if tensor.device.type != "cuda":
-        return tensor.cpu
-    copy = tensor.to("cpu", non_blocking=True)
-    done = torch.cuda.current_stream(tensor.device).record_event()
-
-    def wait() -> torch.Tensor:
-        done.synchronize()
-        return copy
-
-    return wait
+    return ids.to(device), mask.to(device)
 
 
 def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor:
@@ -70,12 +51,10 @@ def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor
 def tie(model: Any) -> float:
     """Return the margin, in nats, under which a result is computed again alone.
 
-    Only in float32, from weights with all their bits: in bfloat16 rounding moves log probabilities
-    by some hundredths, so that no small margin makes results independent of their batch, and a
-    large one would double the work.
+    Only in float32: in bfloat16 rounding moves log probabilities by some hundredths, so that no
+    small margin makes results independent of their batch, and a large one would double the work.
     """
-    exact = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
-    return ROUNDING if exact else 0.0
+    return ROUNDING if model.dtype == torch.float32 else 0.0
 
 
 def free(device: torch.device) -> None:
@@ -83,43 +62,3 @@ def free(device: torch.device) -> None:
     backend: Any = {"cuda": torch.cuda, "mps": torch.mps}.get(device.type)
     if backend is not None:
         backend.empty_cache()
-
-
-# Which rows of tokens start alike, so that what they share is computed once.
-#
-# The questions about a passage differ at the end of a prompt that has the passage first, and all
-# prompts of a run start with the same instructions. What is shared is told by tokens and never by
-# text, because tokens merge over the seam.
-
-
-Row = tuple[int, ...]
-
-LEAST = 64
-"""Tokens that are worth a pass of their own."""
-LEAST_OF_FAMILY = 16
-"""Tokens that are worth one together with other families, where they are half of a row or more."""
-
-
-def shared(rows: Sequence[Row]) -> int:
-    """Count the tokens that all rows start with."""
-    first, last = min(rows), max(rows)
-    pairs = enumerate(zip(first, last, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(first), len(last)))
-
-
-def families(rows: Sequence[Row], known: int, least: int = LEAST_OF_FAMILY) -> list[list[Row]]:
-    """Group rows in families that share tokens, so that less is lost in padding.
-
-    Each shares `least` tokens beyond the first `known`, and either `LEAST` or half of the rest of a
-    row.
-
-    A row that shares them with no other is a family of its own.
-    """
-    found: list[list[Row]] = []
-    for row in sorted(rows):
-        alike = shared([found[-1][-1], row]) - known if found else 0
-        if found and alike >= least and alike >= min(LEAST, (len(row) - known) / 2):
-            found[-1].append(row)
-        else:
-            found.append([row])
-    return found

@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis import verdict
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.result import AttackSettings
 from exampp.analysis.verdict import TrustAnswer
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
@@ -81,9 +80,9 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "attacks": Question(
         "Can the grader be gamed?",
-        "attacks beside benign controls, guessing, circularity, shared makers",
+        "attacks beside benign controls, and guessing",
         "attacks",
-        lambda grades, least: verdict.about_attacks(grades.attacks(settings=AttackSettings(least))),
+        lambda grades, least: verdict.about_attacks(grades.attacks(min_rating=least)),
     ),
     "corrected": Question(
         "What would people say of all of it?",
