@@ -217,7 +217,7 @@ PANELS: Mapping[str, str] = {
     "Server": "host port base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
     "max-cost price-read price-cached price-written "
-    "price-hour max-failures take-over grace",
+    "price-hour max-failures grace",
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
