@@ -204,8 +204,7 @@ class _Tally:
             ratings = one.ratings
             if len(self._superseded):
                 ratings = ratings[~np.isin(one.passages, self._superseded)]
-            values, counts = np.unique(ratings, return_counts=True)
-            for rating, count in zip(values.tolist(), counts.tolist(), strict=True):
+            for rating, count in Counter(ratings.tolist()).items():
                 self._cells[one.rule, rating] += count
 
     def said(
