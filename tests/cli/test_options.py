@@ -313,7 +313,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--assessor": "ann",
             "--blind": "",
             "--shared": "50",
-            "--guidelines": "edited.yaml",
+            "--guidelines": "edited.csv",
             "--min-rating": "2",
         },
     ),
@@ -335,7 +335,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
-            "--weights": "discrimination",
             **READ,
         },
         choices("evaluate"),
@@ -656,7 +655,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-relevant": "1",
             "--credit": "graded",
             "--official": {"analyze items my.exam": "official.json"},
-            "--irt": "",
             "--limit": {"analyze items my.exam": "0"},
             "--splits": "7",
             "--seed": "9",
@@ -793,8 +791,8 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "bank apply": Uses(
         (
-            "bank apply banks.exam edited.yaml",
-            "bank apply banks.exam edited.yaml --dry-run",
+            "bank apply banks.exam edited.csv",
+            "bank apply banks.exam edited.csv --dry-run",
             "bank apply banks.exam fewer.csv",
         ),
         {
@@ -805,8 +803,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
         },
         {
-            "bank apply banks.exam stale.yaml": ("--force",),
-            "bank apply banks.exam small.yaml": ("--bank small",),
+            "bank apply banks.exam stale.csv": ("--force",),
+            "bank apply banks.exam small.csv": ("--bank small",),
         },
     ),
     "bank log": Uses(
@@ -1062,7 +1060,6 @@ def test_every_option_has_its_line() -> None:
 ELSEWHERE = {
     *(
         "--grace",
-        "--take-over",
         "--max-failures",
         "--files",
         "--wide",

@@ -231,10 +231,6 @@ def items(
         keyword(help="An item is covered or not, or has its best rating as credit."),
     ] = "covered",
     official: Officials = None,
-    irt: Annotated[
-        bool,
-        keyword("--irt", help="Fit the two-parameter model: abilities with standard errors."),
-    ] = False,
     min_relevant: Annotated[
         int | None,
         keyword(
@@ -264,7 +260,6 @@ def items(
             credit=credit,
             official=[str(one) for one in official or ()],
             min_relevant=min_relevant,
-            irt=irt,
             splits=splits,
             seed=seed,
         )

@@ -289,7 +289,6 @@ class Grades(ChosenGrades, GradesBase):
         credit: Credit = "covered",
         official: Officials = (),
         min_relevant: int | None = None,
-        irt: bool = False,
         splits: int = 1000,
         seed: int = 0,
     ) -> ItemAnalysis:
@@ -297,8 +296,7 @@ class Grades(ChosenGrades, GradesBase):
 
         Items are covered by the first `k` passages of a system, or have the `credit` of the best
         rating among them. With an `official` leaderboard (see `correlate`) it is told what an
-        exam of fewer items gains. `irt` fits the two-parameter model, which takes seconds and 10
-        systems. `splits` random halves are drawn, from the `seed`.
+        exam of fewer items gains. `splits` random halves are drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
@@ -312,7 +310,7 @@ class Grades(ChosenGrades, GradesBase):
             book,
             item_scores(book, least, k, subtopics=subtopics, credit=credit),
             describe_source(book.grader, book.bank_label, book.oversight),
-            ItemSettings(relevant, splits, seed, irt),
+            ItemSettings(relevant, splits, seed),
             texts=self.bank_texts(),
             officials=read_officials(official),
         )
