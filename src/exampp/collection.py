@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from exampp.grading.batches import Batches
     from exampp.grading.derived import Calibrated, Frozen
     from exampp.grading.merge import Merged
-    from exampp.grading.ray import Cluster
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
+    from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
     from exampp.records import GraderIdentity

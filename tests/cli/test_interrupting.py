@@ -115,7 +115,7 @@ def test_an_estimate_is_interrupted(
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
 ) -> None:
-    monkeypatch.setattr("exampp.grading.estimate.estimate", lambda *_: signal.raise_signal(number))
+    monkeypatch.setattr("exampp.grading.plan.estimate", lambda *_: signal.raise_signal(number))
     with FaultServer() as server:
         ran = exampp_command(*grading(graded, server, "--dry-run"))
     assert (ran.code, ran.out) == (128 + number, "")

@@ -42,8 +42,8 @@ from exampp.cli.main import app
 from exampp.graders.registry import BUILT_IN
 from exampp.records.gradebook import Gradebook
 from exampp.store import read_model
-from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import StoredGrader
+from exampp.store.sql import GuardedConnection
 
 Value = str | Mapping[str, str]
 

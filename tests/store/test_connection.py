@@ -17,8 +17,7 @@ import exampp
 from exampp.errors import CollectionBusy, InputError
 from exampp.formats.output import writing
 from exampp.store import connection as module
-from exampp.store.connection import connect, is_collection, transaction
-from exampp.store.schema import SCHEMA_VERSION
+from exampp.store.connection import SCHEMA_VERSION, connect, is_collection, transaction
 
 
 @pytest.mark.usefixtures("waiting_for_the_disk")

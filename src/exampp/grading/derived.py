@@ -39,8 +39,8 @@ from exampp.store.grades import (
     put_grades,
     rated_cells,
 )
-from exampp.store.interning import batches
 from exampp.store.read_model import read_gradebook
+from exampp.store.sql import batches
 
 
 def _named(connection: sqlite3.Connection, grader: int) -> GraderIdentity:
@@ -230,7 +230,7 @@ class Voted(Result):
         notes = list(notes_of_vote(self.grader))
         for present, count in sorted(self.lacking.items()):
             notes.append(f"{count:,} cells have no grade: {present} of the members graded them.")
-        row = [self.grader.name, self.cells, sum(self.lacking.values())]
+        row = (self.grader.name, self.cells, sum(self.lacking.values()))
         return {"voted": Table.of(["grader", "cells", "without a grade"], [row], notes=notes)}
 
 

@@ -15,7 +15,7 @@ from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.interning import extra_json, from_json, insert, pairs, select_integer
+from exampp.store.sql import extra_json, from_json, insert, pairs, select_integer
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,

@@ -45,7 +45,7 @@ from exampp.store.grades import (
     rule_counts,
 )
 from exampp.store.inputs import Member, members
-from exampp.store.interning import from_json
+from exampp.store.sql import from_json
 
 Number = TypeVar("Number", np.int16, np.int64)
 
