@@ -469,8 +469,9 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutc
 
 def with_bounds(book: Gradebook, measure: Measure, min_rating: int | None) -> Leaderboard:
     """The leaderboard of one measure, with the bounds that missing cells leave, where known."""
-    bounded = measure.kind.cover and not measure.weights
-    return evaluate_gradebook(book, [measure], min_rating, missing="bounds" if bounded else "zero")
+    return evaluate_gradebook(
+        book, [measure], min_rating, missing="bounds" if measure.kind.cover else "zero"
+    )
 
 
 def with_cutoff(name: str) -> Measure:

@@ -2,7 +2,7 @@
 
 Every item by what it tells of systems, the exam by how far its halves agree, both with and without
 the systems far below the rest; the leaderboard without the items to review. Formulas and sources:
-`stats.item_analysis`, `stats.item_response`.
+`stats.item_analysis`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.item_selection import (
-    ItemAbilities,
-    ItemChoice,
-    ability_choices,
-    choices,
-    choices_table,
-    fitted,
-)
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, chance_floor, cover_exams, judged_ratings
@@ -39,11 +31,15 @@ from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import MOST_DRAWS, Bools, EstimateRows, Floats
 from exampp.stats.item_analysis import (
+    CUT,
     FEWEST_SYSTEMS,
+    HeldOut,
+    Score,
     SplitHalves,
     alpha_if_deleted,
     alpha_without_each,
     coefficient_alpha,
+    cross_validate,
     draw_item_halves,
     draw_query_halves,
     is_constant,
@@ -54,8 +50,10 @@ from exampp.stats.item_analysis import (
     order_changes,
     ranked,
     ranks_of_systems,
+    select_items,
     split_halves,
 )
+from exampp.stats.item_analysis import SPLITS as CROSS_SPLITS
 from exampp.stats.rank_correlation import kendall
 
 FEWEST_JUDGED = 5
@@ -68,6 +66,11 @@ WARNED = 0.1
 SMALL = 4
 """Of so few systems each is an outlier."""
 USUAL_SYSTEMS = 10
+CUTS = (0.0, 0.1, 0.2, 0.3)
+FEWEST_RANKED = 12
+"""With fewer officially ranked systems there are fewer than six to choose items by, or to rank."""
+ALL, RANDOM = "all", "random"
+_NAMES = {ALL: "all", RANDOM: f"as many random ones as from {CUT:g}"}
 _NAMED = 5
 _TEXT = 48
 _SHORTEST_ID = 6
@@ -107,8 +110,6 @@ class ItemStatistics:
     lint: tuple[str, ...]
     sealed: bool | None
     why: tuple[str, ...]
-    discrimination: float | None = None
-    location: float | None = None
 
     @property
     def worst(self) -> float:
@@ -158,14 +159,13 @@ class Jackknife(NamedTuple):
 class ItemSettings:
     """How items are examined: `min_relevant` is the lowest judgment of a relevant passage.
 
-    `irt` fits the two-parameter model too, which takes seconds. Raises InputError for numbers out
-    of range.
+    Raises:
+        InputError: A number is out of range.
     """
 
     min_relevant: int = 2
     splits: int = SPLITS
     seed: int = 0
-    irt: bool = False
 
     def __post_init__(self) -> None:
         check_integer("splits", self.splits, 2, MOST_DRAWS)
@@ -194,21 +194,18 @@ class ItemAnalysis(Result):
     floor: ChanceFloor
     choices: tuple[ItemChoice, ...] = ()
     repeated: Mapping[int, int] = field(default_factory=dict)
-    abilities: ItemAbilities | None = None
     notes: tuple[str, ...] = ()
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = ""
 
     @property
     def statistic(self) -> str:
-        """The name of alpha: KR-20 where items are 0 or 1 and count alike."""
-        return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
+        """The name of alpha: KR-20 where items count alike."""
+        return "KR-20" if self.scores.equal else "alpha"
 
     @property
     def name(self) -> str:
         """The name of the scores."""
-        if self.scores.kind == "graded":
-            return f"graded Cover@{self.scores.k}"
         return heading(f"Cover@{self.scores.k}", self.scores.min_rating)
 
     @property
@@ -239,11 +236,9 @@ class ItemAnalysis(Result):
         """Return the exam, the `limit` worst items, the leaderboard without any, smaller exams."""
         shown = {"exam": self._exam()}
         if self.look:
-            shown["items"] = self._worst(limit)
-        if self.look or self.abilities:
-            shown["leaderboard"] = self._systems()
+            shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
         if self.officials:
-            shown["choices"] = choices_table(self.choices, self.name)
+            shown["choices"] = _choices_table(self.choices, self.name)
         return shown
 
     def records(self) -> Mapping[str, Table]:
@@ -251,7 +246,7 @@ class ItemAnalysis(Result):
         names = (
             *("query_id", "item_id", "difficulty", "constant", "item_total", "item_rest"),
             *("item_rest_without", "alpha_if_deleted", "relevant", "not_relevant", "swaps"),
-            *("discrimination", "location", "lint", "sealed", "why", "text"),
+            *("lint", "sealed", "why", "text"),
         )
         values = ([getattr(row, name) for name in names] for row in self.items)
         rows = [[", ".join(v) if isinstance(v, tuple) else v for v in row] for row in values]
@@ -262,7 +257,7 @@ class ItemAnalysis(Result):
             "systems": replace(self._systems(), caption=self.caption),
         }
         if self.officials:
-            shown["choices"] = choices_table(self.choices, self.name)
+            shown["choices"] = _choices_table(self.choices, self.name)
         return {name: table.keyed(self.grader_key) for name, table in shown.items()}
 
     def _exam(self) -> Table:
@@ -336,20 +331,11 @@ class ItemAnalysis(Result):
         whole = scores.cover()
         nothing: list[Value] = [None] * len(whole)
         without = scores.cover(kept) if kept.any() else None
-        ability: list[Sequence[Value]] = [nothing] * 5
-        if self.abilities:
-            of = self.abilities.all.abilities
-            ability = [of.mode.tolist(), of.error.tolist(), ranks_of_systems(of.mode)]
-            ability += [of.mean.tolist(), of.deviation.tolist()]
-        modelled: Literal["all", "programs"] = "all" if self.abilities else "programs"
         columns = [
             *(Column("system"), Column(self.name, key="score"), Column("rank")),
             Column("without these", key="score_without"),
             Column("rank without", key="rank_without"),
-            Column("ability", readers=modelled),
-            Column("\N{PLUS-MINUS SIGN}", key="ability_error", readers=modelled),
-            Column("rank by it", key="ability_rank", readers=modelled),
-            *programs_only("ability_mean", "ability_deviation", "alpha_without"),
+            *programs_only("alpha_without"),
         ]
         values: list[Sequence[Value]] = [
             *(scores.systems, whole.tolist(), ranks_of_systems(whole)),
@@ -358,7 +344,7 @@ class ItemAnalysis(Result):
                 if without is None
                 else (without.tolist(), ranks_of_systems(without))
             ),
-            *(*ability, list(self.jackknife.without.values())),
+            list(self.jackknife.without.values()),
         ]
         order = np.lexsort((np.arange(len(whole)), -ranked(whole))).tolist()
         rows = [[column[at] for column in values] for at in order]
@@ -483,8 +469,6 @@ class ItemAnalysis(Result):
             )
 
     def _floor(self) -> Iterator[str]:
-        if self.scores.kind == "graded":
-            return
         if not self.floor.values:
             yield (
                 f"Nobody judged a graded passage 0, so the chance level of {self.name} is unknown."
@@ -548,11 +532,7 @@ def analyze(
     texts: BankTexts | None = None,
     officials: Mapping[str, Mapping[str, float]] | None = None,
 ) -> ItemAnalysis:
-    """Look at the items of an exam; `officials` are official leaderboards, system to rank.
-
-    Raises:
-        InputError: A model of items is asked for and cannot be fitted.
-    """
+    """Look at the items of an exam; `officials` are official leaderboards, system to rank."""
     texts = texts or BankTexts()
     first = first_of_repeated(scores, texts)
     distinct = first == np.arange(len(first))
@@ -560,7 +540,6 @@ def analyze(
     columns = once.columns
     jackknife = _jackknife(once, columns)
     outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
-    abilities = fitted(scores, jackknife.system) if settings.irt else None
     officials = officials or {}
     missing = missing_prerequisite(book)
     return ItemAnalysis(
@@ -575,15 +554,13 @@ def analyze(
                 _Columns(columns, columns[outlier], np.cumsum(distinct)[first] - 1),
                 settings,
                 texts,
-                abilities,
             )
         ),
         exams=tuple(_exams(once, columns, outlier, jackknife, settings)),
         jackknife=jackknife,
         repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
-        choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
-        abilities=abilities,
+        choices=tuple(_choices(scores, officials)),
         notes=(*filter(None, [missing_texts_note(texts.entries)]), *book.notes),
         officials=officials,
         lacking=missing.cause if missing else "",
@@ -673,7 +650,6 @@ def _items(
     counted: _Columns,
     settings: ItemSettings,
     texts: BankTexts,
-    abilities: ItemAbilities | None,
 ) -> Iterator[ItemStatistics]:
     columns, at_once = counted.columns, counted.places.tolist()
     total, rest, deleted = item_total(columns), item_rest(columns), alpha_if_deleted(columns)
@@ -683,7 +659,6 @@ def _items(
     linted = linted_items(texts)
     words = _words(texts)
     swaps = _swaps(scores)
-    parameters = abilities.of_items() if abilities else {}
     for at, item_id in enumerate(scores.item_ids):
         key = (scores.queries[scores.query[at]], item_id)
         relevant, not_relevant, wrongly = covered.get(key, (None, None, 0))
@@ -702,13 +677,8 @@ def _items(
             lint=linted.get(key, ()),
             sealed=None if texts.sealed is None else key in texts.sealed,
             why=(),
-            discrimination=parameters.get(at, _NO_MODEL)[0],
-            location=parameters.get(at, _NO_MODEL)[1],
         )
         yield replace(row, why=tuple(_why(row, wrongly)))
-
-
-_NO_MODEL = (None, None)
 
 
 def _value(found: EstimateRows, at: int) -> float | None:
@@ -804,6 +774,123 @@ def _words(texts: BankTexts) -> dict[Key, str]:
 def plain_words(text: str) -> str:
     """Return the words of a text in lower case, without punctuation."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+# ---- smaller exams ---------------------------------------------------------------------------
+
+
+class ItemChoice(NamedTuple):
+    """One choice of items: how many, and how well the exam of these ranks systems.
+
+    `chosen` is "all", the least item-rest correlation, or "random": as many as at `CUT`.
+    `emptied` queries have none of the items. `pooled` is Kendall's tau-b with the official order
+    where items count as in Cover wherever they are, `cover` where the mean goes over the queries
+    that still have items. The others are the same for systems that had no part in choosing the
+    items; None: undefined, or not computed.
+    """
+
+    official: str
+    chosen: float | str
+    items: int | None
+    emptied: int | None
+    pooled: float | None
+    cover: float | None
+    held_out: HeldOut | None
+    held_out_cover: HeldOut | None
+
+
+def _choices(
+    scores: ItemScores,
+    officials: Mapping[str, Mapping[str, float]],
+) -> Iterator[ItemChoice]:
+    """Yield every choice of items against every official leaderboard (rank 1 is best)."""
+    for official, ranks in officials.items():
+        yield from _against(scores, official, ranks)
+
+
+def _against(scores: ItemScores, official: str, ranks: Mapping[str, float]) -> Iterator[ItemChoice]:
+    both = np.array([system in ranks for system in scores.systems], np.bool_)
+    better = -np.array([ranks[name] for name in scores.systems if name in ranks], np.float64)
+    columns, credit = scores.columns[both], scores.credit[both]
+    ways: tuple[Score, Score] = (
+        lambda kept: columns @ kept,
+        lambda kept: credit @ scores.shares(kept),
+    )
+    held: Mapping[tuple[float | str, int], HeldOut] = {}
+    if len(better) >= FEWEST_RANKED:
+        held = cross_validate(columns, better, CUTS, ways, CUT)
+    chosen: dict[float | str, Bools | None] = {ALL: np.ones(len(scores.item_ids), np.bool_)}
+    chosen |= {cut: select_items(scores.columns, cut) for cut in CUTS}
+    chosen[RANDOM] = None
+    for name, kept in chosen.items():
+        pooled, cover = (
+            None if kept is None else kendall(ranked(way(kept)), better).value for way in ways
+        )
+        yield ItemChoice(
+            official,
+            name,
+            None if kept is None else int(kept.sum()),
+            None if kept is None else scores.emptied(kept),
+            pooled,
+            cover,
+            held.get((name, 0)),
+            held.get((name, 1)),
+        )
+
+
+def _choices_table(found: Sequence[ItemChoice], of: str) -> Table:
+    """Return Kendall's tau with the official order, in sample and held out, of the scores `of`."""
+    several = len({one.official for one in found}) > 1
+    sample, rest = "tau, all systems", "tau, systems held out"
+    columns = [
+        Column("official", readers="all" if several else "programs"),
+        *(Column("items", readers="people"), *programs_only("chosen")),
+        *(Column("kept", 0, key="items"), Column("emptied", 0)),
+        *(Column("pooled", 3, sample, "tau_pooled"), Column("Cover", 3, sample, "tau_cover")),
+        *(Column("pooled", 3, rest, "held_out_tau"), *programs_only("held_out_error")),
+        *(Column("better", 3, rest, readers="people"), *programs_only("held_out_better")),
+        Column("Cover", 3, rest, "held_out_cover_tau"),
+        *programs_only("held_out_cover_error", "held_out_cover_better"),
+    ]
+    rows: list[list[Cell]] = []
+    for one in found:
+        held, covered = (
+            (h.tau, h.error, h.better) if h else (None,) * 3
+            for h in (one.held_out, one.held_out_cover)
+        )
+        word = isinstance(one.chosen, str)
+        name = _NAMES[str(one.chosen)] if word else f"item-rest from {one.chosen:g}"
+        better = f"{one.held_out.better:.0%}" if one.held_out and one.chosen != ALL else None
+        rows.append(
+            [
+                *(one.official, name, str(one.chosen), one.items, one.emptied),
+                *(one.pooled, one.cover, *held[:2], better, held[2], *covered),
+            ]
+        )
+    caption = f"{of} on fewer items against the official leaderboard: Kendall's tau-b"
+    return Table.of(columns, rows, caption, _choices_notes(found))
+
+
+def _choices_notes(found: Sequence[ItemChoice]) -> Iterator[str]:
+    yield (
+        "Items are chosen without any human label. pooled: every item counts where it is; Cover: "
+        "the mean over the queries that still have items."
+    )
+    if any(one.held_out for one in found):
+        yield (
+            f"Systems held out: over {CROSS_SPLITS} random halves items are chosen on one half, "
+            "and the other half is ranked; better is how often that beats all items. Compare with "
+            "random items: a smaller exam alone is no gain."
+        )
+    else:
+        yield (
+            f"Nothing is held out, because fewer than {FEWEST_RANKED} systems are in both "
+            "leaderboards: the values are of the systems that the items were chosen on."
+        )
+    yield (
+        "Gains of a choice of items are known for one collection only (TREC DL 2019): report the "
+        "whole exam too."
+    )
 
 
 # ---- the list of all items -----------------------------------------------------------------------
