@@ -228,7 +228,6 @@ evaluate {exam} ONE -m ERR_IA@3 -m AllScore@3
 evaluate {exam} ONE --min-rating 3 --min-rating 4 --official official.json
 evaluate {exam} ONE --per-query -m Cover@3 -m AP
 evaluate {exam} ONE --missing bounds
-evaluate {exam} ONE -m Cover@3 --weights discrimination
 evaluate {exam} ONE -m nDCG@3 --label count --qrels exam.qrels
 compare {exam} A B ONE -m Cover@3
 compare {exam} A B ONE -m nDCG

@@ -1059,7 +1059,6 @@ def test_every_option_has_its_line() -> None:
 ELSEWHERE = {
     *(
         "--grace",
-        "--take-over",
         "--max-failures",
         "--files",
         "--wide",

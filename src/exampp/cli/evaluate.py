@@ -10,11 +10,7 @@ import click
 
 import exampp
 from exampp.cli import output as printing
-from exampp.cli.command import (
-    error_exit_code,
-    option_rules,
-    without_options,
-)
+from exampp.cli.command import error_exit_code, option_rules, without_options
 from exampp.cli.options import (
     LABELLING,
     OF_MEASURES,

@@ -201,9 +201,7 @@ TREC_NAMES: Mapping[str, Alias] = {
 
 TREC_NEEDS_CUTOFF = ("map_cut", "ndcg_cut")
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "dcg": ("log2", "exp-log2"),
-}
+CHOICES: Mapping[str, tuple[str, ...]] = {"dcg": ("log2", "exp-log2")}
 
 _FORM = re.compile(r"\s*([^\s(@]+)\s*(?:\((.*)\))?\s*(?:@(.*))?", re.DOTALL)
 _PARAM = re.compile(r"""\s*(\w+)\s*=\s*('[^']*'|"[^"]*"|\{[^{}]*\}|[^,'"{}]+?)\s*(?:,|$)""")
@@ -261,11 +259,6 @@ class Measure:
     def cutoff(self) -> int | None:
         """How many passages of a ranking it reads; None: all."""
         return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
-
-    @property
-    def share(self) -> bool:
-        """Whether no query has a value outside of 0 to 1."""
-        return self.kind.share
 
     def param(self, key: str) -> ParamValue | None:
         """The value given to a parameter, None where it was not given."""

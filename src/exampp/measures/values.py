@@ -164,12 +164,12 @@ class MeasureColumn:
     @property
     def value_range(self) -> tuple[float, float] | None:
         """The smallest and largest possible value of a query; None where these are not known."""
-        return (0.0, 1.0) if self.measure.share else None
+        return (0.0, 1.0) if self.measure.kind.share else None
 
     @property
     def difference_range(self) -> tuple[float, float] | None:
         """The smallest and largest possible difference of two systems on a query."""
-        return (-1.0, 1.0) if self.measure.share else None
+        return (-1.0, 1.0) if self.measure.kind.share else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -454,8 +454,8 @@ def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
     )
 
 
-def counts(connection: sqlite3.Connection, known: Mapping[str, int] = {}) -> Mapping[str, int]:
-    """How many of each thing the collection holds, and what people decided; not what is `known`."""
+def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """Count the things of each kind in the collection, and what people decided."""
     tables = {
         "queries": "query",
         "subtopics": "subtopic",
@@ -468,9 +468,7 @@ def counts(connection: sqlite3.Connection, known: Mapping[str, int] = {}) -> Map
         "WHERE state = 0)",
     }
     found = {
-        name: known[name]
-        if name in known
-        else connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         for name, table in tables.items()
     }
     return found | decision_counts(connection)

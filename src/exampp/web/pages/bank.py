@@ -546,7 +546,7 @@ def _basket_page(
         trouble = trouble or str(error)
     if saved:
         grader, bank = request.choice
-        for one in grading_status(collection.connection, keep=False):
+        for one in grading_status(collection.connection):
             if (one.grader.key, one.bank) == (grader.key, bank):
                 pending = one.due
         command = grade_command(grader, request.live.path, "" if bank == MAIN_BANK else bank)
