@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from exampp.store.grades import StoredGrader
 
 NOW = "now"
-_PLAIN = (".csv", ".tsv", ".yaml", ".yml")
+_PLAIN = (".csv", ".tsv")
 _LISTED = 10
 
 
@@ -389,7 +389,7 @@ class Bank:
     def export(self, file: str | Path, *, part: str | None = None) -> int:
         """Write the bank, or its public or sealed part; return the number of items.
 
-        A whole bank as CSV, TSV or YAML carries every id and the version of the bank, to be edited
+        A whole bank as CSV or TSV carries every id and the version of the bank, to be edited
         and applied. Other names give a workbench bank. The sealed part is always one, with its
         seal, and holds the items as they were sealed.
         """
@@ -647,7 +647,7 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                hint="Edit a YAML, CSV or TSV file of exampp bank export (JSON cannot say it), or "
+                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot say it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:

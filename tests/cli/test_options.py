@@ -313,7 +313,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--assessor": "ann",
             "--blind": "",
             "--shared": "50",
-            "--guidelines": "edited.yaml",
+            "--guidelines": "edited.csv",
             "--min-rating": "2",
         },
     ),
@@ -790,8 +790,8 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "bank apply": Uses(
         (
-            "bank apply banks.exam edited.yaml",
-            "bank apply banks.exam edited.yaml --dry-run",
+            "bank apply banks.exam edited.csv",
+            "bank apply banks.exam edited.csv --dry-run",
             "bank apply banks.exam fewer.csv",
         ),
         {
@@ -802,8 +802,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
         },
         {
-            "bank apply banks.exam stale.yaml": ("--force",),
-            "bank apply banks.exam small.yaml": ("--bank small",),
+            "bank apply banks.exam stale.csv": ("--force",),
+            "bank apply banks.exam small.csv": ("--bank small",),
         },
     ),
     "bank log": Uses(
