@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, chance_floor, cover_exams, judged_ratings
@@ -31,15 +32,11 @@ from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import MOST_DRAWS, Bools, EstimateRows, Floats
 from exampp.stats.item_analysis import (
-    CUT,
     FEWEST_SYSTEMS,
-    HeldOut,
-    Score,
     SplitHalves,
     alpha_if_deleted,
     alpha_without_each,
     coefficient_alpha,
-    cross_validate,
     draw_item_halves,
     draw_query_halves,
     is_constant,
@@ -50,10 +47,8 @@ from exampp.stats.item_analysis import (
     order_changes,
     ranked,
     ranks_of_systems,
-    select_items,
     split_halves,
 )
-from exampp.stats.item_analysis import SPLITS as CROSS_SPLITS
 from exampp.stats.rank_correlation import kendall
 
 FEWEST_JUDGED = 5
@@ -66,14 +61,8 @@ WARNED = 0.1
 SMALL = 4
 """Of so few systems each is an outlier."""
 USUAL_SYSTEMS = 10
-CUTS = (0.0, 0.1, 0.2, 0.3)
-FEWEST_RANKED = 12
-"""With fewer officially ranked systems there are fewer than six to choose items by, or to rank."""
-ALL, RANDOM = "all", "random"
-_NAMES = {ALL: "all", RANDOM: f"as many random ones as from {CUT:g}"}
 _NAMED = 5
 _TEXT = 48
-_SHORTEST_ID = 6
 
 AGAINST = "against the rest"
 AGAINST_WITHOUT = "against the rest without the outlier"
@@ -238,7 +227,7 @@ class ItemAnalysis(Result):
         if self.look:
             shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
         if self.officials:
-            shown["choices"] = _choices_table(self.choices, self.name)
+            shown["choices"] = choices_table(self.choices, self.name)
         return shown
 
     def records(self) -> Mapping[str, Table]:
@@ -257,7 +246,7 @@ class ItemAnalysis(Result):
             "systems": replace(self._systems(), caption=self.caption),
         }
         if self.officials:
-            shown["choices"] = _choices_table(self.choices, self.name)
+            shown["choices"] = choices_table(self.choices, self.name)
         return {name: table.keyed(self.grader_key) for name, table in shown.items()}
 
     def _exam(self) -> Table:
@@ -293,9 +282,8 @@ class ItemAnalysis(Result):
 
     def _worst(self, limit: int) -> Table:
         look = self.look[:limit]
-        short = _short_ids([row.item_id for row in self.items])
         parts: list[tuple[Column, list[Cell]]] = [
-            (Column("item"), [short[row.item_id] for row in look]),
+            (Column("item"), [row.item_id for row in look]),
             (Column("covered", 2), [row.difficulty for row in look]),
             (Column("rest", 2), [row.item_rest for row in look]),
             (Column("without", 2), [row.item_rest_without for row in look]),
@@ -510,16 +498,6 @@ def _shown(tau: float | None) -> str:
     return "undefined" if tau is None else f"{tau:.3f}"
 
 
-def _short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return the starts of ids that tell them apart: hashes need not be shown whole."""
-    known = dict.fromkeys(ids)
-    for length in range(_SHORTEST_ID, 200):
-        found = {one: one[: one.rfind("/") + 1 + length] for one in known}
-        if len(set(found.values())) == len(known):
-            return found
-    return {one: one for one in known}
-
-
 # ---- computing -----------------------------------------------------------------------------------
 
 
@@ -560,7 +538,7 @@ def analyze(
         jackknife=jackknife,
         repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
-        choices=tuple(_choices(scores, officials)),
+        choices=tuple(choices(scores, officials)),
         notes=(*filter(None, [missing_texts_note(texts.entries)]), *book.notes),
         officials=officials,
         lacking=missing.cause if missing else "",
@@ -774,123 +752,6 @@ def _words(texts: BankTexts) -> dict[Key, str]:
 def plain_words(text: str) -> str:
     """Return the words of a text in lower case, without punctuation."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
-
-
-# ---- smaller exams ---------------------------------------------------------------------------
-
-
-class ItemChoice(NamedTuple):
-    """One choice of items: how many, and how well the exam of these ranks systems.
-
-    `chosen` is "all", the least item-rest correlation, or "random": as many as at `CUT`.
-    `emptied` queries have none of the items. `pooled` is Kendall's tau-b with the official order
-    where items count as in Cover wherever they are, `cover` where the mean goes over the queries
-    that still have items. The others are the same for systems that had no part in choosing the
-    items; None: undefined, or not computed.
-    """
-
-    official: str
-    chosen: float | str
-    items: int | None
-    emptied: int | None
-    pooled: float | None
-    cover: float | None
-    held_out: HeldOut | None
-    held_out_cover: HeldOut | None
-
-
-def _choices(
-    scores: ItemScores,
-    officials: Mapping[str, Mapping[str, float]],
-) -> Iterator[ItemChoice]:
-    """Yield every choice of items against every official leaderboard (rank 1 is best)."""
-    for official, ranks in officials.items():
-        yield from _against(scores, official, ranks)
-
-
-def _against(scores: ItemScores, official: str, ranks: Mapping[str, float]) -> Iterator[ItemChoice]:
-    both = np.array([system in ranks for system in scores.systems], np.bool_)
-    better = -np.array([ranks[name] for name in scores.systems if name in ranks], np.float64)
-    columns, credit = scores.columns[both], scores.credit[both]
-    ways: tuple[Score, Score] = (
-        lambda kept: columns @ kept,
-        lambda kept: credit @ scores.shares(kept),
-    )
-    held: Mapping[tuple[float | str, int], HeldOut] = {}
-    if len(better) >= FEWEST_RANKED:
-        held = cross_validate(columns, better, CUTS, ways, CUT)
-    chosen: dict[float | str, Bools | None] = {ALL: np.ones(len(scores.item_ids), np.bool_)}
-    chosen |= {cut: select_items(scores.columns, cut) for cut in CUTS}
-    chosen[RANDOM] = None
-    for name, kept in chosen.items():
-        pooled, cover = (
-            None if kept is None else kendall(ranked(way(kept)), better).value for way in ways
-        )
-        yield ItemChoice(
-            official,
-            name,
-            None if kept is None else int(kept.sum()),
-            None if kept is None else scores.emptied(kept),
-            pooled,
-            cover,
-            held.get((name, 0)),
-            held.get((name, 1)),
-        )
-
-
-def _choices_table(found: Sequence[ItemChoice], of: str) -> Table:
-    """Return Kendall's tau with the official order, in sample and held out, of the scores `of`."""
-    several = len({one.official for one in found}) > 1
-    sample, rest = "tau, all systems", "tau, systems held out"
-    columns = [
-        Column("official", readers="all" if several else "programs"),
-        *(Column("items", readers="people"), *programs_only("chosen")),
-        *(Column("kept", 0, key="items"), Column("emptied", 0)),
-        *(Column("pooled", 3, sample, "tau_pooled"), Column("Cover", 3, sample, "tau_cover")),
-        *(Column("pooled", 3, rest, "held_out_tau"), *programs_only("held_out_error")),
-        *(Column("better", 3, rest, readers="people"), *programs_only("held_out_better")),
-        Column("Cover", 3, rest, "held_out_cover_tau"),
-        *programs_only("held_out_cover_error", "held_out_cover_better"),
-    ]
-    rows: list[list[Cell]] = []
-    for one in found:
-        held, covered = (
-            (h.tau, h.error, h.better) if h else (None,) * 3
-            for h in (one.held_out, one.held_out_cover)
-        )
-        word = isinstance(one.chosen, str)
-        name = _NAMES[str(one.chosen)] if word else f"item-rest from {one.chosen:g}"
-        better = f"{one.held_out.better:.0%}" if one.held_out and one.chosen != ALL else None
-        rows.append(
-            [
-                *(one.official, name, str(one.chosen), one.items, one.emptied),
-                *(one.pooled, one.cover, *held[:2], better, held[2], *covered),
-            ]
-        )
-    caption = f"{of} on fewer items against the official leaderboard: Kendall's tau-b"
-    return Table.of(columns, rows, caption, _choices_notes(found))
-
-
-def _choices_notes(found: Sequence[ItemChoice]) -> Iterator[str]:
-    yield (
-        "Items are chosen without any human label. pooled: every item counts where it is; Cover: "
-        "the mean over the queries that still have items."
-    )
-    if any(one.held_out for one in found):
-        yield (
-            f"Systems held out: over {CROSS_SPLITS} random halves items are chosen on one half, "
-            "and the other half is ranked; better is how often that beats all items. Compare with "
-            "random items: a smaller exam alone is no gain."
-        )
-    else:
-        yield (
-            f"Nothing is held out, because fewer than {FEWEST_RANKED} systems are in both "
-            "leaderboards: the values are of the systems that the items were chosen on."
-        )
-    yield (
-        "Gains of a choice of items are known for one collection only (TREC DL 2019): report the "
-        "whole exam too."
-    )
 
 
 # ---- the list of all items -----------------------------------------------------------------------

@@ -1,0 +1,163 @@
+"""What exams of fewer items gain against official leaderboards.
+
+Items are chosen by their agreement with the rest of the exam, without human labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from exampp.measures.item_scores import ItemScores
+from exampp.results.result import Table
+from exampp.results.view import Cell, Column, programs_only
+from exampp.stats.estimate import Bools, Floats
+from exampp.stats.item_analysis import (
+    CUT,
+    SEED,
+    SPLITS,
+    HeldOut,
+    Score,
+    cross_validate,
+    ranked,
+    select_items,
+)
+from exampp.stats.rank_correlation import kendall
+
+CUTS = (0.0, 0.1, 0.2, 0.3)
+FEWEST_SYSTEMS = 12
+"""With fewer officially ranked systems there are fewer than six to choose items by, or to rank."""
+ALL, RANDOM = "all", "random"
+_NAMES = {ALL: "all", RANDOM: f"as many random ones as from {CUT:g}"}
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+class ItemChoice(NamedTuple):
+    """One choice of items: how many, and how well the exam of these ranks systems.
+
+    `chosen` is "all", the least item-rest correlation, or "random": as many as at `CUT`.
+    `emptied` queries have none of the items. `pooled` is Kendall's tau-b with the official order
+    where items count as in Cover wherever they are, `cover` where the mean goes over the queries
+    that still have items. The others are the same for systems that had no part in choosing the
+    items; None: undefined, or not computed.
+    """
+
+    official: str
+    chosen: float | str
+    items: int | None
+    emptied: int | None
+    pooled: float | None
+    cover: float | None
+    held_out: HeldOut | None
+    held_out_cover: HeldOut | None
+
+
+def choices(
+    scores: ItemScores,
+    officials: Mapping[str, Mapping[str, float]],
+    *,
+    splits: int = SPLITS,
+    seed: int = SEED,
+) -> Iterator[ItemChoice]:
+    """Yield every choice of items against every official leaderboard (rank 1 is best)."""
+    for official, ranks in officials.items():
+        yield from _against(scores, official, ranks, splits, seed)
+
+
+def _against(
+    scores: ItemScores, official: str, ranks: Mapping[str, float], splits: int, seed: int
+) -> Iterator[ItemChoice]:
+    both, better = _both(scores.systems, ranks)
+    columns, credit = scores.columns[both], scores.credit[both]
+    ways: tuple[Score, Score] = (
+        lambda kept: columns @ kept,
+        lambda kept: credit @ scores.shares(kept),
+    )
+    held: Mapping[tuple[float | str, int], HeldOut] = {}
+    if len(better) >= FEWEST_SYSTEMS:
+        held = cross_validate(columns, better, CUTS, ways, CUT, splits=splits, seed=seed)
+    chosen: dict[float | str, Bools | None] = {ALL: np.ones(len(scores.item_ids), np.bool_)}
+    chosen |= {cut: select_items(scores.columns, cut) for cut in CUTS}
+    chosen[RANDOM] = None
+    for name, kept in chosen.items():
+        pooled, cover = (
+            None if kept is None else kendall(ranked(way(kept)), better).value for way in ways
+        )
+        yield ItemChoice(
+            official,
+            name,
+            None if kept is None else int(kept.sum()),
+            None if kept is None else scores.emptied(kept),
+            pooled,
+            cover,
+            held.get((name, 0)),
+            held.get((name, 1)),
+        )
+
+
+def _both(systems: Sequence[str], ranks: Mapping[str, float]) -> tuple[Bools, Floats]:
+    """Return which systems are in the official leaderboard, and their values, higher is better."""
+    both = np.array([system in ranks for system in systems], np.bool_)
+    return both, -np.array([ranks[system] for system in systems if system in ranks], np.float64)
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
+    """Return Kendall's tau with the official order, in sample and held out, of the scores `of`."""
+    several = len({one.official for one in found}) > 1
+    sample, rest = "tau, all systems", "tau, systems held out"
+    columns = [
+        Column("official", readers="all" if several else "programs"),
+        *(Column("items", readers="people"), *programs_only("chosen")),
+        *(Column("kept", 0, key="items"), Column("emptied", 0)),
+        *(Column("pooled", 3, sample, "tau_pooled"), Column("Cover", 3, sample, "tau_cover")),
+        *(Column("pooled", 3, rest, "held_out_tau"), *programs_only("held_out_error")),
+        *(Column("better", 3, rest, readers="people"), *programs_only("held_out_better")),
+        Column("Cover", 3, rest, "held_out_cover_tau"),
+        *programs_only("held_out_cover_error", "held_out_cover_better"),
+    ]
+    rows: list[list[Cell]] = []
+    for one in found:
+        held, covered = (
+            (h.tau, h.error, h.better) if h else (None,) * 3
+            for h in (one.held_out, one.held_out_cover)
+        )
+        word = isinstance(one.chosen, str)
+        name = _NAMES[str(one.chosen)] if word else f"item-rest from {one.chosen:g}"
+        better = f"{one.held_out.better:.0%}" if one.held_out and one.chosen != ALL else None
+        rows.append(
+            [
+                *(one.official, name, str(one.chosen), one.items, one.emptied),
+                *(one.pooled, one.cover, *held[:2], better, held[2], *covered),
+            ]
+        )
+    caption = f"{of} on fewer items against the official leaderboard: Kendall's tau-b"
+    return Table.of(columns, rows, caption, _notes(found))
+
+
+def _notes(found: Sequence[ItemChoice]) -> Iterator[str]:
+    yield (
+        "Items are chosen without any human label. pooled: every item counts where it is; Cover: "
+        "the mean over the queries that still have items."
+    )
+    if any(one.held_out for one in found):
+        yield (
+            f"Systems held out: over {SPLITS} random halves items are chosen on one half, and the "
+            "other half is ranked; better is how often that beats all items. Compare with random "
+            "items: a smaller exam alone is no gain."
+        )
+    else:
+        yield (
+            f"Nothing is held out, because fewer than {FEWEST_SYSTEMS} systems are in both "
+            "leaderboards: the values are of the systems that the items were chosen on."
+        )
+    yield (
+        "Gains of a choice of items are known for one collection only (TREC DL 2019): report the "
+        "whole exam too."
+    )
