@@ -12,6 +12,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 import exampp
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.review.impact import Baseline, add_item, retire_item, reword_item, weigh_item
+from exampp.review.impact import Baseline
 from exampp.review.queue import most_influential_cells
 
 RATINGS = (0.45, 0.15, 0.1, 0.1, 0.12, 0.08)
@@ -59,20 +60,24 @@ def made_book(systems: int, queries: int, passages: int, items: int) -> Gradeboo
 
 
 def edits_of(query: QueryGrades) -> dict[str, QueryGrades]:
-    """The query after one edit of each sort, and after one of everything."""
-    first, last = query.item_ids[0], query.item_ids[-1]
-    known = dict.fromkeys(query.passage_ids[::3], 4)
-    few = query
-    for item in query.item_ids[1:]:
-        few = retire_item(few, item)
-    several = add_item(reword_item(retire_item(query, first), last, known), "new")
+    """The query after one edit of each sort."""
+
+    def with_items(count: int) -> QueryGrades:
+        return replace(
+            query,
+            item_ids=query.item_ids[:count],
+            item_subtopics=query.item_subtopics[:count],
+            weights=query.weights[:count],
+            ratings=query.ratings[:, :count],
+        )
+
+    reworded = query.ratings.copy()
+    reworded[:, 0] = MISSING
     return {
-        "retire": retire_item(query, first),
-        "weight": weigh_item(query, first, 2),
-        "reword": reword_item(query, first, {}),
-        "add": add_item(query, "new", ratings=known),
-        "retire all but one": few,
-        "several": weigh_item(several, last, 0.5),
+        "retire": with_items(len(query.item_ids) - 1),
+        "weight": replace(query, weights=query.weights * np.arange(1, len(query.weights) + 1)),
+        "reword": replace(query, ratings=reworded),
+        "retire all but one": with_items(1),
     }
 
 

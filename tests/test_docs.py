@@ -72,7 +72,6 @@ def write_template(folder: Path, graded: Path, model: Path) -> None:
         writer.writerow(["topic", "narrative"])
         writer.writerows([query["query_id"], query["text"]] for query in queries)
     (folder / "leaderboard.json").write_text(json.dumps({"dense": 1, "bm25": 2}))
-    (folder / "scores.csv").write_text("bm25,dense,t5\n.31,.52,.55\n.12,.10,.31\n.44,.61,.58\n")
     texts = [json.loads(row)["text"] for row in files["passages.jsonl"].read_text().splitlines()]
     (folder / "answers" / "notes").mkdir(parents=True)
     answers = []

@@ -57,8 +57,7 @@ from exampp.records import BankEntry
 from exampp.records.items import MODEL, BankTexts
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
-from exampp.review.dry_run import DryRun, watch
-from exampp.review.impact import MEASURES
+from exampp.review.impact import MEASURES, DryRun, EditPreview, preview, watch
 from exampp.sanitize import check_integer, check_lists, check_text, or_default
 from exampp.store.bank import (
     NEWEST,
@@ -85,9 +84,10 @@ from exampp.store.inputs import query_keys, some_texts
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.battery import Battery, BatterySettings
+    from exampp.store.grades import StoredGrader
 
 NOW = "now"
-_PLAIN = (".csv", ".tsv", ".yaml", ".yml")
+_PLAIN = (".csv", ".tsv")
 _LISTED = 10
 
 
@@ -389,7 +389,7 @@ class Bank:
     def export(self, file: str | Path, *, part: str | None = None) -> int:
         """Write the bank, or its public or sealed part; return the number of items.
 
-        A whole bank as CSV, TSV or YAML carries every id and the version of the bank, to be edited
+        A whole bank as CSV or TSV carries every id and the version of the bank, to be edited
         and applied. Other names give a workbench bank. The sealed part is always one, with its
         seal, and holds the items as they were sealed.
         """
@@ -434,6 +434,21 @@ class Bank:
 
         changes = edit(replace(self, settle=settle))
         return DryRun(changes, effects(measures, min_rating))
+
+    def preview(self, changes: Sequence[ItemChange], grader: StoredGrader) -> EditPreview:
+        """Return the queries as one grader graded them once `changes` are made; none is saved.
+
+        `review.impact.Baseline.impact` tells what they do to the leaderboard. Raises InputError for
+        edits that the bank would refuse.
+        """
+        edited = dict.fromkeys(one.query_id for pair in changes for one in pair[1:] if one)
+        return preview(
+            self.connection,
+            grader,
+            self.name,
+            list(edited),
+            lambda settle: replace(self, settle=settle).save(changes),
+        )
 
     # ---- generating -----------------------------------------------------------------------------
 
@@ -632,7 +647,7 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                hint="Edit a YAML, CSV or TSV file of exampp bank export (JSON cannot say it), or "
+                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot say it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.commands import Commands
 from support.gradebooks import dl19, make_book, make_query, make_ranking
 
 import exampp
@@ -23,7 +20,6 @@ from exampp.analysis.reliability import (
     Reliability,
     ReliabilitySettings,
     Scored,
-    grader_reliability,
     scored_column,
     study_reliability,
 )
@@ -91,21 +87,12 @@ def test_two_of_37_systems_make_the_reliability_of_dl19() -> None:
     said = notes(found)
     assert "without UNH_bm25 and UNH_exDL_bm25" in said
     assert "cause most of it: use the lower values" in said
-    assert f"without the worst 8 of 37, from {ORDER} 0.358: 10 more queries (cost 110)" in said
+    assert f"without the worst 8 of 37, from {ORDER} 0.358: 5 more items per query: " in said
     assert said.count("Best next step") == 1
     assert "%" not in found.studies[1].shown_without
     marked = found.tables()["sizes"]
     at_hand = [cell_value(one) for row in marked.rows for one in row if isinstance(one, Marked)]
     assert at_hand == pytest.approx(values)
-
-
-def test_what_items_cost_decides_what_to_buy() -> None:
-    free = ReliabilitySettings(item_cost=0.0)
-    assert "0.358: 5 more items per query (cost 0)" in notes(studied(dl19(), settings=free))
-    designs = [one for one in studied(dl19(), settings=free).studies[0].designs if one.queries]
-    cheapest = studied(dl19(), settings=free).studies[0].cheapest
-    assert cheapest is not None
-    assert cheapest.queries == min(one.queries or 0 for one in designs)
 
 
 def test_only_plain_means_over_items_have_items_as_a_subtopic() -> None:
@@ -187,8 +174,6 @@ def test_queries_that_do_not_count_for_all_are_left_out() -> None:
         {"drop": (-0.1,)},
         {"queries": (0,)},
         {"items": (-3,)},
-        {"query_cost": 0.0, "item_cost": 0.0},
-        {"item_cost": float("nan")},
         {"samples": 10},
         {"seed": -1},
     ],
@@ -196,32 +181,6 @@ def test_queries_that_do_not_count_for_all_are_left_out() -> None:
 def test_settings_that_make_no_sense(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
         ReliabilitySettings(**wrong)  # type: ignore[arg-type]
-
-
-def test_graders_as_a_subtopic() -> None:
-    """Two graders that order the systems the other way round agree on no difference."""
-    one = {"a": [0.9, 0.8, 0.7], "b": [0.1, 0.3, 0.2]}
-    turned = grader_reliability({"x": scored(one), "y": scored({"a": one["b"], "b": one["a"]})})
-    found = turned.studies[0].found
-    assert found is not None
-    assert found.raw["s"] <= 0 < found.raw["sg"]
-    assert "tell no systems apart" in " ".join(turned.tables()["reliability"].notes)
-    alike = grader_reliability({"x": scored(one), "y": scored(one)})
-    found = alike.studies[0].found
-    assert found is not None
-    assert found.raw["sg"] == pytest.approx(0, abs=1e-12)
-    said = " ".join(alike.tables()["reliability"].notes)
-    assert "is 0% of that of systems" in said
-    assert "2 graders are few" in said
-    assert {row[0] for row in alike.records()["reliability"].rows} == {"x", "y"}
-
-
-def test_graders_on_the_systems_and_queries_of_both() -> None:
-    first = scored({"a": [0.9, 0.8], "b": [0.1, 0.3], "c": [0.5, 0.2]})
-    second = Scored("AP", ("b", "a"), ("q1", "q9"), Values(np.ones((2, 2)), np.ones((2, 2), bool)))
-    found = grader_reliability({"x": first, "y": second})
-    assert found.queries == 1
-    assert "fewer than 2 queries count with all graders" in str(found)
 
 
 def exam(seed: int, systems: int, queries: int, items: int) -> Scored:
@@ -257,8 +216,8 @@ def test_advice_on_small_exams_never_contradicts_itself(shape: tuple[int, int, i
         present = study.erho2.value
         if study.erho2.low is not None and study.erho2.high is not None:
             assert 0 <= study.erho2.low <= present <= study.erho2.high <= 1
-        for purchase in study.purchases or ():
-            assert (purchase.erho2 or 0.0) >= present - 1e-9
+        for gain in study.gains:
+            assert (gain.erho2 or 0.0) >= present - 1e-9
         fewest, most = study.for_order.low, study.for_order.high
         if study.for_order.queries is not None:
             assert (fewest or 0) <= study.for_order.queries <= (most or math.inf)
@@ -291,32 +250,6 @@ def test_the_order_of_lines_changes_nothing(seed: int) -> None:
         exams=tuple(one.exams[column][rows] for column in columns),
     )
     assert str(study_reliability(other)) == str(study_reliability(one))
-
-
-# ---- the command ---------------------------------------------------------------------------------
-
-
-def test_the_command_says_what_python_does(exampp_command: Commands, tmp_path: Path) -> None:
-    table = tmp_path / "scores.csv"
-    table.write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
-    ran = exampp_command.line(f"analyze reliability {table} --drop 0 --format json")
-    assert ran.code == 0
-    (row,) = json.loads(ran.out)["reliability"]["rows"]
-    expected = study_reliability(
-        scored({"a": [0.1, 0.3, 0.2], "b": [0.5, 0.9, 0.6], "c": [0.2, 0.2, 0.1]})
-    )
-    assert row["erho2"] == pytest.approx(expected.studies[0].erho2.value)
-    refused = exampp_command.line(f"analyze reliability {table} --min-rating 3")
-    assert refused.code == 2
-    assert "not for a table of scores" in refused.err
-
-
-def test_nothing_graded_ends_with_its_sentence(exampp_command: Commands, tmp_path: Path) -> None:
-    one = tmp_path / "one.csv"
-    one.write_text("a,b\n.1,.5\n")
-    ran = exampp_command.line(f"analyze reliability {one}")
-    assert ran.code == 1
-    assert "fewer than 2 queries count" in ran.err
 
 
 def test_missing_cells_with_bounds_are_refused() -> None:

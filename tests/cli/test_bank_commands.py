@@ -68,7 +68,7 @@ def test_editing_with_author_and_reason(exam: Path, exampp_command: Commands) ->
 
 
 def test_export_edit_apply(exam: Path, tmp_path: Path, exampp_command: Commands) -> None:
-    file = tmp_path / "b.yaml"
+    file = tmp_path / "b.csv"
     assert exampp_command("bank", "export", exam, file).out == f"{file}: 3 items\n"
     assert "Nothing changed." in exampp_command("bank", "apply", exam, file).err
     file.write_text(file.read_text().replace("What does air scatter?", "What is scattered?"))
@@ -122,7 +122,7 @@ def test_sealing_and_proving(exam: Path, tmp_path: Path, exampp_command: Command
         (("edit", "{exam}", "retire", "none"), "the bank has no item 'none'"),
         (("edit", "{exam}", "melt", "none"), "'melt' is not one of"),
         (("edit", "{exam}", "add", "q1"), "add takes a query and a text"),
-        (("apply", "{exam}", "none.yaml"), "none.yaml: no such file"),
+        (("apply", "{exam}", "none.csv"), "none.csv: no such file"),
         (("split", "{exam}", "--secret", "2"), "the share 2 is not between 0 and 1"),
         (("verify", "none.jsonl"), "none.jsonl: no such file"),
         (("diff", "{exam}", "x"), "'x' is no edit, date or bank"),

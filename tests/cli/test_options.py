@@ -280,7 +280,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-relevant": "1",
             "--by": "systems",
             "--depth": "1",
-            "--answers-of": "judge",
             "--min-answers": "3",
             "--limit": {"review my.exam": "1"},
             "--author": "ann",
@@ -313,7 +312,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--assessor": "ann",
             "--blind": "",
             "--shared": "50",
-            "--guidelines": "edited.yaml",
+            "--guidelines": "edited.csv",
             "--min-rating": "2",
         },
     ),
@@ -335,7 +334,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
-            "--weights": "discrimination",
             **READ,
         },
         choices("evaluate"),
@@ -617,8 +615,6 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze reliability my.exam -m Cover@2 --subtopics query --drop 0 --format tsv",
             "analyze reliability my.exam -m nDCG@3",
             "analyze reliability my.exam -m P@3",
-            "analyze reliability scores.csv",
-            "analyze reliability graders.exam -m P@3 --drop 0",
         ),
         {
             **BOARD,
@@ -630,13 +626,13 @@ OPTIONS: Mapping[str, Uses] = {
             "--decisions": {"analyze reliability my.exam": "without"},
             # subtopics of unequal size: items are no facet
             "--items": {"analyze reliability my.exam -m Cover": "9"},
-            "--query-cost": {"analyze reliability my.exam -m Cover": "5"},
-            "--item-cost": {"analyze reliability my.exam -m Cover": "5"},
             "--samples": {"analyze reliability my.exam -m Cover": "60"},
             "--seed": {"analyze reliability my.exam -m Cover": "9"},
             **READ,
         },
         {
+            "analyze reliability graders.exam -m P@3": ("--grader other", "--prompt thomas"),
+            "analyze reliability graders.exam -m P@1": ("--kind query",),
             "analyze reliability banks.exam": ("--bank small",),
             "analyze reliability bad.graded.jsonl": ("--on-error skip",),
             "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
@@ -658,7 +654,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-relevant": "1",
             "--credit": "graded",
             "--official": {"analyze items my.exam": "official.json"},
-            "--irt": "",
             "--limit": {"analyze items my.exam": "0"},
             "--splits": "7",
             "--seed": "9",
@@ -715,15 +710,16 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "analyze attacks": Uses(
         (
-            "analyze attacks gamed.exam",
-            "analyze attacks my.exam --build",
+            "analyze attacks gamed.exam --grader judge",
+            "analyze attacks my.exam --build --kind question",
             "analyze attacks my.exam --build --dry-run",
         ),
         {
             **GRADED,
-            **{name: BOARD[name] for name in ("--min-rating", *OF_FILES)},
+            "--min-rating": "2",
             "--bank": {"analyze attacks banks.exam --build": "small"},
-            "--kind": {"analyze attacks graders.exam --build": "question"},
+            "--grader": "",
+            "--kind": "",
             "--prompt": "thomas",
             "--battery": "other.exam",
             "--build": "",
@@ -736,7 +732,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
             **READ,
         },
-        choices("analyze attacks"),
+        {"analyze attacks banks.exam --build": ("--bank small",)},
     ),
     "bank generate": Uses(
         (
@@ -794,8 +790,8 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "bank apply": Uses(
         (
-            "bank apply banks.exam edited.yaml",
-            "bank apply banks.exam edited.yaml --dry-run",
+            "bank apply banks.exam edited.csv",
+            "bank apply banks.exam edited.csv --dry-run",
             "bank apply banks.exam fewer.csv",
         ),
         {
@@ -806,8 +802,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": "",
         },
         {
-            "bank apply banks.exam stale.yaml": ("--force",),
-            "bank apply banks.exam small.yaml": ("--bank small",),
+            "bank apply banks.exam stale.csv": ("--force",),
+            "bank apply banks.exam small.csv": ("--bank small",),
         },
     ),
     "bank log": Uses(
@@ -969,7 +965,7 @@ def run(
     from exampp.results.plots import figure
 
     recorded = options_example.Recorded
-    monkeypatch.setattr(local, "load", recorded)
+    monkeypatch.setattr(local, "load_local_grader", recorded)
     monkeypatch.setattr(local, "finetune", options_example.finetuned)
     monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
     monkeypatch.setattr(web, "serve", recorded)
@@ -1063,7 +1059,6 @@ def test_every_option_has_its_line() -> None:
 ELSEWHERE = {
     *(
         "--grace",
-        "--take-over",
         "--max-failures",
         "--files",
         "--wide",

@@ -119,7 +119,7 @@ def test_provenance_is_kept_and_exported(path: Path, tmp_path: Path) -> None:
         assert [row[2:4] for row in log.rows] == [("ann", "generate")] * 2
         assert log.rows[0][7] == "m with dl-questions"
         collection.bank().export(tmp_path / "bank.jsonl")
-        collection.bank().export(tmp_path / "bank.yaml")
+        collection.bank().export(tmp_path / "bank.csv")
     item = json.loads((tmp_path / "bank.jsonl").read_text().splitlines()[0])["items"][0]
     assert item["question_text"] == "What is a tide?"
     origin = item["generated"]

@@ -190,7 +190,7 @@ def test_relevance_for_the_query_is_decided_as_any_other_grade(tmp_path: Path) -
             grades.decisions.decide(*cell, author=author, rating=rating)
         grades = collection.grades()
         assert [one.decisions[-1].author for one in grades.judged()] == ["bob"]
-        assert [one.dispute.cell for one in grades.decisions.weighed_disputes()] == [cell]
+        assert [one.cell for one in grades.decisions.disputes()] == [cell]
         assert cell not in [one.cell for one in grades.decisions.queue()]
         for read in (grades.dossiers(["q1"]), grades.dossiers(["q1"], ())):
             assert [len(made) for one in read for made in one.decisions.values()] == [2]

@@ -11,22 +11,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.books import GRADER, edited, random_book, random_edits
+from support.books import (
+    GRADER,
+    add_item,
+    edited,
+    random_book,
+    random_edits,
+    retire_item,
+    reword_item,
+    weigh_item,
+)
 
 import exampp
 from exampp.measures.cover import cover
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.review.impact import (
-    Baseline,
-    Impact,
-    Shift,
-    add_item,
-    retire_item,
-    reword_item,
-    weigh_item,
-)
+from exampp.review.impact import Baseline, Impact, Shift
 from exampp.stats.estimate import Estimate
 
 MEASURES = ("Cover@4", "nCover@4", "nDCG@3", "P@3", "ERR@3")
@@ -64,7 +65,7 @@ def check(baseline: Baseline, query: QueryGrades) -> Impact:
         labelling=baseline.labelling,
         subtopics=baseline.subtopics,
     )
-    found = baseline.columns_with({query.query_id: query})
+    found = baseline.with_queries({query.query_id: query}).columns
     for ours, theirs in zip(found, full.columns, strict=True):
         assert same_column(ours, theirs), str(ours.measure)
     for shift, before, after in zip(impact.shifts, baseline.columns, full.columns, strict=True):
@@ -131,8 +132,8 @@ def dl19(path: Path) -> Baseline:
     return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_fifty_random_edits_of_dl19(shared_data: Path, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_random_edits_of_dl19(shared_data: Path, seed: int) -> None:
     baseline = dl19(shared_data)
     random = np.random.default_rng(seed)
     query = baseline.gradebook.queries[random.integers(len(baseline.gradebook.queries))]
@@ -316,7 +317,7 @@ def test_the_first_item_with_a_subtopic_changes_how_every_query_is_read() -> Non
     check(baseline, query)
     others, changed = (
         {name: columns[0].values.values[:, n] for n, name in enumerate(columns[0].query_ids)}
-        for columns in (baseline.columns, baseline.columns_with({query.query_id: query}))
+        for columns in (baseline.columns, baseline.with_queries({query.query_id: query}).columns)
     )
     assert others.keys() == changed.keys()
     assert not all(np.array_equal(others[name], changed[name]) for name in others if name != "q0")
@@ -356,26 +357,7 @@ def test_intervals_are_those_of_weighted_means(shared_data: Path) -> None:
         assert swap.after.high == pytest.approx(high, abs=0.004)
 
 
-def test_edits_that_make_no_sense() -> None:
-    query = by_hand().queries[0]
-    for edit, what in (
-        ((retire_item, "x"), "has no item 'x'"),
-        ((add_item, "i1"), "is in the exam already"),
-        ((weigh_item, "i0", -1), "the weight -1 is not between 0 and"),
-        ((add_item, "x", float("nan")), "is not a finite number"),
-    ):
-        with pytest.raises(exampp.InputError, match=what):
-            edited(query, [edit])
+def test_an_unknown_query_is_refused() -> None:
+    book = by_hand()
     with pytest.raises(exampp.InputError, match="there is no query 'z'"):
-        impact_on(Baseline.of(by_hand()), replace(query, query_id="z"))
-
-
-def test_the_query_before_is_left_as_it_was() -> None:
-    query = by_hand().queries[0]
-    ratings, weights = query.ratings.copy(), query.weights.copy()
-    edited(
-        query,
-        [(reword_item, "i0", {}), (weigh_item, "i1", 7), (add_item, "a"), (retire_item, "i3")],
-    )
-    assert np.array_equal(query.ratings, ratings)
-    assert np.array_equal(query.weights, weights)
+        impact_on(Baseline.of(book), replace(book.queries[0], query_id="z"))

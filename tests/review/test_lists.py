@@ -209,32 +209,6 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         )
 
 
-def test_by_other_graders(tmp_path: Path) -> None:
-    with unjudged(tmp_path) as opened:
-        opened.grade(ScriptedGrader(SCRIPT, default="0"))
-        opened.grade("draft", kind="query")
-        table = opened.grades(prompt=RATED).review("spurious")
-        assert table.rows == ()
-        assert any(note.startswith("by nothing (queries: 2)") for note in table.notes)
-        # another exam on ratings says that p4 is relevant, and p1 is not
-        other = {(FIRST, exams.PASSAGES["p4"]): "4"}
-        opened.grade(ScriptedGrader(other, default="1"), model="other")
-        table = opened.grades(_first(opened)).review("spurious")
-        counts = {row["item"]: row["count"] for row in rows_of(table)}
-        assert counts == {SCATTER: 2}
-        # a grader of the query itself has more weight, its grades stand for judgments
-        texts = {(exams.QUERIES["q1"], exams.PASSAGES["p1"]): "1"}
-        opened.grade(ScriptedGrader(texts, default="0"), prompt="thomas")
-        table = opened.grades(_first(opened)).review("spurious", min_relevant=1)
-        assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 1}
-        table = opened.grades(_first(opened)).review("spurious")
-        assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 2}
-
-
-def _first(opened: exampp.Collection) -> str:
-    return opened.graders[0].key
-
-
 def test_by_peoples_decisions(tmp_path: Path) -> None:
     with unjudged(tmp_path) as opened:
         opened.grade(ScriptedGrader(SCRIPT, default="0"))
@@ -351,20 +325,6 @@ def test_verify_and_grid_hold_every_cell_once(dl19_exam: Path) -> None:
         book = opened.grades().gradebook
         query = next(query for query in book.queries if query.query_id == "168216")
         assert counted == 2 * query.ratings.size
-
-
-def test_lists_without_judgments_on_real_grades(shared_data: Path) -> None:
-    with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
-        table = opened.grades(prompt=RATED).review("missing", min_relevant=2)
-        assert set(column(table, "relevance")) == {"graded relevant"}
-        labels = opened.grades(kind="query").gradebook
-        ratings = opened.grades(prompt=RATED).gradebook
-        count = 0
-        for direct, exam in zip(labels.queries, ratings.queries, strict=True):
-            assert direct.passage_ids == exam.passage_ids
-            best = exam.ratings.max(axis=1)
-            count += int(((direct.ratings[:, 0] >= 2) & (best >= 0) & (best < 4)).sum())
-        assert len(table.rows) == count > 0
 
 
 def test_draft_grades_are_called_so(tmp_path: Path) -> None:

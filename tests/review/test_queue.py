@@ -28,8 +28,6 @@ from exampp.review.queue import (
     CellName,
     OverturnCount,
     by_passage,
-    cell_effects,
-    cover_means,
     most_influential_cells,
     overturns,
     queue_of,
@@ -197,36 +195,6 @@ def test_dl19_by_trying_out(shared_data: Path) -> None:
     # what moves nearly all systems alike comes after what turns the order of some
     assert min(one.swaps for one in found[:500]) > 0
     assert found[0].swaps > 5
-
-
-@settings(max_examples=40)  # each tries every cell of a book out
-@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
-def test_effects_are_those_of_the_queue_decided_or_not(seed: int, k: int) -> None:
-    book = random_book(seed)
-    expected = brute_force(book, k)
-    wanted = frozenset(
-        (query.query_id, query.item_ids[item], query.passage_ids[passage])
-        for place, query, passage, item in cells_of(book)
-        if (passage + item) % 2
-    )
-    found = cell_effects(book, wanted, min_rating=MIN_RATING, k=k)
-    assert found.keys() == wanted & expected.keys()
-    for cell, one in found.items():
-        systems, move, swaps, gaps = expected[cell]
-        assert one.systems == systems
-        assert (one.move, one.swaps, one.gaps) == pytest.approx((move, swaps, gaps), abs=1e-6)
-
-
-def test_effects_evaluate_nothing_where_the_means_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    book = random_book(3)
-    wanted = frozenset(brute_force(book, 2))
-    assert wanted
-    expected = cell_effects(book, wanted, min_rating=MIN_RATING, k=2)
-    before = cover_means(book, min_rating=MIN_RATING, k=2)
-    monkeypatch.setattr("exampp.review.queue.cover", None)
-    assert cell_effects(book, wanted, min_rating=MIN_RATING, k=2, before=before) == expected
 
 
 def test_cells_of_a_passage_come_together_within_a_band() -> None:

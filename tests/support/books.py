@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.review.impact import add_item, retire_item, reword_item, weigh_item
 
 GRADER = GraderIdentity("model", "self-rating", "question")
 WEIGHTS = (0.0, 0.1, 0.5, 1.0, 1.0, 1.0, 2.0)
@@ -69,6 +70,55 @@ def random_book(
             )
         )
     return Gradebook(GRADER, "bank", tuple(made), names)
+
+
+def retire_item(query: QueryGrades, item: str) -> QueryGrades:
+    stay = [n for n, one in enumerate(query.item_ids) if one != item]
+    return replace(
+        query,
+        item_ids=tuple(query.item_ids[n] for n in stay),
+        item_subtopics=query.item_subtopics[stay],
+        weights=query.weights[stay],
+        ratings=query.ratings[:, stay],
+    )
+
+
+def weigh_item(query: QueryGrades, item: str, weight: float) -> QueryGrades:
+    at = np.array([one == item for one in query.item_ids])
+    return replace(query, weights=np.where(at, weight, query.weights))
+
+
+def reword_item(query: QueryGrades, item: str, known: Mapping[str, int]) -> QueryGrades:
+    ratings = query.ratings.copy()
+    ratings[:, query.item_ids.index(item)] = [known.get(p, MISSING) for p in query.passage_ids]
+    return replace(query, ratings=ratings)
+
+
+def add_item(
+    query: QueryGrades,
+    item: str,
+    weight: float = 1.0,
+    subtopic: str | None = None,
+    known: Mapping[str, int] = MappingProxyType({}),
+) -> QueryGrades:
+    """A new subtopic is the last one."""
+    if subtopic is not None and subtopic not in query.subtopic_ids:
+        unjudged = np.full((1, len(query.passage_ids)), MISSING, np.int16)
+        query = replace(
+            query,
+            subtopic_ids=(*query.subtopic_ids, subtopic),
+            judgments=np.vstack([query.judgments, unjudged]),
+        )
+    number = query.subtopic_ids.index(subtopic) + 1 if subtopic is not None else 0
+    column = np.full((len(query.passage_ids), 1), MISSING, np.int16)
+    wider = replace(
+        query,
+        item_ids=(*query.item_ids, item),
+        item_subtopics=np.append(query.item_subtopics, np.int32(number)),
+        weights=np.append(query.weights, weight),
+        ratings=np.hstack([query.ratings, column]),
+    )
+    return reword_item(wider, item, known)
 
 
 ItemEdit = tuple[Any, ...]

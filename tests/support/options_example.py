@@ -120,7 +120,6 @@ def write(folder: Path, number_of_queries: int) -> None:
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in texts for n in range(9)]
     (folder / "made.qrels").write_text("".join(made))
-    (folder / "scores.csv").write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
     memory = [f"{query}\tAll that is known of {query} is this.\n" for query in texts]
     (folder / "memory.tsv").write_text("".join(memory))
     (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
@@ -185,12 +184,11 @@ def make(folder: Path, queries: int) -> None:
         opened.import_files(folder / "smaller.tsv", bank="small")
         grade(opened, rate, "judge", bank="main")
         grade(opened, rate, "judge", bank="small")
-        opened.bank().export(folder / "stale.yaml")
+        opened.bank().export(folder / "stale.csv")
         opened.bank().edit("reword", ITEM, "Reworded?")
         opened.bank("small").edit("weight", ITEM, "2")
-        opened.bank().export(folder / "edited.yaml")
         opened.bank().export(folder / "edited.csv")
-        opened.bank("small").export(folder / "small.yaml")
+        opened.bank("small").export(folder / "small.csv")
         same = ScriptedGrader(json.dumps(items_of("q1")[1:3]), record=False)
         opened.bank("main").generate(same, prompt="dl-questions", query_id="q1")
     for name in ("my", "graders", "banks"):
@@ -210,10 +208,9 @@ def make(folder: Path, queries: int) -> None:
     (folder / "bad.judged.jsonl").write_text("".join([*judged, '["q9", {"broken": 1}]\n']))
     (folder / "labels.judged.jsonl").write_text("".join(map(by_unknown, judged)))
     for name, before, after in (
-        ("stale.yaml", "part 0", "section 0"),
-        ("edited.yaml", "part 1", "section 1"),
+        ("stale.csv", "part 0", "section 0"),
         ("edited.csv", "part 1", "section 1"),
-        ("small.yaml", "part 1", "section 1"),
+        ("small.csv", "part 1", "section 1"),
     ):
         text = (folder / name).read_text()
         (folder / name).write_text(text.replace(before, after))

@@ -82,7 +82,7 @@ def test_every_variable_of_a_template_comes_from_its_page(
         return render_template(template, **context)
 
     for module in (app, overview, page_request):
-        monkeypatch.setattr(module, "render", recorded)
+        monkeypatch.setattr(module, "render_template", recorded)
     (tmp_path / "ungraded").mkdir()
     with exams.make(tmp_path / "ungraded") as collection:
         ungraded = collection.path

@@ -2,7 +2,7 @@
 
 A generalizability study of the scores (`stats.generalizability`), once with all systems and again
 without the worst: one system far below the others makes any exam look reliable. With Cover the
-items of a query are a facet, and with several graders so are these (`grader_reliability`).
+items of a query are a facet.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from exampp.analysis.items import first_of_repeated
 from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
-from exampp.formats import leaderboards
 from exampp.measures.board import Leaderboard, caption
 from exampp.measures.cover import Missing, coverings
 from exampp.measures.item_scores import item_scores
@@ -47,13 +45,9 @@ TIMES = "\u00d7"
 COMPONENTS: Mapping[str, str] = {
     "s": "systems",
     "q": "queries",
-    "g": "graders",
     "sq": f"systems {TIMES} queries",
-    "sg": f"systems {TIMES} graders",
-    "qg": f"queries {TIMES} graders",
     "iq": "items of a query",
     "siq": f"systems {TIMES} items, error",
-    "sqg": f"systems {TIMES} queries {TIMES} graders, error",
 }
 ONLY_COVER = "only Cover is a mean over items"
 REPEATED = "the words and the grades of {} are those of another item of the query"
@@ -62,7 +56,6 @@ UNEQUAL = "the items of a query weigh differently"
 SKIPPED = "with --missing skip systems have different items"
 
 MORE_QUERIES, MORE_ITEMS = 10, 5
-_MOST_ITEMS = 1000
 _PART = 0.1
 """A coefficient that falls by more without the worst systems depends on them."""
 _ALL = 0.9995
@@ -77,8 +70,7 @@ class ReliabilitySettings:
 
     `target` is the coefficient wanted. `drop` are shares of the worst systems to leave out, each a
     study. `queries` and `items` are the sizes of exams to project (by default half, as many, twice
-    and four times as many); `query_cost` and `item_cost` what one more costs. `samples` and `seed`
-    belong to the bootstrap.
+    and four times as many). `samples` and `seed` belong to the bootstrap.
 
     Raises:
         InputError: A number is out of range.
@@ -89,26 +81,20 @@ class ReliabilitySettings:
     drop: tuple[float, ...] = DROPS
     queries: tuple[int, ...] = ()
     items: tuple[int, ...] = ()
-    query_cost: float = 1.0
-    item_cost: float = 1.0
     samples: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        costs = (self.query_cost, self.item_cost)
         rules: tuple[tuple[str, tuple[float, ...], Callable[[float], bool]], ...] = (
             ("the target must be between 0 and 1", (self.target,), lambda x: 0 < x < 1),
             ("the level must be between 0 and 1", (self.level,), lambda x: 0 < x < 1),
             ("a share of systems left out is from 0 to below 1", self.drop, lambda x: 0 <= x < 1),
             ("an exam has 1 or more queries", self.queries, lambda x: x >= 1),
             ("an exam has 1 or more items", self.items, lambda x: x >= 1),
-            ("a cost is a number from 0", costs, lambda x: math.isfinite(x) and x >= 0),
         )
         for rule, values, holds in rules:
             if wrong := [value for value in values if not holds(value)]:
                 raise InputError(f"{rule}, not {wrong[0]:g}")
-        if not any(costs):
-            raise InputError("queries and items cannot both cost nothing")
         check_draws(self.samples, self.seed)
 
 
@@ -149,20 +135,11 @@ class ExamSize(NamedTuple):
     interval: str = ""
 
 
-class ExamDesign(NamedTuple):
-    """So many items per query, and the queries that the target then takes (None: none suffice)."""
-
-    items: int
-    queries: int | None
-    cost: float | None
-
-
 class MarginalGain(NamedTuple):
-    """More queries, or more items per query: their cost, and Erho2 with them."""
+    """More queries, or more items per query, and Erho2 with them."""
 
     more: str
     erho2: float | None
-    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,20 +161,13 @@ class ReliabilityEstimate:
     for_order: theory.Needed = _NONE
     for_level: theory.Needed = _NONE
     sizes: tuple[ExamSize, ...] = ()
-    designs: tuple[ExamDesign, ...] = ()
-    purchases: tuple[MarginalGain, ...] = ()
+    gains: tuple[MarginalGain, ...] = ()
     reaches_target: bool = False
 
     @property
     def shown_without(self) -> str:
         """The systems that are left out, in words; empty where none is."""
         return worst_systems(self.without, len(self.systems) + len(self.without))
-
-    @property
-    def cheapest(self) -> ExamDesign | None:
-        """The design that reaches the target at the least cost."""
-        priced = [one for one in self.designs if one.cost is not None]
-        return min(priced, key=lambda one: one.cost or 0.0, default=None)
 
     @property
     def components(self) -> dict[str, float]:
@@ -225,14 +195,12 @@ class Reliability(Result):
         return [study for study in self.studies if study.erho2.value is not None]
 
     def tables(self) -> Mapping[str, Table]:
-        """Return reliability, components of variance, sizes of exams, and designs by cost."""
+        """Return reliability, components of variance, and sizes of exams."""
         found = {"reliability": self._estimates()}
         if self.known:
             by_name = {_left_out(study): study.components for study in self.known}
-            found["components"] = components_table(by_name, _COMPONENTS)
+            found["components"] = _components_table(by_name, _COMPONENTS)
             found["sizes"] = self._sizes()
-        if any(study.cheapest for study in self.studies):
-            found["designs"] = self._designs()
         return found
 
     def records(self) -> Mapping[str, Table]:
@@ -247,9 +215,8 @@ class Reliability(Result):
         about = "Exams of other sizes; items empty: without limit, or no facet"
         found = {
             "reliability": self._estimates(),
-            "components": component_records(raw, _COMPONENTS),
+            "components": _component_records(raw, _COMPONENTS),
             "sizes": Table.of([*names, *_ERRORS], sizes, about),
-            "designs": self._designs(),
         }
         return {name: table.keyed(self.scored.grader_key) for name, table in found.items()}
 
@@ -314,31 +281,6 @@ class Reliability(Result):
             grouped=True,
         )
 
-    def _designs(self) -> Table:
-        columns = [
-            *(_people("left out"), *programs_only("left_out")),
-            *(Column("items per query", key="items"), Column("queries"), _people("items in all")),
-            *(Column("cost", 0), *programs_only("cheapest")),
-        ]
-        rows: list[list[Cell]] = []
-        for study in self.studies:
-            for one in study.designs:
-                cheapest = one == study.cheapest
-                cells = None if one.queries is None else one.queries * one.items
-                cost = marked(one.cost, "best" if cheapest else None)
-                design = (one.items, one.queries, cells, cost, cheapest)
-                rows.append([_left_out(study), study.drop, *design])
-        settings = self.settings
-        return Table.of(
-            columns,
-            rows,
-            f"Exams that reach {ORDER} {settings.target:g}, at {settings.query_cost:g} a query and "
-            f"{settings.item_cost:g} an item",
-            [f"-: {_NO_NUMBER}"] if any(row[3] is None for row in rows) else [],
-            legend={"best": "the least that any number of items per query costs"},
-            grouped=True,
-        )
-
     def figure(self) -> Figure:
         """Return reliability over queries, a line a number of items, a panel a study."""
         deepest = 4 * self.queries
@@ -357,11 +299,11 @@ class Reliability(Result):
         """Return the sentences on the studies, the most important first."""
         known = list({study.systems: study for study in self.known[::-1]}.values())[::-1]
         left = len(self.scored.query_ids) - self.queries
-        found = [*undefined_because(self.studies), *_verdict(known), *_advice(known)]
+        found = [*_undefined_because(self.studies), *_verdict(known), *_advice(known)]
         for reason, where in _by_reason(known, lambda study: study.erho2.no_interval):
             found.append(f"No confidence interval{where}: {reason}.")
         below = [
-            f"{COMPONENTS[name]} {value:.3g} {among(study)}"
+            f"{COMPONENTS[name]} {value:.3g} {_among(study)}"
             for study in known
             for name, value in study.components.items()
             if value < 0 and name != "s"
@@ -371,7 +313,7 @@ class Reliability(Result):
         if known and self.scored.no_items:
             found.append(f"Items are no facet of this study, because {self.scored.no_items}.")
         if known:
-            found.append(method(self.settings.level))
+            found.append(_method(self.settings.level))
         if left and self.queries:
             found.append(
                 f"Left out, because they do not count for every system: {counted(left, 'query')}."
@@ -380,7 +322,6 @@ class Reliability(Result):
 
 
 _COMPONENTS = "Where the variance of scores comes from"
-_NO_NUMBER = "these scores do not show that the systems differ, so no number follows"
 _ERRORS = ("error_of_differences", "error_of_levels")
 _NEEDED = tuple(
     f"{coefficient}_{name}"
@@ -405,7 +346,7 @@ def _items(items: float | None) -> str:
 def _points(
     study: ReliabilityEstimate, numbers: Sequence[int]
 ) -> Iterator[lines.ProjectedReliability]:
-    panel = f"{counted(len(study.systems), 'system')}: {among(study).removeprefix('of ')}"
+    panel = f"{counted(len(study.systems), 'system')}: {_among(study).removeprefix('of ')}"
     for items, n in product(dict.fromkeys(size.items for size in study.sizes), numbers):
         one = Estimate(None)
         if study.nested and items != study.nested.items:
@@ -416,7 +357,7 @@ def _points(
             yield lines.ProjectedReliability(panel, _items(items), n, one.value, one.low, one.high)
 
 
-def components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) -> Table:
+def _components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) -> Table:
     """Return a row a component; its variance and share, for each set of systems left out."""
     columns: list[str | Column] = ["variance of"]
     for name in by_name:
@@ -430,9 +371,7 @@ def components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) -
     return Table.of(columns, rows, caption)
 
 
-def component_records(
-    by_drop: Mapping[float, Mapping[str, float]], caption: str, notes: Sequence[str] = ()
-) -> Table:
+def _component_records(by_drop: Mapping[float, Mapping[str, float]], caption: str) -> Table:
     """Return a row a component and share of systems left out."""
     rows: list[list[Value]] = [
         [drop, name, _component(name, raw), value, max(0.0, value), _shares(raw)[name]]
@@ -440,7 +379,7 @@ def component_records(
         for name, value in raw.items()
     ]
     columns = ["left_out", "component", "of", "raw", "variance", "share"]
-    return Table.of(columns, rows, caption, notes)
+    return Table.of(columns, rows, caption)
 
 
 def _shares(raw: Mapping[str, float]) -> dict[str, float | None]:
@@ -451,19 +390,18 @@ def _shares(raw: Mapping[str, float]) -> dict[str, float | None]:
 
 def _component(name: str, raw: Mapping[str, float]) -> str:
     """Return what varies; without items the interaction with queries holds the error."""
-    holds_error = name == "sq" and not raw.keys() & {"siq", "sqg"}
+    holds_error = name == "sq" and "siq" not in raw
     return COMPONENTS[name] + (", error" if holds_error else "")
 
 
 # ---- sentences -----------------------------------------------------------------------------------
 
 
-def _left_out(study: ReliabilityEstimate | GraderEstimate) -> str:
+def _left_out(study: ReliabilityEstimate) -> str:
     return study.shown_without or "none"
 
 
-def among(study: ReliabilityEstimate | GraderEstimate) -> str:
-    """Return the systems of a study, for a sentence."""
+def _among(study: ReliabilityEstimate) -> str:
     return f"without {study.shown_without}" if study.shown_without else "of all systems"
 
 
@@ -473,10 +411,10 @@ def _by_reason(
     """Yield each reason, and for which studies it holds where not for all."""
     for reason in filter(None, dict.fromkeys(map(reason_of, studies))):
         of = [study for study in studies if reason_of(study) == reason]
-        yield reason, "" if len(of) == len(studies) else f" {' and '.join(map(among, of))}"
+        yield reason, "" if len(of) == len(studies) else f" {' and '.join(map(_among, of))}"
 
 
-def undefined_because(studies: Sequence[ReliabilityEstimate]) -> Iterator[str]:
+def _undefined_because(studies: Sequence[ReliabilityEstimate]) -> Iterator[str]:
     """Yield which studies found nothing, and why."""
     for reason, where in _by_reason(studies, lambda study: study.erho2.reason):
         yield f"The reliability is undefined{where}, because {reason}."
@@ -489,7 +427,7 @@ def _verdict(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
     first, *rest = known
     of = counted(len(first.systems), "system")
     text = f"Reliability of the order ({ORDER}): {interval_text(first.erho2, 3)} for {of}"
-    text += "".join(f"; {interval_text(one.erho2, 3)} {among(one)}" for one in rest)
+    text += "".join(f"; {interval_text(one.erho2, 3)} {_among(one)}" for one in rest)
     least = min((one.erho2.value or 0.0 for one in rest), default=whole)
     if least < whole - _PART:
         part = "most" if least < whole / 2 else "part"
@@ -508,34 +446,27 @@ def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
         more = f", and {ORDER} of the target takes {fewest:,} queries or more" if fewest else ""
         yield (
             f"These {counted(found.queries, 'query')} do not show that the systems differ "
-            f"({among(study)}): their variance is estimated as {found.raw_s:.3g}{more}."
+            f"({_among(study)}): their variance is estimated as {found.raw_s:.3g}{more}."
         )
     elif study.reaches_target:
         most = study.for_order.high
         shown = study.limits and most is not None and most <= found.queries
         but = "" if shown else "; no interval shows that the coefficient does"
-        yield f"The estimate reaches the target {among(study)}{but}."
+        yield f"The estimate reaches the target {_among(study)}{but}."
     elif study.nested:
         present = study.erho2.value or 0.0
-
-        def gain(one: MarginalGain) -> float:
-            more = (one.erho2 or 0.0) - present
-            return more / one.cost if one.cost else math.inf
-
-        best, other = (
-            f"{one.more} (cost {one.cost:,.0f}): {one.erho2:.3f}"
-            for one in sorted(study.purchases, key=gain, reverse=True)
-        )
+        ordered = sorted(study.gains, key=lambda one: -(one.erho2 or 0.0))
+        best, other = (f"{one.more}: {one.erho2:.3f}" for one in ordered)
         limit = study.nested.relative(found.queries, math.inf)
         shows = limit is not None and limit <= _ALL
         most_items = f"; more items alone reach at most {limit:.3f}" if shows else ""
         yield (
-            f"Best next step {among(study)}, from {ORDER} {present:.3f}: {best}. Alternative: "
+            f"Best next step {_among(study)}, from {ORDER} {present:.3f}: {best}. Alternative: "
             f"{other}{most_items}."
         )
 
 
-def method(level: float) -> str:
+def _method(level: float) -> str:
     """Return the meaning of the coefficients and of their intervals of this level."""
     return (
         f"{ORDER}: the share of the variance of differences between these systems that other "
@@ -582,19 +513,6 @@ def scored_column(
         lacking=nothing.cause if nothing else "",
         draft=book.grader.is_draft,
         grader_key=book.grader.key,
-    )
-
-
-def scored_table(path: str | Path) -> Scored:
-    """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_tables`)."""
-    found = leaderboards.read_matrix(path)
-    values = np.array(found.values, np.float64)
-    return Scored(
-        name=found.measure or Path(path).name,
-        systems=found.systems,
-        query_ids=found.topics,
-        values=Values(values, np.ones(values.shape, np.bool_)),
-        no_items="the table has one score a query",
     )
 
 
@@ -691,8 +609,7 @@ def _study(
         for_order=theory.erho2_queries(found, settings.target, limits),
         for_level=theory.phi_queries(found, settings.target, limits),
         sizes=tuple(_sizes(found, nested, limits, settings)),
-        designs=_designs(nested, settings) if nested else (),
-        purchases=_gains(nested, settings) if nested else (),
+        gains=_gains(nested) if nested else (),
         reaches_target=(found.relative(n) or 0.0) >= settings.target,
     )
 
@@ -735,164 +652,11 @@ def _sizes(
             yield ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m))
 
 
-def _cost(queries: float, items: float, settings: ReliabilitySettings) -> float:
-    return queries * (settings.query_cost + items * settings.item_cost)
-
-
-def _designs(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[ExamDesign, ...]:
-    """Those of the items of the grid, and the one that costs least of all."""
-
-    def design(items: int) -> ExamDesign:
-        needed = nested.queries_needed(settings.target, items)
-        queries = None if needed is None else max(2, needed)
-        cost = None if queries is None else _cost(queries, items, settings)
-        return ExamDesign(items, queries, cost)
-
-    grid = [round(one) for one in _steps(nested.items, settings.items)]
-    everything = {items: design(items) for items in {*range(1, _MOST_ITEMS + 1), *grid}}
-    priced = [one for one in everything.values() if one.cost is not None]
-    best = min(priced, key=lambda one: (one.cost, one.items), default=None)
-    shown = {*grid, *([best.items] if best else [])}
-    return tuple(everything[items] for items in sorted(shown))
-
-
-def _gains(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[MarginalGain, ...]:
+def _gains(nested: theory.Nested) -> tuple[MarginalGain, ...]:
     """Return the gains of more queries, and of more items in every query."""
     n, m = nested.means.queries, nested.items
     queries, items = f"{MORE_QUERIES} more queries", f"{MORE_ITEMS} more items per query"
-    costs = _cost(MORE_QUERIES, m, settings), n * MORE_ITEMS * settings.item_cost
     return (
-        MarginalGain(queries, nested.relative(n + MORE_QUERIES, m), costs[0]),
-        MarginalGain(items, nested.relative(n, m + MORE_ITEMS), costs[1]),
+        MarginalGain(queries, nested.relative(n + MORE_QUERIES, m)),
+        MarginalGain(items, nested.relative(n, m + MORE_ITEMS)),
     )
-
-
-# ---- several graders -----------------------------------------------------------------------------
-
-_FEW_GRADERS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class GraderEstimate:
-    """Graders as a facet, without a share `drop` of the worst of the systems."""
-
-    drop: float
-    shown_without: str
-    found: theory.WithGraders | None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class GraderReliability(Result):
-    """The reliability of every grader's scores, and of graders as a facet of one study."""
-
-    members: Mapping[str, Reliability]
-    studies: tuple[GraderEstimate, ...]
-    queries: int
-    notes: tuple[str, ...] = ()
-
-    def tables(self) -> Mapping[str, Table]:
-        """Return every grader's reliability, and the components with graders as a facet."""
-        first = next(iter(self.members.values()))
-        whole = self._united("reliability")
-        notes = [*self._sentences(), method(first.settings.level), *self.notes]
-        caption = f"Reliability of {first.scored.name} by grader"
-        found = {"reliability": replace(whole, caption=caption, notes=tuple(notes))}
-        known = {_left_out(one): one.found.raw for one in self.studies if one.found}
-        if known:
-            graders = counted(len(self.members), "grader")
-            found["graders"] = components_table(known, f"{_COMPONENTS}: {graders}")
-        for name, one in self.members.items():
-            for part, table in one.tables().items():
-                if part in ("sizes", "designs"):
-                    found[f"{name}: {part}"] = replace(table, caption=f"{name}: {table.caption}")
-        return found
-
-    def records(self) -> Mapping[str, Table]:
-        """Return the same, a row a value."""
-        parts = ("reliability", "components", "sizes", "designs")
-        raw = {study.drop: study.found.raw for study in self.studies if study.found}
-        graders = component_records(raw, "Graders as a facet", self._sentences())
-        return {**{part: self._united(part) for part in parts}, "graders": graders}
-
-    def _united(self, part: str) -> Table:
-        """Return a table of all members, a column more with the name of the grader."""
-        several = {name: one.records()[part] for name, one in self.members.items()}
-        first = next(iter(several.values()))
-        rows = [[name, *row] for name, table in several.items() for row in table.rows]
-        notes = dict.fromkeys(note for table in several.values() for note in table.notes)
-        *columns, key = first.columns
-        named = [Column("grader"), *columns, replace(key, readers="programs")]
-        return Table.of(named, rows, first.caption, notes, legend=first.legend, grouped=True)
-
-    def _sentences(self) -> list[str]:
-        found: list[str] = []
-        graders = len(self.members)
-        for study in self.studies:
-            if study.found is None:
-                found.append(f"Graders are no facet ({among(study)}), because {study.reason}.")
-                continue
-            raw = {name: max(0.0, value) for name, value in study.found.raw.items()}
-            if not raw["s"]:
-                found.append(f"Together the graders tell no systems apart ({among(study)}).")
-                continue
-            one, all_of = (study.found.relative(study.found.queries, n) for n in (1, graders))
-            found.append(
-                f"How much the order depends on the grader ({among(study)}): the variance of "
-                f"systems {TIMES} graders is {raw['sg'] / raw['s']:.0%} of that of systems; "
-                f"{ORDER} over graders and queries is {one:.3f} with one grader, {all_of:.3f} with "
-                f"the mean of {graders}."
-            )
-        if graders < _FEW_GRADERS and any(study.found for study in self.studies):
-            found.append(
-                f"{graders} graders are few to tell how graders in general differ: the variances "
-                "of graders are rough."
-            )
-        for name, member in self.members.items():
-            found += (f"{name}: {why}" for why in undefined_because(member.studies))
-        return found
-
-
-def grader_reliability(
-    scored: Mapping[str, Scored], settings: ReliabilitySettings | None = None
-) -> GraderReliability:
-    """Study the scores of several graders, each alone and together.
-
-    Together they are studied on the systems and queries that count with every grader.
-    """
-    settings = or_default("settings", settings, ReliabilitySettings)
-    members = {name: study_reliability(one, settings) for name, one in scored.items()}
-    tables = list(scored.values())
-    systems = [s for s in tables[0].systems if all(s in one.systems for one in tables)]
-    rows = [[one.systems.index(system) for system in systems] for one in tables]
-    queries = [
-        query
-        for query in tables[0].query_ids
-        if all(
-            query in one.query_ids and one.values.counts[some, one.query_ids.index(query)].all()
-            for one, some in zip(tables, rows, strict=True)
-        )
-    ]
-    by_grader = [
-        one.values.values[np.ix_(some, [one.query_ids.index(query) for query in queries])]
-        for one, some in zip(tables, rows, strict=True)
-    ]
-    cube = np.stack(by_grader, axis=-1)
-    studies = tuple(_grader_study(cube, systems, drop) for drop in settings.drop)
-    notes = dict.fromkeys(note for one in tables for note in one.notes)
-    return GraderReliability(members, studies, len(queries), tuple(notes))
-
-
-def _grader_study(cube: Floats, systems: Sequence[str], drop: float) -> GraderEstimate:
-    if min(cube.shape[:2]) < 2:
-        few = theory.FEW_SYSTEMS if len(cube) < 2 else "fewer than 2 queries count with all graders"
-        return GraderEstimate(drop, "", None, few)
-    kept = kept_systems(cube.mean(axis=(1, 2)), drop)
-    names = [systems[row] for row in np.flatnonzero(~kept).tolist()]
-    without = worst_systems(names, len(systems))
-    if kept.sum() < 2:
-        return GraderEstimate(drop, without, None, "fewer than 2 systems are left")
-    found = theory.with_graders(cube[kept])
-    if not any(value > 0 for value in found.raw.values()):
-        return GraderEstimate(drop, without, None, theory.ALL_ALIKE)
-    return GraderEstimate(drop, without, found)

@@ -24,7 +24,11 @@ def _shows(values: OptionValues) -> bool:
         lambda values: bool(values["build"]),
     ),
     OptionRule(
-        (*("--grader", "--min-rating", "--on-error", "--scale", "--digits"),),
+        (
+            "--grader",
+            "--min-rating",
+            "--digits",
+        ),
         "where results are shown, not with --build",
         _shows,
     ),
@@ -34,7 +38,7 @@ def _shows(values: OptionValues) -> bool:
         lambda values: _shows(values) or not values["dry_run"],
     ),
 )
-@without_options("runs", "systems", "without", "decisions")
+@without_options("runs", "systems", "without", "decisions", "on_error", "scale")
 def attacks(
     selection: Selection,
     build: Annotated[

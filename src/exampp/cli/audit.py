@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import exampp
 from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules, without_options
@@ -42,9 +42,6 @@ from exampp.records.selection import (
     Selection,
     SeveralSelection,
 )
-
-if TYPE_CHECKING:
-    from exampp.analysis.reliability import GraderReliability, Reliability
 
 
 @option_rules(OF_GRADED_FILES)
@@ -234,10 +231,6 @@ def items(
         keyword(help="An item is covered or not, or has its best rating as credit."),
     ] = "covered",
     official: Officials = None,
-    irt: Annotated[
-        bool,
-        keyword("--irt", help="Fit the two-parameter model: abilities with standard errors."),
-    ] = False,
     min_relevant: Annotated[
         int | None,
         keyword(
@@ -267,7 +260,6 @@ def items(
             credit=credit,
             official=[str(one) for one in official or ()],
             min_relevant=min_relevant,
-            irt=irt,
             splits=splits,
             seed=seed,
         )
@@ -278,25 +270,9 @@ def items(
     end_where_undefined([row.alpha for row in found.exams], [found.undefined])
 
 
-def _has_grades(values: OptionValues) -> bool:
-    from exampp.formats.leaderboards import is_table
-
-    return not is_table(values["collection"])
-
-
 @option_rules(
     OptionRule(
-        (
-            *("--measure", "--min-rating", "--items", "--query-cost", "--item-cost"),
-            *("--grader", "--prompt", "--kind", "--bank", "--run", "--system"),
-            *("--leave-out", "--subtopics", "--missing", "--label", "--at-least", "--gains"),
-            *("--decisions", "--on-error", "--scale"),
-        ),
-        "for grades, not for a table of scores",
-        _has_grades,
-    ),
-    OptionRule(
-        ("--items", "--query-cost", "--item-cost"),
+        ("--items",),
         "for Cover, the mean over items",
         lambda values: values["measure"].startswith("Cover"),
     ),
@@ -305,7 +281,7 @@ def _has_grades(values: OptionValues) -> bool:
     OF_MEASURES["--missing"],
 )
 def reliability(
-    selection: SeveralSelection,
+    selection: Selection,
     measure: Annotated[
         str,
         keyword("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
@@ -333,8 +309,6 @@ def reliability(
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
-    query_cost: Annotated[float, keyword(help="What one more query costs.")] = 1.0,
-    item_cost: Annotated[float, keyword(help="What one more item of one query costs.")] = 1.0,
     subtopics: Subtopics = "auto",
     missing: Missing = "zero",
     *,
@@ -344,46 +318,32 @@ def reliability(
 ) -> None:
     """Show how reliable the order of systems is, and how many queries and items it takes.
 
-    Studies all systems, and the same without the worst. With several graders, graders are a facet.
-    COLLECTION may also be a table of scores by query (FILE or FILE:MEASURE).
+    Studies all systems, and the same without the worst.
 
     Example: exampp analyze reliability my.exam --target 0.9
     """
-    from exampp.analysis.reliability import DROPS, ReliabilitySettings, scored_table
-    from exampp.analysis.reliability import study_reliability as study
+    from exampp.analysis.reliability import DROPS, ReliabilitySettings
 
     settings = ReliabilitySettings(
         target=target,
         drop=tuple(drop or DROPS),
         queries=tuple(queries or ()),
         items=tuple(items or ()),
-        query_cost=query_cost,
-        item_cost=item_cost,
         samples=resampling.samples,
         seed=resampling.seed,
     )
-    found: Reliability | GraderReliability
-    if _has_grades({"collection": selection.collection}):
-        with opened_panel(selection, selection.collection) as panel:
-            found = panel.reliability(
-                measure,
-                settings=settings,
-                min_rating=min_rating,
-                subtopics=subtopics,
-                missing=missing,
-                labelling=labelling(labels),
-            )
-    else:
-        found = study(scored_table(selection.collection), settings)
+    with opened_grades(selection) as grades:
+        found = grades.reliability(
+            measure,
+            settings=settings,
+            min_rating=min_rating,
+            subtopics=subtopics,
+            missing=missing,
+            labelling=labelling(labels),
+        )
     show(found, display)
-    estimates = [one.erho2 for member in _members(found) for one in member.studies]
+    estimates = [one.erho2 for one in found.studies]
     end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])
-
-
-def _members(found: Reliability | GraderReliability) -> list[Reliability]:
-    from exampp.analysis.reliability import GraderReliability
-
-    return list(found.members.values()) if isinstance(found, GraderReliability) else [found]
 
 
 def at_cutoffs(values: OptionValues) -> OptionValues:

@@ -342,9 +342,9 @@ def export_bank(
     bank: NamedBank = "main",
     part: PartName = None,
 ) -> None:
-    """Write a bank to edit it and apply it (.yaml, .csv, .tsv), or one part of it (.jsonl).
+    """Write a bank to edit it and apply it (.csv, .tsv), or one part of it (.jsonl).
 
-    Example: exampp bank export my.exam bank.yaml
+    Example: exampp bank export my.exam bank.csv
     """
     with exampp.Collection(collection) as opened:
         count = opened.bank(bank).export(to, part=part)
@@ -368,7 +368,7 @@ def apply_bank(
 ) -> None:
     """Apply the changes in an exported file as edits of the bank.
 
-    Example: exampp bank apply my.exam bank.yaml --dry-run
+    Example: exampp bank apply my.exam bank.csv --dry-run
     """
 
     def change(bank: Bank) -> Table:

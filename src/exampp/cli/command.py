@@ -204,8 +204,8 @@ PANELS: Mapping[str, str] = {
     "passage-tokens cited update subtopic answer",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
-    "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
-    "max-queries pool shard retry-failed per more keys grounded keep-near credit irt weights "
+    "limit against layout statistic order pairs k cutoff target drop items "
+    "max-queries pool shard retry-failed per more keys grounded keep-near credit "
     "build battery uses targets attack answers texts rating "
     "labels design number secret public sealed again plan over predictor folds save require "
     "baseline baseline-system margin "
@@ -217,7 +217,7 @@ PANELS: Mapping[str, str] = {
     "Server": "host port base-url endpoint extra-body concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
     "max-cost price-read price-cached price-written "
-    "price-hour max-failures take-over grace",
+    "price-hour max-failures grace",
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",

@@ -46,7 +46,7 @@ LEAST_WIDTH = 40
 OPTIONS_OF = {
     **dict.fromkeys(
         ("verify", "grid"),
-        ("--item", "--by", "--depth", "--answers-of", "--limit", "--min-answers"),
+        ("--item", "--by", "--depth", "--limit", "--min-answers"),
     ),
     **dict.fromkeys(
         ("missing", "spurious"),
@@ -127,15 +127,12 @@ def review(
         ),
     ] = None,
     by: Annotated[
-        Literal["auto", "judgments", "systems", "graders", "decisions"],
+        Literal["auto", "judgments", "systems", "decisions"],
         keyword(help="What tells relevant passages; auto: the first that is there."),
     ] = "auto",
     depth: Annotated[
         int, keyword(min=1, help="Passages of each ranking that count as returned.")
     ] = 20,
-    answers_of: Annotated[
-        str | None, keyword(help="The grader whose replies are the extracted answers.")
-    ] = None,
     min_answers: Annotated[
         int,
         keyword(min=0, help="Only passages that cover so many items of their query or more."),
@@ -209,7 +206,6 @@ def review(
                 depth=depth,
                 query_id=query,
                 item=item,
-                answers_of=answers_of,
                 limit=_limit(name, limit, display),
                 width=_width(display),
                 min_answers=min_answers,

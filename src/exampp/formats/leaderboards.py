@@ -93,15 +93,6 @@ class QueryScore(NamedTuple):
     ranking: str | None = None
 
 
-class ScoreMatrix(NamedTuple):
-    """The scores by one measure ("" where its name is not known), [systems][topics]."""
-
-    measure: str
-    systems: tuple[str, ...]
-    topics: tuple[str, ...]
-    values: tuple[tuple[float, ...], ...]
-
-
 def read_by_measure(path: str | Path, *, alone: bool = False) -> Scores | None:
     """Return the scores of a file by measure and system; None where it is no such table.
 
@@ -220,74 +211,6 @@ def _split_threshold(name: str) -> tuple[str, int | None]:
     """Return the measure and the threshold of a heading such as `Cover@20 \u22654`."""
     measure, _, threshold = name.partition(" \u2265")
     return (measure, int(threshold)) if threshold.isdecimal() else (name, None)
-
-
-def is_table(path: str | Path) -> bool:
-    """Return whether a file may be a table of scores: neither graded passages nor a collection."""
-    file, _ = split_measure(path)
-    if not file.is_file():
-        return False
-    with file.open("rb") as stream:
-        start = stream.read(16)
-    packed = file.suffix in (".gz", ".xz", ".zst")
-    return not packed and not start.startswith((b"SQLite", b"[")) and bool(start.strip())
-
-
-def read_matrix(path: str | Path) -> ScoreMatrix:
-    """Return the scores of FILE or FILE:MEASURE by system and topic, of which none may be missing.
-
-    A matrix is a CSV or TSV file with the names of the systems in its first line and one line a
-    topic; a first column of topics is taken for that where its header is the name of such (`topic`,
-    `qid`) or empty.
-
-    Raises:
-        InputError: A score is missing or no number, a name occurs twice, or there are several
-            measures and none is named.
-    """
-    file, measure = split_measure(path)
-    if (matrix := _matrix(file)) is not None:
-        if measure is not None:
-            raise InputError("names no measures", file=file, hint=f"Leave :{measure} out")
-        return matrix
-    found = read_by_topic(file)
-    if not found:
-        raise InputError(
-            "holds no scores of topics",
-            file=file,
-            hint="Give a line of systems and then a line of scores a topic, or rows of run, topic, "
-            "measure, value",
-        )
-    name = _chosen(found, measure, file)
-    by_system = found[name]
-    topics = tuple(dict.fromkeys(topic for of in by_system.values() for topic in of))
-    for system, of_system in by_system.items():
-        if left := [topic for topic in topics if topic not in of_system]:
-            raise _missing(system, name, left[0], file, "Give every system all topics")
-    values = tuple(tuple(of[topic] for topic in topics) for of in by_system.values())
-    return ScoreMatrix(name, tuple(by_system), topics, values)
-
-
-def _matrix(file: Path) -> ScoreMatrix | None:
-    """Return the matrix of a file; None where its first line is not names alone above numbers."""
-    text = text_of(next(read_lines(file))[1], file, 1)
-    (_, names), *lines = _split(file, "\t" if "\t" in text else ",", quoted=True)
-    lead = normalize_name(names[0]) in {*TOPIC, ""}
-    systems = names[lead:]
-    is_matrix = bool(lines) and len(systems) > 1 and normalize_name(names[0]) not in SYSTEM
-    is_matrix = is_matrix and len(lines[0][1]) == len(names) and not any(map(is_number, systems))
-    if not is_matrix or not all(map(is_number, lines[0][1][lead:])):
-        return None
-    if twice := next((name for name in systems if systems.count(name) > 1), None):
-        raise InputError(f"system {brief(twice)} has two columns", file=file, line=1)
-    topics: dict[str, list[float]] = {}
-    for line, cells in lines:
-        _check_width(cells, names, file, line)
-        topic = cells[0] if lead else str(len(topics) + 1)
-        if topic in topics:
-            raise InputError(f"topic {brief(topic)} has two lines", file=file, line=line)
-        scores = zip(systems, cells[lead:], strict=True)
-        topics[topic] = [_value(cell, name, file, line) for name, cell in scores]
-    return ScoreMatrix("", tuple(systems), tuple(topics), tuple(zip(*topics.values(), strict=True)))
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -838,7 +761,7 @@ def _sniff(sample: FirstRecords) -> bool:
     if sample.has_scores or sample.is_json:
         return sample.has_scores or sample.is_dictionary("-0123456789")
     separator = next((mark for mark in "\t," if mark in sample.head), None)
-    if sample.widths(separator) != {2} or sample.is_plain_bank:
+    if sample.widths(separator) != {2} or sample.is_bank_table:
         return False
     first, *rest = sample.columns(separator)
     return all(is_number(row[1]) for row in ((first, *rest) if is_number(first[1]) else rest)) and (

@@ -44,12 +44,10 @@ from exampp.store.decisions import (
 if TYPE_CHECKING:
     from exampp.measures.names import Measure
     from exampp.records.decisions import Design, SamplePlan
-    from exampp.records.gradebook import Gradebook, QueryGrades
+    from exampp.records.gradebook import Gradebook
     from exampp.review.assessor_agreement import AssessorAgreement
-    from exampp.review.impact import EditPreview
-    from exampp.review.queue import Candidate, WeighedDispute
+    from exampp.review.queue import Candidate
     from exampp.review.sampling import SampleProgress
-    from exampp.store.bank import ItemChange
     from exampp.store.decisions import PassageJudgment
 
 _UNDO = "undo of decision"
@@ -232,22 +230,6 @@ class Decisions:
             most=most,
         )
 
-    def weighed_disputes(
-        self, gradebook: Gradebook | None = None, *, min_rating: int | None = None, k: int = 20
-    ) -> Sequence[WeighedDispute]:
-        """What assessors differ on, what weighs most first: see `review.disputing`.
-
-        `gradebook` are the grades as they were read at another time.
-        """
-        from exampp.review.queue import cell_effects, rank_disputes
-
-        chosen = self.chosen
-        least = chosen.grader.threshold(min_rating)
-        found = self.disputes(grader=chosen.grader, bank=chosen.bank)
-        cells = frozenset(one.cell for one in found)
-        book = gradebook or chosen.gradebook
-        return rank_disputes(found, cell_effects(book, cells, min_rating=least, k=k), least)
-
     def plan(
         self,
         labels: int,
@@ -355,15 +337,6 @@ class Decisions:
             if cells is None or (one.query_id, one.item_id, one.passage_id) in cells
         ]
         return judging(judged, grader, threshold, intervals=intervals)
-
-    def preview(self, query: QueryGrades, changes: Sequence[ItemChange]) -> EditPreview:
-        """Try changes of items out on a query as it is now; nothing is saved.
-
-        `review.impact.Baseline.impact` tells what the result does to the leaderboard.
-        """
-        from exampp.review.impact import preview
-
-        return preview(self.connection, self.chosen.stored, self.chosen.bank, query, changes)
 
 
 def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:

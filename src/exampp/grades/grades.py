@@ -289,7 +289,6 @@ class Grades(ChosenGrades, GradesBase):
         credit: Credit = "covered",
         official: Officials = (),
         min_relevant: int | None = None,
-        irt: bool = False,
         splits: int = 1000,
         seed: int = 0,
     ) -> ItemAnalysis:
@@ -297,8 +296,7 @@ class Grades(ChosenGrades, GradesBase):
 
         Items are covered by the first `k` passages of a system, or have the `credit` of the best
         rating among them. With an `official` leaderboard (see `correlate`) it is told what an
-        exam of fewer items gains. `irt` fits the two-parameter model, which takes seconds and 10
-        systems. `splits` random halves are drawn, from the `seed`.
+        exam of fewer items gains. `splits` random halves are drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
@@ -312,7 +310,7 @@ class Grades(ChosenGrades, GradesBase):
             book,
             item_scores(book, least, k, subtopics=subtopics, credit=credit),
             describe_source(book.grader, book.bank_label, book.oversight),
-            ItemSettings(relevant, splits, seed, irt),
+            ItemSettings(relevant, splits, seed),
             texts=self.bank_texts(),
             officials=read_officials(official),
         )
@@ -440,16 +438,12 @@ class Grades(ChosenGrades, GradesBase):
         depth: int = 20,
         min_answers: int = 0,
     ) -> Criteria:
-        """What the lists take for answers, and for relevant; the options are those of `lists`.
-
-        What other exams say is read when it is first asked for.
-        """
+        """What the lists take for answers, and for relevant; the options are those of `lists`."""
         from exampp.review.evidence import Criteria
-        from exampp.review.lists import other_exams
 
         least = self.grader.threshold(min_rating)
         relevant = relevance_threshold(min_relevant, self.highest_judgment)
-        return Criteria(least, relevant, by, depth, other_exams(self, relevant), min_answers)
+        return Criteria(least, relevant, by, depth, min_answers)
 
     def review(
         self,
@@ -461,7 +455,6 @@ class Grades(ChosenGrades, GradesBase):
         depth: int = 20,
         query_id: str | None = None,
         item: str | None = None,
-        answers_of: str | None = None,
         limit: int | None = None,
         min_answers: int = 0,
     ) -> Table:
@@ -480,7 +473,6 @@ class Grades(ChosenGrades, GradesBase):
                 depth=depth,
                 query_id=query_id,
                 item=item,
-                answers_of=answers_of,
                 limit=limit,
                 min_answers=min_answers,
             )
@@ -496,7 +488,6 @@ class Grades(ChosenGrades, GradesBase):
         depth: int = 20,
         query_id: str | None = None,
         item: str | None = None,
-        answers_of: str | None = None,
         limit: int | None = None,
         width: int | None = None,
         min_answers: int = 0,
@@ -506,11 +497,10 @@ class Grades(ChosenGrades, GradesBase):
         `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
         any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
         1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
-        `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
-        of them that a query has. `item` is an id or the start of some; `answers_of` the grader
-        whose replies are the extracted answers. `limit` leaves so many cells of each item (verify),
-        passages of each query (grid) or rows; `min_answers` leaves, in these two lists of cells,
-        the passages that cover at least so many items.
+        `systems` (in their first `depth` passages), `decisions`, or by default the first of them
+        that a query has. `item` is an id or the start of some. `limit` leaves so many cells of each
+        item (verify), passages of each query (grid) or rows; `min_answers` leaves, in these two
+        lists of cells, the passages that cover at least so many items.
         With a `width` the tables are for people, who see so many characters of each text.
         """
         from exampp.review.lists import ListOptions, list_tables, seen_queries
@@ -523,5 +513,5 @@ class Grades(ChosenGrades, GradesBase):
             min_answers=min_answers,
         )
         queries = None if query_id is None else [query_id]
-        seen = seen_queries(self, queries, answers_of)
+        seen = seen_queries(self, queries)
         return list_tables(name, seen, ListOptions(self.grader, criteria, item, limit, width))

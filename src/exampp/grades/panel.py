@@ -13,14 +13,10 @@ from exampp.grades.grades import Grades
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.reliability import GraderReliability, Reliability, ReliabilitySettings
     from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.voting import Voted
     from exampp.inputs.officials import Officials
-    from exampp.measures.cover import Missing
-    from exampp.measures.exams import SubtopicChoice
     from exampp.measures.names import Measure
-    from exampp.measures.qrels import Labelling
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,36 +81,3 @@ class Panel(GradesBase):
         banks = list(dict.fromkeys(one.bank for one in self.members))
         connection = self.members[0].connection
         return vote_cells(connection, list(members.values()), banks, rule=rule, at_least=at_least)
-
-    def reliability(
-        self,
-        measure: Measure | str = "Cover@20",
-        *,
-        settings: ReliabilitySettings | None = None,
-        min_rating: int | None = None,
-        subtopics: SubtopicChoice = "auto",
-        missing: Missing = "zero",
-        labelling: Labelling | None = None,
-    ) -> Reliability | GraderReliability:
-        """How reliable the leaderboard is; several graders are a facet of one more study.
-
-        Takes the options of `Grades.reliability`.
-        """
-        from exampp.analysis.reliability import grader_reliability, scored_column, study_reliability
-        from exampp.measures.leaderboard import evaluate_gradebook
-
-        scored = {}
-        for name, one in self.named():
-            board = evaluate_gradebook(
-                one.gradebook,
-                [measure],
-                min_rating,
-                subtopics=subtopics,
-                missing=missing,
-                labelling=labelling,
-            )
-            texts = one.bank_texts()
-            scored[name] = scored_column(one.gradebook, board, missing, texts)
-        if len(scored) == 1:
-            return study_reliability(next(iter(scored.values())), settings)
-        return grader_reliability(scored, settings)

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
-from exampp.formats.bank import FORM
 from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
@@ -435,12 +434,8 @@ def _state(item: Item) -> ItemState:
         item.subtopic_id,
         item.answers,
         item.weight,
-        extra=_without_form(item.extra),
+        extra=item.extra,
     )
-
-
-def _without_form(extra: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in extra.items() if key != FORM}
 
 
 def _changed(
@@ -464,7 +459,7 @@ def _changed(
         active=now.active or not known.active,
     )
     yield from changes_of(now, target)
-    for key, value in _without_form(item.extra).items():
+    for key, value in item.extra.items():
         if not _has_extra(key, item, target, makers):
             then = replace(target, extra={**target.extra, key: value})
             yield ItemChange(key, target, then)
@@ -502,7 +497,7 @@ def not_applied(
             texts.append(f"query {brief(entry.query_id)}")
         if entry.subtopic_text not in ("", known.subtopic_text):
             texts.append(f"subtopic {brief(entry.subtopic_id)} of query {brief(entry.query_id)}")
-        extra = _without_form(entry.extra).items()
+        extra = entry.extra.items()
         keys += [key for key, value in extra if value and known.extra.get(key) != value]
         for item in entry.items:
             own = ids.get((item.query_id, item.subtopic_id, item.kind, item.text), item.item_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -10,14 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.measures.cover import EXAM, CoverPolicy, Missing, cover_exams, per_system
+from exampp.measures.cover import EXAM, CoverPolicy, cover_exams, per_system
 from exampp.measures.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
-from exampp.measures.names import Measure
-from exampp.measures.values import MeasureColumn, masked
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.sanitize import check_integer
-from exampp.stats import item_response
-from exampp.stats.item_analysis import CUT, is_constant, select_items
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -168,92 +163,3 @@ def item_scores(
         missing=lacking / cells if cells else 0.0,
         unanswered=tuple(silent),
     )
-
-
-# Cover with items weighted by how well they tell systems apart, and not as in the bank.
-#
-#     Cover(weights='discrimination')   items with an item-rest correlation of 0.2 or more
-#     Cover(weights='2pl')              every item by its discrimination in the two-parameter model,
-#                                       which orders systems as their abilities do
-#
-# Items are pooled over queries: score = sum_i w_i X_i / sum_i w_i. The value of a query is its
-# part of that sum, times the number of queries, so that the mean over queries is the score. A
-# query may have more than 1. Sources: `stats.item_analysis`, `stats.item_response`.
-
-
-def with_plain(measure: Measure) -> Iterator[Measure]:
-    """The measure, and the plain Cover beside it where its items are weighted otherwise."""
-    yield measure
-    if measure.weights:
-        yield Measure("Cover", measure.at)
-
-
-def weighted_cover(
-    gradebook: Gradebook,
-    measure: Measure,
-    plain: Sequence[MeasureColumn],
-    subtopics: Subtopics,
-    missing: Missing,
-    policy: CoverPolicy,
-) -> list[MeasureColumn]:
-    """The columns of a weighted Cover beside the `plain` ones of the same cutoff.
-
-    Raises:
-        InputError: Cells that are missing are to be left out, or the policy is not ours, or the
-            systems are too few for a model.
-    """
-    if missing != "zero" or policy.name != "exam":
-        raise InputError(
-            f"{measure} needs a value of every system on every item",
-            hint="Leave out --missing and --compat",
-        )
-    columns = []
-    for column in plain:
-        scores = item_scores(
-            gradebook, column.min_rating or 0, measure.cutoff or 20, subtopics=subtopics
-        )
-        weights = _weights(measure, scores)
-        total, queries = float(weights.sum()), len(scores.queries)
-        found = scores.of_queries(scores.credit * weights) * (queries / total if total else 0.0)
-        rows = [scores.systems.index(system) for system in gradebook.systems]
-        values = found[rows][:, [scores.queries.index(one) for one in column.query_ids]]
-        counts = np.full(values.shape, total > 0 and gradebook.is_graded)
-        none = np.zeros((1, queries))
-        columns.append(
-            replace(
-                column,
-                measure=measure,
-                values=masked(values, counts),
-                overall=masked(none, np.zeros(none.shape, np.bool_)),
-                low=None,
-                high=None,
-                chance=None,
-                weighting=_describe_weights(measure, weights),
-            )
-        )
-    return columns
-
-
-def _weights(measure: Measure, scores: ItemScores) -> Floats:
-    if measure.weights == "discrimination":
-        return scores.shares() * select_items(scores.columns, CUT)
-    systems = len(scores.systems)
-    if systems < item_response.FEWEST_SYSTEMS:
-        raise InputError(
-            f"{measure} needs {item_response.FEWEST_SYSTEMS} systems or more, not {systems}",
-            hint="Leave it out, or take weights='discrimination'",
-        )
-    varying = ~is_constant(scores.credit)
-    weights = np.zeros(len(scores.item_ids))
-    if varying.any():
-        weights[varying] = item_response.fit_item_response(scores.credit[:, varying]).discrimination
-    return weights
-
-
-def _describe_weights(measure: Measure, weights: Floats) -> str:
-    kept = f"{int((weights > 0).sum())} of {len(weights)} items count"
-    if not weights.any():
-        return "undefined, because no item tells the systems apart as the rest of the exam does"
-    if measure.weights == "discrimination":
-        return f"{kept}, those with an item-rest correlation of {CUT:g} or more"
-    return f"{kept}, each by its discrimination; the others are the same for all systems"

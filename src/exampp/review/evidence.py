@@ -1,14 +1,14 @@
 """By whose word a passage is relevant: judgments, or what there is in their place.
 
 Missing and spurious entries of a bank show in passages that are known to be relevant or not. Where
-nobody judged, the systems' agreement, other exams, or people's decisions on cells tell something of
-it, each with passages of which it tells nothing.
+nobody judged, the systems' agreement or people's decisions on cells tell something of it, each with
+passages of which it tells nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,16 +29,6 @@ LEAST_SYSTEMS = 3
 FEW = 0.1
 """A passage that at most this share of the systems returned counts as not relevant."""
 
-Labels = Mapping[str, bool]
-"""Of one other exam: whether a passage (by id) reaches its threshold; ungraded ones are absent."""
-Others = Callable[[str], Sequence[Labels]]
-"""The labels of all other exams for a query."""
-
-
-def no_others(_query_id: str) -> Sequence[Labels]:
-    """There are no other exams."""
-    return ()
-
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
@@ -54,7 +44,6 @@ class Criteria:
     min_relevant: int = 1
     by: str = "auto"
     depth: int = DEPTH
-    others: Others = field(default=no_others, compare=False, repr=False)
     min_answers: int = 0
 
     def __post_init__(self) -> None:
@@ -200,27 +189,6 @@ def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
     )
 
 
-def by_graders(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Other exams, of other graders or banks: the majority of those that graded a passage."""
-    labels = criteria.others(dossier.query_id)
-    ids = dossier.grades.passage_ids
-    votes = np.array([sum(one.get(name, False) for one in labels) for name in ids], np.int64)
-    of = np.array([sum(name in one for one in labels) for name in ids], np.int64)
-    return Evidence(
-        "graders",
-        votes * 2 > of,
-        votes * 2 < of,
-        np.divide(votes, of, out=np.zeros(len(ids)), where=of > 0),
-        tuple(_votes(n, m) for n, m in zip(votes.tolist(), of.tolist(), strict=True)),
-    )
-
-
-def _votes(count: int, of: int) -> str:
-    if of == 1:
-        return "graded relevant" if count else "graded not relevant"
-    return f"{count} of {of} exams" if of else ""
-
-
 def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
     """People's decisions: not relevant are passages in which they found no answer to any item.
 
@@ -244,7 +212,6 @@ def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
 BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {
     "judgments": by_judgments,
     "systems": by_systems,
-    "graders": by_graders,
     "decisions": by_decisions,
 }
 """What relevance can be told from, the best first."""

@@ -1,8 +1,9 @@
-"""What an edit of one query's bank does to the leaderboard, before it is saved.
+"""What an edit of a bank does to the leaderboard, before it is saved: labels, scores, swaps, cells.
 
-A `Baseline` holds the values of all systems on all queries. An edit touches one query, so that only
-this one is evaluated anew, by the code that evaluates everything, and takes its place among the
-others: means, swaps and intervals are those of a full evaluation.
+A `Baseline` holds the values of all systems on all queries. If an edit touches one query, only this
+one is evaluated anew, by the code that evaluates everything, and takes its place among the others:
+means, swaps and intervals are those of a full evaluation. What a query becomes is found by making
+the edit and taking it back.
 
 A pair of systems swaps if one was ahead of the other and is behind it now; scores are tied where
 the leaderboard has them tied. A swap is beyond noise if the 95 % interval of the new difference
@@ -12,207 +13,40 @@ over queries (see `stats.means`) leaves out 0.
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import starmap
-from types import MappingProxyType
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.formats.fields import check_weight, number
-from exampp.items.edits import ItemKey, apply_change, item_key
+from exampp.formats.lines import error_counter, raise_error
+from exampp.grading.regrade import reverify_answers
+from exampp.inputs.files import GivenFile
+from exampp.inputs.importing import UNKNOWN_PASSAGES, ImportReport, import_files
+from exampp.inputs.loading import Importer
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
-from exampp.records import subtopic_of_item
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
-from exampp.records.items import importance_of_word
-from exampp.sanitize import or_default
+from exampp.records import GraderIdentity
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.graders import RatingScale, check_scale, grader_label
+from exampp.results.result import Result, Table
+from exampp.results.view import GRADER_KEY, Column, Value
+from exampp.sanitize import check_choice, check_integer, or_default
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
-from exampp.store.bank import ItemChange, ItemState, states
-from exampp.store.cells import DEPTH, cells_to_grade, known_ratings, scope_of
-from exampp.store.grades import StoredGrader
+from exampp.store.bank import BeforeCommit, bank_names, edit_by
+from exampp.store.cells import DEPTH, count_pending, pending_of_query, scope_of
+from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import query_keys
-
-# ---- a query after edits of its bank -------------------------------------------------------------
-
-KnownRatings = Mapping[str, int]
-"""The ratings that a text of an item has already, by passage id; others are missing."""
-
-
-def add_item(
-    query: QueryGrades,
-    item_id: str,
-    weight: float = 1.0,
-    subtopic_id: str | None = None,
-    ratings: KnownRatings = MappingProxyType({}),
-) -> QueryGrades:
-    """Return the query with another item. InputError if it is in the exam already."""
-    if item_id in query.item_ids:
-        raise InputError(f"item {item_id!r} is in the exam already")
-    query, subtopic = _with_subtopic(query, subtopic_id)
-    last = len(query.item_ids)
-    order = np.insert(np.arange(last), bisect(query.item_ids, item_id), last)
-    wider = replace(
-        query,
-        item_ids=(*query.item_ids, item_id),
-        item_subtopics=np.append(query.item_subtopics, np.int32(subtopic)),
-        weights=np.append(query.weights, check_weight(number(weight, "weight"))),
-        importances=(*query.importances, None) if query.importances else (),
-        ratings=np.column_stack([query.ratings, _column(query, ratings)]),
-    )
-    return _with_items(wider, order)
-
-
-def retire_item(query: QueryGrades, item_id: str) -> QueryGrades:
-    """Return the query without an item."""
-    place = _place(query, item_id)
-    query = _without_decisions_on(query, item_id)
-    return _with_items(query, np.delete(np.arange(len(query.item_ids)), place))
-
-
-def weigh_item(query: QueryGrades, item_id: str, weight: float) -> QueryGrades:
-    """Return the query with another weight of an item."""
-    weights, place = query.weights.copy(), _place(query, item_id)
-    weights[place] = check_weight(number(weight, "weight"))
-    words = tuple(
-        importance_of_word(word, weight) if index == place else word
-        for index, word in enumerate(query.importances)
-    )
-    return replace(query, weights=weights, importances=words)
-
-
-def reword_item(query: QueryGrades, item_id: str, ratings: KnownRatings) -> QueryGrades:
-    """Return the query with another text of an item, which has these ratings already."""
-    table = query.ratings.copy()
-    table[:, _place(query, item_id)] = _column(query, ratings)
-    return replace(_without_decisions_on(query, item_id), ratings=table)
-
-
-def missing_cells(query: QueryGrades) -> int:
-    """Count the cells of the query's pool without a grade."""
-    return int((query.ratings[: query.pool_size] == MISSING).sum())
-
-
-def _column(query: QueryGrades, ratings: KnownRatings) -> Ratings:
-    return np.array([ratings.get(passage, MISSING) for passage in query.passage_ids], np.int16)
-
-
-def _without_decisions_on(query: QueryGrades, item_id: str) -> QueryGrades:
-    """Leave out decisions about an item: they belong to the text that it had."""
-    kept = tuple(cell for cell in query.decided if cell.item_id != item_id)
-    return replace(query, decided=kept)
-
-
-def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:
-    return replace(
-        query,
-        item_ids=tuple(query.item_ids[index] for index in columns.tolist()),
-        item_subtopics=query.item_subtopics[columns],
-        weights=query.weights[columns],
-        importances=tuple(query.importances[i] for i in columns.tolist() if query.importances),
-        ratings=np.ascontiguousarray(query.ratings[:, columns]),
-    )
-
-
-def _with_subtopic(query: QueryGrades, subtopic_id: str | None) -> tuple[QueryGrades, int]:
-    """Return the query with a subtopic, and the number of that."""
-    if subtopic_id is None:
-        return query, 0
-    if subtopic_id in query.subtopic_ids:
-        return query, query.subtopic_ids.index(subtopic_id) + 1
-    place = bisect(query.subtopic_ids, subtopic_id)
-    known, of_items = query.subtopic_ids, query.item_subtopics
-    wider = replace(
-        query,
-        subtopic_ids=(*known[:place], subtopic_id, *known[place:]),
-        item_subtopics=of_items + (of_items > place).astype(np.int32),
-        judgments=np.insert(query.judgments, place + 1, MISSING, axis=0),
-        rankings=tuple(
-            replace(one, subtopic=one.subtopic + (one.subtopic > place)) for one in query.rankings
-        ),
-    )
-    return wider, place + 1
-
-
-def _place(query: QueryGrades, item_id: str) -> int:
-    if item_id not in query.item_ids:
-        raise InputError(f"the exam of query {query.query_id!r} has no item {item_id!r}")
-    return query.item_ids.index(item_id)
-
-
-@dataclass(frozen=True, slots=True)
-class EditPreview:
-    """A query as it would be after some edits, for `Baseline.impact`.
-
-    `to_grade` counts the cells of new and changed texts to be graded then; `states` are the items
-    of the query, retired ones too.
-    """
-
-    query: QueryGrades
-    to_grade: int
-    states: tuple[ItemState, ...]
-
-
-def preview(
-    connection: sqlite3.Connection,
-    grader: StoredGrader,
-    bank: str,
-    query: QueryGrades,
-    changes: Sequence[ItemChange],
-    depth: int = DEPTH,
-) -> EditPreview:
-    """Try out changes of items, one after the other; nothing is saved.
-
-    `query` is the query as it is now (see `Dossier.grades`). A text that an item had before comes
-    with its grades.
-    Raises InputError for edits that the bank would refuse.
-    """
-    items = states(connection, bank, query_id=query.query_id)
-    due: set[ItemKey] = set()
-    for _, before, after in (one for change in changes for one in apply_change(items, change)):
-        if after and after.kind == grader.identity.kind:
-            known = partial(known_ratings, connection, grader, after.key, after.text)
-            query = _changed(query, before, after, known)
-            if before is None or after.text != before.text or after.active > before.active:
-                due.add(item_key(after))
-    scope = scope_of(connection, grader, bank, depth)
-    key = query_keys(connection).get(query.query_id, 0)
-    to_grade = sum(
-        cells_to_grade(connection, grader.key, scope, key, one.key, one.text or "", one.answers)
-        for one in items
-        if item_key(one) in due and one.active
-    )
-    return EditPreview(query, to_grade, tuple(items))
-
-
-def _changed(
-    query: QueryGrades,
-    before: ItemState | None,
-    after: ItemState,
-    known: Callable[[], KnownRatings],
-) -> QueryGrades:
-    name = after.item_id
-    if before is None or after.active > before.active:
-        subtopic = after.subtopic_id or subtopic_of_item(after.query_id, name)
-        return add_item(query, name, after.weight, subtopic, known())
-    if after.active < before.active:
-        return retire_item(query, name)
-    if after.active and after.text != before.text:
-        return reword_item(query, name, known())
-    if after.active and after.weight != before.weight:
-        return weigh_item(query, name, after.weight)
-    return query
-
-
-# ---- the leaderboard after edits -----------------------------------------------------------------
+from exampp.store.read_model import read_dossiers, read_gradebook
 
 MEASURES = ("Cover@20", "nDCG@20")
 _DECIMALS = 10
@@ -315,7 +149,6 @@ class Baseline:
     mode: Subtopics
     columns: tuple[MeasureColumn, ...]
     means: tuple[_Means, ...]
-    _spans: tuple[tuple[slice, ...], ...]
 
     @classmethod
     def of(
@@ -336,34 +169,53 @@ class Baseline:
         asked, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
         mode = resolve_subtopics(gradebook, subtopics)
         columns = _columns(gradebook, asked, min_rating, labelling, mode)
-        spans = tuple(_spans(gradebook.queries, column.query_ids) for column in columns)
-        return cls(
-            gradebook,
-            asked,
-            min_rating,
-            labelling,
-            subtopics,
-            mode,
-            columns,
-            tuple(_means(column.values) for column in columns),
-            spans,
-        )
+        means = tuple(_means(column.values) for column in columns)
+        return cls(gradebook, asked, min_rating, labelling, subtopics, mode, columns, means)
 
     def query(self, query_id: str) -> QueryGrades:
         """Return a query as it is. InputError if there is no query of that id."""
-        return self.gradebook.queries[self._place(query_id)]
+        for query in self.gradebook.queries:
+            if query.query_id == query_id:
+                return query
+        raise InputError(f"there is no query {query_id!r}")
 
-    def with_query(self, query: QueryGrades) -> Baseline:
-        """Return the baseline once the query of that id has become `query`."""
-        after = {query.query_id: query}
-        book, columns = self._book_with(after), self.columns_with(after)
-        return replace(
-            self,
-            gradebook=book,
-            mode=resolve_subtopics(book, self.subtopics),
-            columns=columns,
-            means=tuple(_means(column.values) for column in columns),
-            _spans=tuple(_spans(book.queries, column.query_ids) for column in columns),
+    def with_queries(self, after: Mapping[str, QueryGrades]) -> Baseline:
+        """Return the baseline once the queries of these ids have become others.
+
+        Raises:
+            InputError: The gradebook has no such query.
+        """
+        for query_id in after:
+            self.query(query_id)
+        queries = tuple(after.get(one.query_id, one) for one in self.gradebook.queries)
+        book = replace(self.gradebook, queries=queries)
+        mode = resolve_subtopics(book, self.subtopics)
+        columns = self._columns_with(book, mode, after)
+        means = tuple(_means(column.values) for column in columns)
+        return replace(self, gradebook=book, mode=mode, columns=columns, means=means)
+
+    def _columns_with(
+        self, book: Gradebook, mode: Subtopics, after: Mapping[str, QueryGrades]
+    ) -> tuple[MeasureColumn, ...]:
+        graded = next((one for one in book.queries if one.is_graded), None)
+        if len(after) != 1 or mode != self.mode or not graded or not self.gradebook.is_graded:
+            # the first item with a subtopic, or the last one, changes how all queries are read, and
+            # if nothing at all is graded no query has a value
+            return _columns(book, self.measures, self.min_rating, self.labelling, mode)
+        (query,) = after.values()
+        # beside a graded query one without grades counts, as it does among all of them
+        few = replace(book, queries=(query,) if query.is_graded else (query, graded))
+        found = _columns(few, self.measures, self.min_rating, self.labelling, mode)
+        exams = {
+            f"{one.query_id}/{subtopic}": one.query_id
+            for one in (*self.gradebook.queries, query)
+            for subtopic in one.subtopic_ids
+        }
+        place = {one.query_id: number for number, one in enumerate(book.queries)}
+        places = {**{exam: place[of] for exam, of in exams.items()}, **place}
+        return tuple(
+            _merged(old, new, places, place[query.query_id])
+            for old, new in zip(self.columns, found, strict=True)
         )
 
     def impact(self, after: Mapping[str, QueryGrades]) -> Impact:
@@ -372,48 +224,15 @@ class Baseline:
         Raises:
             InputError: The gradebook has no such query.
         """
-        columns = self.columns_with(after)
-        mode = resolve_subtopics(self._book_with(after), self.subtopics)
+        new = self.with_queries(after)
         pairs = [(self.query(query_id), query) for query_id, query in after.items()]
+        columns = zip(self.columns, self.means, new.columns, new.means, strict=True)
         return Impact(
-            labels=tuple(one for old, new in pairs for one in self._relabelled(old, new, mode)),
-            shifts=tuple(starmap(self._shift, zip(self.columns, self.means, columns, strict=True))),
+            labels=tuple(one for pair in pairs for one in self._relabelled(*pair, new.mode)),
+            shifts=tuple(starmap(self._shift, columns)),
             missing_before=sum(missing_cells(old) for old, _ in pairs),
             missing_after=sum(missing_cells(new) for _, new in pairs),
         )
-
-    def columns_with(self, after: Mapping[str, QueryGrades]) -> tuple[MeasureColumn, ...]:
-        """Return the values of all systems on all queries, if some queries become others."""
-        book = self._book_with(after)
-        mode = resolve_subtopics(book, self.subtopics)
-        graded = next((one for one in book.queries if one.is_graded), None)
-        if len(after) > 1 or mode != self.mode or not graded or not self.gradebook.is_graded:
-            # the first item with a subtopic, or the last one, changes how all queries are read, and
-            # if nothing at all is graded no query has a value
-            return _columns(book, self.measures, self.min_rating, self.labelling, mode)
-        (query,) = after.values()
-        place = self._place(query.query_id)
-        # beside a graded query one without grades counts, as it does among all of them
-        few = (query,) if query.is_graded else (query, graded)
-        found = _columns(
-            replace(book, queries=few), self.measures, self.min_rating, self.labelling, mode
-        )
-        return tuple(
-            _with_part(column, spans[place], _part(own, _spans(few, own.query_ids)[0]))
-            for column, spans, own in zip(self.columns, self._spans, found, strict=True)
-        )
-
-    def _book_with(self, after: Mapping[str, QueryGrades]) -> Gradebook:
-        queries = list(self.gradebook.queries)
-        for query_id, query in after.items():
-            queries[self._place(query_id)] = query
-        return replace(self.gradebook, queries=tuple(queries))
-
-    def _place(self, query_id: str) -> int:
-        for place, query in enumerate(self.gradebook.queries):
-            if query.query_id == query_id:
-                return place
-        raise InputError(f"there is no query {query_id!r}")
 
     def _relabelled(
         self, before: QueryGrades, after: QueryGrades, mode: Subtopics
@@ -435,8 +254,9 @@ class Baseline:
         )
         return {(row.query_id, row.passage_id): row.label for row in rows}
 
-    def _shift(self, before: MeasureColumn, old: _Means, after: MeasureColumn) -> Shift:
-        new = _means(after.values)
+    def _shift(
+        self, before: MeasureColumn, old: _Means, after: MeasureColumn, new: _Means
+    ) -> Shift:
         low, high = _means(after.low), _means(after.high)
         ranks = zip(_ranks(old), _ranks(new), strict=True)
         moves = [
@@ -491,6 +311,11 @@ class Baseline:
 _Means = tuple[float | None, ...]
 
 
+def missing_cells(query: QueryGrades) -> int:
+    """Count the cells of the query's pool without a grade."""
+    return int((query.ratings[: query.pool_size] == MISSING).sum())
+
+
 def _columns(
     gradebook: Gradebook,
     measures: Sequence[Measure],
@@ -510,59 +335,36 @@ def _columns(
     ).columns
 
 
-def _spans(queries: Sequence[QueryGrades], ids: Sequence[str]) -> tuple[slice, ...]:
-    """Where the values of each query are in a column: nowhere, at one place, or one a subtopic."""
-    spans, at = [], 0
-    for query in queries:
-        own = {query.query_id, *(f"{query.query_id}/{subtopic}" for subtopic in query.subtopic_ids)}
-        start = at
-        while at < len(ids) and ids[at] in own:
-            at += 1
-        spans.append(slice(start, at))
-    return tuple(spans)
+def _merged(
+    old: MeasureColumn, new: MeasureColumn, places: Mapping[str, int], changed: int
+) -> MeasureColumn:
+    """Return a column with the values of the query at one place from another column.
 
+    `places` are those of the queries, by the id of an exam.
+    """
+    of = [places[one] for one in (*old.query_ids, *new.query_ids)]
+    count = len(old.query_ids)
+    stays = [n for n, place in enumerate(of) if (place == changed) == (n >= count)]
+    order = sorted(stays, key=of.__getitem__)
+    ids = (*old.query_ids, *new.query_ids)
 
-def _part(column: MeasureColumn, span: slice) -> MeasureColumn:
-    """A column of one query alone."""
-    return replace(
-        column,
-        query_ids=column.query_ids[span],
-        values=_cut(column.values, span),
-        low=None if column.low is None else _cut(column.low, span),
-        high=None if column.high is None else _cut(column.high, span),
-    )
+    def joined(first: Values, second: Values) -> Values:
+        values = np.concatenate([first.values, second.values], axis=1)
+        counts = np.concatenate([first.counts, second.counts], axis=1)
+        return Values(values[:, order], counts[:, order])
 
-
-def _cut(values: Values, span: slice) -> Values:
-    return replace(values, values=values.values[:, span], counts=values.counts[:, span])
-
-
-def _with_part(column: MeasureColumn, span: slice, part: MeasureColumn) -> MeasureColumn:
-    """A column with other values of one query."""
-    ids = (*column.query_ids[: span.start], *part.query_ids, *column.query_ids[span.stop :])
     # where no query has a bank there are no bounds either, for no values
     low, high = (
-        None
-        if not ids or (of is None and new is None)
-        else _with_values(of or column.values, span, new or part.values)
-        for of, new in ((column.low, part.low), (column.high, part.high))
+        joined(was or old.values, now or new.values) if order and (was or now) else None
+        for was, now in ((old.low, new.low), (old.high, new.high))
     )
     return replace(
-        column,
-        query_ids=ids,
-        values=_with_values(column.values, span, part.values),
+        old,
+        query_ids=tuple(ids[n] for n in order),
+        values=joined(old.values, new.values),
         low=low,
         high=high,
     )
-
-
-def _with_values(values: Values, span: slice, part: Values) -> Values:
-    pairs = ((values.values, part.values), (values.counts, part.counts))
-    table, counts = (
-        np.concatenate([whole[:, : span.start], new, whole[:, span.stop :]], axis=1)
-        for whole, new in pairs
-    )
-    return Values(table, counts)
 
 
 def _means(values: Values | None) -> _Means:
@@ -580,3 +382,253 @@ def _order(means: _Means) -> NDArray[np.float64]:
 def _ranks(means: _Means) -> list[int | None]:
     better = (_order(means) < 0).sum(axis=1).tolist()
     return [None if m is None else int(n) + 1 for m, n in zip(means, better, strict=True)]
+
+
+# ---- edits that are tried out ---------------------------------------------------------------
+
+LISTED = 20
+"""Passages that change label, and systems that move, which are listed at most."""
+
+
+class GraderStanding(NamedTuple):
+    """What a grader says of a bank, and how many cells are due for it."""
+
+    book: Gradebook
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an edit does to the leaderboard of one grader; cells due before and after it."""
+
+    grader: GraderIdentity
+    impact: Impact
+    due_before: int
+    due_after: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DryRun(Result):
+    """An edit that was tried out: what it changes in the bank, and its effects by grader."""
+
+    changes: Table
+    effects: tuple[Effect, ...]
+
+    def tables(self) -> Mapping[str, Table]:
+        """`changes`, and where the bank was graded `effects`, `labels` and `scores`."""
+        return {"changes": self.changes, **effect_tables(self.effects)}
+
+
+def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
+    """`effects`, `labels` and `scores`, where there are graders to speak of."""
+    if not found:
+        return {}
+    scores: list[str | Column] = [
+        "grader",
+        "measure",
+        "system",
+        _four("before"),
+        _four("after"),
+        "rank",
+        "rank then",
+        GRADER_KEY,
+    ]
+    return {
+        "effects": _effects_table(found),
+        "labels": _listed(
+            ["grader", "query", "passage", "before", "after", GRADER_KEY],
+            list(_label_rows(found)),
+            "Passages whose label changes",
+        ),
+        "scores": _listed(scores, list(_score_rows(found)), "Systems that move"),
+    }
+
+
+Effects = Callable[..., tuple[Effect, ...]]
+"""The effects of an edit on the leaderboard of every grader; takes `measures` and `min_rating`."""
+
+
+def watch(
+    connection: sqlite3.Connection, bank: str, settle: BeforeCommit
+) -> tuple[Effects, BeforeCommit]:
+    """Return the effects of an edit, and the `settle` that looks at the bank at its end."""
+    before, after = standings(connection, bank), dict[str, GraderStanding]()
+
+    def look(edited: sqlite3.Connection) -> None:
+        settle(edited)
+        after.update(standings(edited, bank))
+
+    return partial(edit_effects, before, after), look
+
+
+@dataclass(frozen=True, slots=True)
+class EditPreview:
+    """Some queries as they would be after an edit, for `Baseline.impact`.
+
+    `to_grade` counts the requests that the edit would add to what a grader has to grade.
+    """
+
+    queries: Mapping[str, QueryGrades]
+    to_grade: int
+
+
+def preview(
+    connection: sqlite3.Connection,
+    grader: StoredGrader,
+    bank: str,
+    query_ids: Sequence[str],
+    edit: Callable[[BeforeCommit], object],
+) -> EditPreview:
+    """Make an edit of some queries, look at them as one grader graded them, and take it back.
+
+    Raises InputError for edits that the bank would refuse.
+    """
+    scope, keys = scope_of(connection, grader, bank), query_keys(connection)
+    after: dict[str, QueryGrades] = {}
+    due: list[int] = []
+
+    def count() -> None:
+        pending = (
+            pending_of_query(connection, keys[one], grader.key, scope, "due") for one in query_ids
+        )
+        due.append(sum(len(one.cells) for of in pending for one in of if one.twin is None))
+
+    def look(edited: sqlite3.Connection) -> None:
+        reverify_answers(edited)
+        read = read_dossiers(edited, grader, bank, query_ids, ())
+        after.update({one.query_id: one.grades for one in read})
+        count()
+        edited.rollback()
+
+    count()
+    edit(look)
+    return EditPreview(after, max(0, due[1] - due[0]))
+
+
+def import_or_dry_run(
+    connection: sqlite3.Connection,
+    given: Sequence[GivenFile],
+    on_error: str,
+    corpus: str | Path | None,
+    author: str | None,
+    *,
+    scale: RatingScale | None = None,
+    **how: Any,
+) -> ImportReport:
+    """Take files over; of a dry run, tell what that would do to labels and scores.
+
+    `on_error="skip"` leaves bad lines out and counts them. With a corpus, ranked passages need no
+    text of their own, and the depth is by default that of the pool. `how` is what else an Importer
+    knows. Raises InputError as `import_files` does.
+    """
+    skipped = error_counter(on_error)
+    edit = edit_by(author, "import")
+    checked = None if scale is None else check_scale(scale)
+    importer = Importer(connection, edit, on_error=skipped or raise_error, scale=checked, **how)
+    _check(importer)
+    if corpus:
+        depth = importer.depth or DEPTH
+        importer = replace(importer, unknown_passages="keep", depth=depth)
+
+    def take(settle: BeforeCommit) -> ImportReport:
+        return import_files(replace(importer, settle=settle), given, str(corpus or "") or None)
+
+    if importer.dry_run:
+        seen, look = watch(importer.connection, importer.bank, reverify_answers)
+        report = replace(take(look), impact=effect_tables(seen()))
+    else:
+        report = take(reverify_answers)
+    return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
+
+
+def _check(importer: Importer) -> None:
+    """InputError for what was asked for and makes no sense."""
+    check_choice("unknown_passages", importer.unknown_passages, UNKNOWN_PASSAGES)
+    check_integer("passage_tokens", importer.passage_tokens, 0)
+    if importer.depth is not None:
+        check_integer("depth", importer.depth, 1)
+    if not isinstance(importer.bank, str) or not importer.bank.strip():
+        raise InputError(f"{importer.bank!r} is no name of a bank", hint="Give one, such as main")
+
+
+def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:
+    """Where every grader of a bank stands, by its key."""
+    return {
+        one.identity.key: GraderStanding(
+            read_gradebook(connection, one, bank),
+            count_pending(connection, one.key, scope_of(connection, one, bank)),
+        )
+        for one in graders(connection)
+        if bank in bank_names(connection, one.identity.kind)
+    }
+
+
+def edit_effects(
+    before: Mapping[str, GraderStanding],
+    after: Mapping[str, GraderStanding],
+    measures: Sequence[Measure | str] = MEASURES,
+    min_rating: int | None = None,
+) -> tuple[Effect, ...]:
+    """Return what happened between two looks at a bank, for every grader with grades of it.
+
+    Graders whose queries or systems changed are left out: that is another evaluation.
+    """
+    found = []
+    for key, then in before.items():
+        now = after.get(key, then)
+        if _evaluated(then.book) != _evaluated(now.book):
+            continue
+        if then.book.is_graded or now.book.is_graded:
+            threshold = None
+            if min_rating is not None:
+                threshold = min(min_rating, then.book.grader.highest)
+            baseline = Baseline.of(then.book, measures, min_rating=threshold)
+            impact = baseline.impact({one.query_id: one for one in now.book.queries})
+            found.append(Effect(then.book.grader, impact, then.due, now.due))
+    return tuple(found)
+
+
+def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return book.systems, tuple(query.query_id for query in book.queries)
+
+
+def _effects_table(found: Iterable[Effect]) -> Table:
+    heads: list[str | Column] = ["grader", "measure", "labels", "systems", "swaps"]
+    heads += ["beyond noise", "due", "due then", GRADER_KEY]
+    rows: list[tuple[Value, ...]] = []
+    for one in found:
+        for shift in one.impact.shifts:
+            moving = sum(bool(move.change) for move in shift.moves)
+            beyond = sum(swap.beyond_noise for swap in shift.swaps)
+            counts = (len(one.impact.labels), moving, len(shift.swaps), beyond)
+            due = (one.due_before, one.due_after)
+            rows.append(
+                (grader_label(one.grader), str(shift.measure), *counts, *due, one.grader.key)
+            )
+    caption = "Labels that change, systems that move, pairs that swap, cells due before and after"
+    return Table.of(heads, rows, caption)
+
+
+def _label_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in found:
+        for label_ in one.impact.labels:
+            passage = (label_.exam_id, label_.passage_id)
+            yield (grader_label(one.grader), *passage, label_.before, label_.after, one.grader.key)
+
+
+def _score_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in found:
+        for shift in one.impact.shifts:
+            for move in filter(lambda move: move.change, shift.moves):
+                ranks = (move.rank_before, move.rank_after)
+                name = (grader_label(one.grader), str(shift.measure), move.system)
+                yield (*name, move.before, move.after, *ranks, one.grader.key)
+
+
+def _listed(heads: Sequence[str | Column], rows: list[tuple[Value, ...]], what: str) -> Table:
+    more = [f"and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
+    return Table.of(heads, rows[:LISTED], f"{what}: {len(rows)}", notes=more)
+
+
+def _four(name: str) -> Column:
+    return Column(name, 4)

@@ -18,7 +18,7 @@ from exampp.errors import InputError
 from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
-from exampp.records.graders import GraderIdentity, State, choose_grader
+from exampp.records.graders import GraderIdentity, State
 from exampp.records.wording import cut_text
 from exampp.results.notes import labelled, note
 from exampp.results.result import Table
@@ -28,11 +28,8 @@ from exampp.review.evidence import (
     LEAST_SYSTEMS,
     Criteria,
     Evidence,
-    Labels,
-    Others,
     ReturnCounts,
     evidence,
-    no_others,
     returned,
 )
 from exampp.sanitize import check_integer
@@ -596,16 +593,13 @@ class ListOptions:
 # ---- what is read --------------------------------------------------------------------------------
 
 
-def seen_queries(
-    grades: ListedGrades, query_ids: Sequence[str] | None, answers_of: str | None
-) -> Iterator[Seen]:
+def seen_queries(grades: ListedGrades, query_ids: Sequence[str] | None) -> Iterator[Seen]:
     """The queries of a grader, with the answers that another one extracted.
 
-    `answers_of` names that grader; without it, it is the only one of the same kind whose grades
-    are yes and no, if there is just one.
+    That is the only grader of the same kind and bank whose grades are yes and no, if there is one.
     """
     dossiers = grades.dossiers(query_ids)
-    extracting = _extracting(grades, answers_of)
+    extracting = _extracting(grades)
     if extracting is None:
         for dossier in dossiers:
             yield dossier, {}
@@ -614,14 +608,15 @@ def seen_queries(
         yield dossier, _answers(dossier.grades, other)
 
 
-def _extracting(grades: G, answers_of: str | None) -> G | None:
-    same_bank = [one for one in (grades, *grades.others()) if one.bank == grades.bank]
-    of_kind = {one.grader.key: one for one in same_bank if one.grader.kind == grades.grader.kind}
-    if answers_of is not None:
-        known = [one.grader for one in of_kind.values()]
-        return of_kind[choose_grader(known, grader=answers_of, kind=grades.grader.kind).key]
-    fitting = [one for one in of_kind.values() if one.grader.highest <= 1]
-    return fitting[0] if len(fitting) == 1 and fitting[0] is not grades else None
+def _extracting(grades: G) -> G | None:
+    fitting = {
+        one.grader.key: one
+        for one in (grades, *grades.others())
+        if (one.bank, one.grader.kind) == (grades.bank, grades.grader.kind)
+        and one.grader.highest <= 1
+    }
+    found = list(fitting.values())
+    return found[0] if len(found) == 1 and found[0] is not grades else None
 
 
 def _answers(grades: QueryGrades, other: Dossier) -> Answers:
@@ -633,48 +628,6 @@ def _answers(grades: QueryGrades, other: Dossier) -> Answers:
         if grade.reply and passage_id in rows and item_id in columns:
             found[rows[passage_id], columns[item_id]] = grade.reply
     return found
-
-
-def other_exams(grades: ListedGrades, min_relevant: int) -> Others:
-    """The labels of other exams: of other graders, and of this one on other banks.
-
-    A passage is relevant for an exam if one of its ratings counts as an answer, and for a grader of
-    the query itself, whose grades stand for judgments, if it is at least `min_relevant` or the
-    highest of a shorter scale. The grades are read when they are first asked for.
-    """
-    read: list[tuple[int, dict[str, QueryGrades]]] = []
-
-    def labels(query_id: str) -> Sequence[Labels]:
-        if not read:
-            for one in _telling(list(grades.others())):
-                grader = one.grader
-                judging = min(min_relevant, grader.highest)
-                least = judging if grader.kind == "query" else grader.default_min_rating
-                read.append((least, {query.query_id: query for query in one.gradebook.queries}))
-        found = ((least, queries.get(query_id)) for least, queries in read)
-        return [_labels(query, least) for least, query in found if query is not None]
-
-    return labels
-
-
-def _telling(exams: Sequence[G]) -> Sequence[G]:
-    """The exams that say most of a passage's relevance.
-
-    Those of the query itself; where there are none, ratings; then yes and no, of which a passage
-    gets a yes for some item easily. Draft grades tell nothing.
-    """
-    earnest = [exam for exam in exams if not exam.grader.is_draft]
-    direct = [exam for exam in earnest if exam.grader.kind == "query"]
-    rated = [exam for exam in earnest if exam.grader.highest > 1]
-    return direct or rated or earnest
-
-
-def _labels(query: QueryGrades, least: int) -> Labels:
-    if not query.item_ids:
-        return {}
-    best = query.ratings.max(axis=1)
-    graded = zip(query.passage_ids, best, strict=True)
-    return {name: bool(value >= least) for name, value in graded if value != MISSING}
 
 
 # ---- lists of a collection -----------------------------------------------------------------------
@@ -751,12 +704,10 @@ _MEANINGS = {
     "judgments": "relevant is a passage judged {0.min_relevant} or higher",
     "systems": "relevant is what most systems return in their first {0.depth}, not relevant what "
     f"at most {FEW:.0%} of them do (at least {LEAST_SYSTEMS} systems)",
-    "graders": "relevant is what most other exams say: those that grade the query itself, or else "
-    "ratings, or else yes and no",
     "decisions": "not relevant is where people found no answer; relevant where they or the grader "
     "did",
     "nothing": "nobody tells which passages are relevant: no judgments, too few systems, no "
-    "other exams, no decisions",
+    "decisions",
 }
 
 
@@ -842,8 +793,6 @@ class MissingAndSpurious:
             bases[view.evidence.by] += 1
             ungraded += int((view.evidence.relevant & ~view.is_graded.any(axis=1)).sum())
         vain.sort(key=lambda entry: (-entry.count, -entry.overturned))
-        # what other exams say is no longer needed
-        criteria = replace(criteria, others=no_others)
         return cls(criteria, tuple(lacking), tuple(vain), bases, ungraded)
 
 

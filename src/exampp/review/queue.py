@@ -38,7 +38,7 @@ from exampp.measures.exams import (
     lay_out,
     resolve_subtopics,
 )
-from exampp.records.decisions import Dispute, adjudication, effective_decision, standing_decisions
+from exampp.records.decisions import adjudication, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 from exampp.stats.sampling import random_numbers
 from exampp.store.cells import confidences
@@ -147,35 +147,6 @@ def most_influential_cells(
         of_query = (confidence or {}).get(query_id)
         best.append(_first(cells, chances, of_query, by_query.get(query_id, set()), most))
     return _candidates(best, most)
-
-
-def cell_effects(
-    gradebook: Gradebook,
-    wanted: AbstractSet[CellName],
-    *,
-    min_rating: int,
-    k: int = 20,
-    subtopics: SubtopicChoice = "auto",
-    before: CoverMeans | None = None,
-) -> dict[CellName, Candidate]:
-    """What comes of some cells if they land on the other side of the threshold, decided or not.
-
-    Cells that can move no system are absent; the chance of each is 1. `before` are the means of
-    the gradebook, where they are known.
-    """
-    by_query = _by_query(wanted)
-    if before is None:
-        before = cover_means(gradebook, min_rating=min_rating, k=k, subtopics=subtopics)
-    concerned = tuple(query for query in gradebook.queries if query.query_id in by_query)
-    gradebook = replace(gradebook, queries=concerned)
-    found: dict[CellName, Candidate] = {}
-    for cells in _moving(gradebook, min_rating, k, before):
-        query, of_query = cells.query, by_query[cells.query.query_id]
-        for place, (p, i) in enumerate(zip(cells.passages, cells.items, strict=True)):
-            name = query.query_id, query.item_ids[i], query.passage_ids[p]
-            if name in of_query:
-                found[name] = replace(_candidate(cells, place), chance=1.0)
-    return found
 
 
 def by_passage(found: Sequence[Candidate]) -> list[Candidate]:
@@ -507,47 +478,3 @@ def confidence_tables(
                 table[passage[passage_id], item[item_id]] = confidence
         tables[query_id] = table
     return tables
-
-
-# What assessors differ on, in the order of what it does to the leaderboard.
-#
-# First come the cells on which they differ whether there is an answer at all: only these change
-# Cover. Among them those count more whose other side swaps more pairs of systems, then those that
-# move the differences of systems further.
-
-
-@dataclass(frozen=True, slots=True)
-class WeighedDispute:
-    """A dispute, and what hangs on it.
-
-    `crosses` tells that the assessors differ on whether there is an answer; `effect` is what comes
-    of the other side, None where no system would move or nobody sees another side.
-    """
-
-    dispute: Dispute
-    crosses: bool
-    effect: Candidate | None
-
-    @property
-    def weight(self) -> tuple[bool, float, float]:
-        """What disputes are ordered by, the largest first."""
-        swaps, gaps = (self.effect.swaps, self.effect.gaps) if self.effect else (0.0, 0.0)
-        return self.crosses, swaps, gaps
-
-
-def rank_disputes(
-    found: Sequence[Dispute], effects: Mapping[CellName, Candidate], min_rating: int
-) -> list[WeighedDispute]:
-    """Disputes with what hangs on them, the weightiest first; ties in the order given.
-
-    `effects` are those of their cells (see `review.queue.effects`).
-    """
-    crossing = [one.crosses(min_rating) for one in found]
-    return sorted(
-        (
-            WeighedDispute(one, crosses, effects.get(one.cell) if crosses else None)
-            for one, crosses in zip(found, crossing, strict=True)
-        ),
-        key=lambda one: one.weight,
-        reverse=True,
-    )

@@ -116,12 +116,6 @@ class Nested:
         relative, level = found
         return math.sqrt(relative), math.sqrt(relative + level)
 
-    def queries_needed(self, target: float, items: float) -> int | None:
-        """Queries of so many items for Erho2 of `target`; None where none suffice."""
-        var = self._counted
-        error = var["sq"] + var["siq"] / items
-        return _needed(target, var["s"], error)
-
     @property
     def _counted(self) -> dict[str, float]:
         """The components, negative ones as 0.
@@ -140,22 +134,6 @@ class Nested:
 
     def _coefficient(self, queries: float, items: float, of: Sequence[str]) -> float | None:
         return _share(self.raw["s"], self._error(queries, items, of))
-
-
-@dataclass(frozen=True, slots=True)
-class WithGraders:
-    """Systems x queries x graders: the seven components as they come out, sqg with error."""
-
-    systems: int
-    queries: int
-    graders: int
-    raw: dict[str, float]
-
-    def relative(self, queries: float, graders: float) -> float | None:
-        """Erho2 with so many queries and graders, the mean of whose scores is taken."""
-        var = _positive(self.raw)
-        error = var["sq"] / queries + var["sg"] / graders + var["sqg"] / (queries * graders)
-        return _share(var["s"], error)
 
 
 Ratio = tuple[float, float]
@@ -215,33 +193,6 @@ def nested(exams: Sequence[Floats]) -> Nested | None:
         ms_siq=_settled(float(np.sum(rest)) / (freedom * (systems - 1)), scale),
         means=crossed(means),
     )
-
-
-def with_graders(scores: Floats) -> WithGraders:
-    """The study of a table [systems, queries, graders] of scores, 2 or more of each."""
-    n_s, n_q, n_g = scores.shape
-    effects = {"s": (1, 2), "q": (0, 2), "g": (0, 1), "sq": (2,), "sg": (1,), "qg": (0,)}
-    left = scores - scores.mean()
-    ms: dict[str, float] = {}
-    for name, axes in effects.items():
-        # each effect is what is left of the means over the other axes
-        effect = left.mean(axis=axes, keepdims=True)
-        times = scores.size / effect.size
-        freedom = math.prod(size - 1 for size in effect.shape if size > 1)
-        ms[name] = _settled(times * float((effect**2).sum()) / freedom, scores)
-        left = left - effect
-    ms["sqg"] = _settled(float((left**2).sum()) / ((n_s - 1) * (n_q - 1) * (n_g - 1)), scores)
-    error = ms["sqg"]
-    raw = {
-        "s": (ms["s"] - ms["sq"] - ms["sg"] + error) / (n_q * n_g),
-        "q": (ms["q"] - ms["sq"] - ms["qg"] + error) / (n_s * n_g),
-        "g": (ms["g"] - ms["sg"] - ms["qg"] + error) / (n_s * n_q),
-        "sq": (ms["sq"] - error) / n_g,
-        "sg": (ms["sg"] - error) / n_q,
-        "qg": (ms["qg"] - error) / n_s,
-        "sqg": error,
-    }
-    return WithGraders(n_s, n_q, n_g, raw)
 
 
 # ---- coefficients with their intervals -----------------------------------------------------------

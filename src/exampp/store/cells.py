@@ -14,8 +14,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from exampp.records.decisions import effective_decision
-from exampp.store.decisions import decisions_on
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
 from exampp.store.interning import from_json
 
@@ -93,8 +91,6 @@ GRADED = 0
 SELECTIONS = ("due", "new", "failed")
 """All that is due, only what was never tried, only what was tried in vain."""
 
-_NO_VERSION = 0
-"""Stands for a text that nothing has yet; the store counts from 1."""
 
 Cell = tuple[int, int]
 """(item version, passage version)."""
@@ -191,7 +187,7 @@ def pending_cells(
 
 
 def count_pending(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
-    """How many cells are due for a grader: those of `due`, without reading a text."""
+    """How many cells are due for a grader: those of `pending_cells`, without reading a text."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
     names = {"grader": grader, **exam._asdict()}
@@ -199,6 +195,21 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
         int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
         for query in query_order(connection, exam)
     )
+
+
+def count_judged_only(
+    connection: sqlite3.Connection, grader: int | None, exam: GradingScope
+) -> tuple[int, int]:
+    """Return the pending cells of passages that are judged and not ranked, and the number of cells.
+
+    Cells are those of both pools. Extracted answers have none of either.
+    """
+    if exam.answers_of is not None:
+        return 0, 0
+    both = exam._replace(pool="all")
+    ranked = exam._replace(pool="ranked")
+    pending = count_pending(connection, grader, both) - count_pending(connection, grader, ranked)
+    return pending, count_pending(connection, None, both)
 
 
 def pending_of_query(
@@ -248,70 +259,6 @@ def scope_of(
     return GradingScope(
         grader.identity.kind, bank, depth, answers_of=keys.get(str(source)), verifies=verifies
     )
-
-
-def cells_to_grade(
-    connection: sqlite3.Connection,
-    grader: int | None,
-    exam: GradingScope,
-    query: int,
-    item: int | None,
-    text: str,
-    answers: Sequence[str] = (),
-) -> int:
-    """How many cells a grader must grade, were this the text of an item: those without a grade.
-
-    `item` is its key, None for a new one. A text that the item had before finds its grades again,
-    and what was graded elsewhere for the same texts is not asked again.
-    """
-    version = version_of_text(connection, item, text) or _NO_VERSION
-    known = json.dumps(list(answers), ensure_ascii=False)
-    items = [(version, text, known, NO_KEY, "", None)]
-    due = _due_of_items(connection, query, grader, exam, "due", items)
-    return sum(len(one.cells) for one in due if one.twin is None)
-
-
-def version_of_text(
-    connection: sqlite3.Connection, item: int | None, text: str | None
-) -> int | None:
-    """The key of a text that an item has, or had; None where it never had it.
-
-    Any text is that of an item of which only the id is known (see `store.bank.put_version`).
-    """
-    row = connection.execute(
-        "SELECT version FROM item_version WHERE item = ? AND (text IS ? OR text IS NULL) "
-        "ORDER BY text IS NULL LIMIT 1",
-        (item, text),
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
-def known_ratings(
-    connection: sqlite3.Connection, grader: StoredGrader, item: int | None, text: str | None
-) -> dict[str, int]:
-    """The ratings that an item would have with this text, by passage id; people's stand."""
-    version = version_of_text(connection, item, text)
-    if version is None:
-        return {}
-    rows = connection.execute(
-        "SELECT p.passage_id, g.rating FROM item_version v JOIN item i USING (item) "
-        f"JOIN grade g ON g.grader = ? AND g.item_version = v.version AND {IN_FORCE} "
-        "JOIN passage p ON p.version = g.passage_version "
-        "WHERE v.version = ? AND g.state = 0",
-        (grader.key, version),
-    )
-    found: dict[str, int] = dict(rows.fetchall())
-    decisions = decisions_on(connection, [version], grader.identity)
-    standing = {passage: effective_decision(made) for (_, passage), made in decisions.items()}
-    rows = connection.execute(
-        "SELECT version, passage_id FROM passage WHERE version IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(standing)),),
-    )
-    for passage_version, passage_id in rows:
-        decision = standing[passage_version]
-        if decision is not None and decision.rating is not None:
-            found[passage_id] = decision.rating
-    return found
 
 
 def confidences(

@@ -80,7 +80,7 @@ def generated_keys(
 
     A local model is the same where its content is, whatever its folder is called.
     """
-    content = "coalesce(json_extract({0}, '$.content'), json_extract({0}, '$.sha256'), {1})"
+    content = "coalesce(json_extract({0}, '$.content'), {1})"
     rows = connection.execute(
         "SELECT g.query, g.subtopic FROM generation g JOIN bank b USING (bank) "
         "WHERE b.name = :bank "

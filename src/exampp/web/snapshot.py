@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,22 +22,14 @@ from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
 from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
-from exampp.records.decisions import Dispute, effective_decision
+from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.graders import grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
-from exampp.review.queue import (
-    Candidate,
-    CellName,
-    CoverMeans,
-    WeighedDispute,
-    cell_effects,
-    cover_means,
-    rank_disputes,
-)
+from exampp.review.queue import Candidate, CellName
 from exampp.web.page_cache import PageCache
 
 K = 20
@@ -89,7 +81,6 @@ class Snapshot:
     decided: frozenset[CellName]
     read_at: float
     cache: PageCache = field(default_factory=PageCache, compare=False)
-    _effects: dict[CellName, Candidate | None] = field(default_factory=dict, compare=False)
 
     @classmethod
     def read(cls, path: Path, choice: Choice, min_rating: int) -> Snapshot:
@@ -109,10 +100,8 @@ class Snapshot:
     def warm(self, before: Snapshot | None) -> None:
         """Compute what most pages need, and the results that were asked of the one before."""
         _ = self.query_index, self.baseline, self.queue
-        if before is not None:
-            self._weigh(list(before._effects))
-            if before.cache.newest(("items", self.choice.bank)):
-                self.items(self.choice.bank, None)
+        if before is not None and before.cache.newest(("items", self.choice.bank)):
+            self.items(self.choice.bank, None)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -235,24 +224,6 @@ class Snapshot:
         """The queue by cell."""
         return {one.cell: one for one in self.queue}
 
-    def disputes(self, found: Sequence[Dispute]) -> list[WeighedDispute]:
-        """Return disputes by their effect on the leaderboard, the largest first."""
-        self._weigh(one.cell for one in found)
-        known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
-        return rank_disputes(found, known, self.min_rating)
-
-    @cached_property
-    def _means(self) -> CoverMeans:
-        return cover_means(self.gradebook, min_rating=self.min_rating, k=K)
-
-    def _weigh(self, cells: Iterable[CellName]) -> None:
-        unknown = frozenset(cells) - self._effects.keys()
-        if unknown:
-            made = cell_effects(
-                self.gradebook, unknown, min_rating=self.min_rating, k=K, before=self._means
-            )
-            self._effects.update({cell: made.get(cell) for cell in unknown})
-
 
 @dataclass(frozen=True, slots=True)
 class CollectionCounts:
@@ -278,7 +249,7 @@ class CollectionCounts:
             relevant = relevance_threshold(None, grades.highest_judgment)
             lint = Bank(grades.connection, choice.bank).lint().rows if choice.grades_items else ()
             return cls(
-                grading_status(grades.connection, keep=False),
+                grading_status(grades.connection),
                 Counter(str(row[1]) for row in lint),
                 len(grades.decisions.disputes(**choice._asdict())),
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,

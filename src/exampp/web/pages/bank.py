@@ -198,10 +198,12 @@ def _as_shown(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def changes_in(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[ItemChange]:
-    """Yield what a form changes; `before` is the item with the edit that the form was made after.
+def changes_in(
+    lines: Iterable[FormLine], query_id: str, kind: str, *, tried: bool = False
+) -> Iterator[ItemChange]:
+    """Yield what a form changes; lines that are wrong change nothing.
 
-    Lines that are wrong change nothing.
+    `before` is the item with the edit that the form was made after, or the newest if it is `tried`.
     """
     for line in lines:
         if line.state is None and not line.fault:
@@ -209,7 +211,8 @@ def changes_in(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[
             new = ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight)
             yield ItemChange("add", None, new)
         elif line.state is not None and line.after is not None:
-            yield ItemChange("edit", replace(line.state, edit=line.seen), line.after)
+            edit = line.state.edit if tried else line.seen
+            yield ItemChange("edit", replace(line.state, edit=edit), line.after)
 
 
 # ---- the effect of edits -------------------------------------------------------------------------
@@ -223,18 +226,18 @@ def impact_of(
     None if nothing is changed. InputError for edits that the bank would refuse.
     """
     baseline, grades = request.snapshot.baseline, request.choice.of(collection)
-    after, to_grade = {}, 0
+    changes, kind = list[ItemChange](), grades.grader.kind
     for query_id, lines in by_query.items():
-        changes = list(changes_in(lines, query_id, grades.grader.kind))
-        if changes:
-            now = current_query(request, collection, query_id)
-            if now is not baseline.query(query_id):
-                # a decision or an edit that the snapshot does not know of yet
-                baseline = baseline.with_query(now)
-            found = grades.decisions.preview(now, changes)
-            after[query_id] = found.query
-            to_grade += found.to_grade
-    return (baseline.impact(after) if after else None), to_grade
+        of_query = list(changes_in(lines, query_id, kind, tried=True))
+        now = current_query(request, collection, query_id) if of_query else None
+        if now is not None and now is not baseline.query(query_id):
+            # a decision or an edit that the snapshot does not know of yet
+            baseline = baseline.with_queries({query_id: now})
+        changes += of_query
+    if not changes:
+        return None, 0
+    found = collection.bank(grades.bank).preview(changes, grades.stored)
+    return baseline.impact(found.queries), found.to_grade
 
 
 def current_query(request: PageRequest, collection: Collection, query_id: str) -> QueryGrades:
@@ -543,7 +546,7 @@ def _basket_page(
         trouble = trouble or str(error)
     if saved:
         grader, bank = request.choice
-        for one in grading_status(collection.connection, keep=False):
+        for one in grading_status(collection.connection):
             if (one.grader.key, one.bank) == (grader.key, bank):
                 pending = one.due
         command = grade_command(grader, request.live.path, "" if bank == MAIN_BANK else bank)

@@ -22,7 +22,7 @@ from exampp.records.gradebook import Dossier
 from exampp.records.graders import GraderIdentity
 from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.evidence import passage_order
-from exampp.review.queue import Assignment, Candidate, WeighedDispute, by_passage
+from exampp.review.queue import Assignment, Candidate, by_passage
 from exampp.store.decisions import JudgedCell, decisions_on
 from exampp.store.read_model import CellTexts
 from exampp.web.cells import (
@@ -59,7 +59,7 @@ ORDERS = {
     "queue": "what a decision could change",
     "query": "one query, passage by passage",
     "item": "one item, on all passages",
-    "disputes": "what assessors differ on, what weighs most first",
+    "disputes": "what assessors differ on",
     "cell": "one cell, then its passage",
 }
 """Orders of cells, and their names."""
@@ -70,16 +70,14 @@ class Case(NamedTuple):
     """A cell to decide, and why it is asked about.
 
     Everybody decides a `shared` cell, blind; `candidate` is what a decision could change (None:
-    unknown or hidden), `dispute` what settling it changes; `mine` tells whether this person is one
-    of those who differ.
+    unknown or hidden), `dispute` what assessors differ on.
     """
 
     cell: CellPanel
     order: str
     shared: bool = False
     candidate: Candidate | None = None
-    dispute: WeighedDispute | None = None
-    mine: bool = False
+    dispute: Dispute | None = None
 
     @property
     def adjudicates(self) -> bool:
@@ -175,21 +173,14 @@ def _case(
     dossier = read_query(request, collection, place.query_id, place.passage_id)
     cell, me = cell_of(dossier, place.item_id, place.passage_id), request.assessor
     if order == "disputes":
-        asked = {"query_id": place.query_id, **request.choice._asdict()}
-        same = [one for one in collection.decisions.disputes(**asked) if one.cell == tuple(place)]
-        dispute = next(iter(request.snapshot.disputes(same)), None)
-        shown = panel(dossier, cell, me, whole=whole)
-        return Case(shown, order, dispute=dispute, mine=bool(dispute and is_mine(dispute, me)))
+        same = find_disputes(request, collection, place.query_id)
+        dispute = next((one for one in same if one.cell == tuple(place)), None)
+        return Case(panel(dossier, cell, me, whole=whole), order, dispute=dispute)
     shared = order == "queue" and assignment(request).is_shared(place)
     shown = panel(dossier, cell, me, blind=shared or request.is_blind, whole=whole)
     # what a decision could change tells on which side of the threshold the grade is
     candidate = None if shown.hidden else request.snapshot.candidates.get((*place,))
     return Case(shown, order, shared, candidate)
-
-
-def is_mine(one: WeighedDispute, assessor: str) -> bool:
-    """Whether an assessor is one of those who differ."""
-    return assessor in {made.author for made in one.dispute.decisions}
 
 
 # ---- decisions -----------------------------------------------------------------------------------
@@ -303,10 +294,7 @@ def next_cells(
     if order == "queue" or (query_id is None and order != "disputes"):
         return _by_queue(request, collection, query_id)
     if order == "disputes":
-        found = request.snapshot.disputes(
-            collection.decisions.disputes(query_id=query_id, **request.choice._asdict())
-        )
-        return [CellIds(*one.dispute.cell) for one in found]
+        return [CellIds(*one.cell) for one in find_disputes(request, collection, query_id)]
     dossier = read_query(request, collection, query_id or "")
     if order == "cell" and passage_id is not None:
         cell = cell_of(dossier, item_id, passage_id)
@@ -314,6 +302,14 @@ def next_cells(
         rest = (one for one in _open(dossier, request, None, passage_id) if one != first)
         return [first, *rest]
     return list(_open(dossier, request, item_id if order == "item" else None, None))
+
+
+def find_disputes(
+    request: PageRequest, collection: Collection, query_id: str | None
+) -> list[Dispute]:
+    """Return the disputes, first those on which assessors differ whether there is an answer."""
+    found = collection.decisions.disputes(query_id=query_id, **request.choice._asdict())
+    return sorted(found, key=lambda one: not one.crosses(request.min_rating))
 
 
 def assignment(request: PageRequest) -> Assignment:
@@ -526,7 +522,7 @@ class DisputesPage(NamedTuple):
     """One page of disputes."""
 
     cases: Sequence[Case]
-    sheet: PageOfEntries[WeighedDispute]
+    sheet: PageOfEntries[Dispute]
     query: str | None
 
 
@@ -534,19 +530,15 @@ class DisputesPage(NamedTuple):
 def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
     """List disputes: the passage, what each assessor decided, and why."""
     with request.open() as collection:
-        found: Sequence[Dispute] = collection.decisions.disputes(
-            query_id=query, **request.choice._asdict()
-        )
-        sheet = page_of(request.snapshot.disputes(found), page, DISPUTES)
-        ids = list(dict.fromkeys(one.dispute.query_id for one in sheet.entries))
+        sheet = page_of(find_disputes(request, collection, query), page, DISPUTES)
+        ids = list(dict.fromkeys(one.query_id for one in sheet.entries))
         read = request.choice.of(collection).dossiers(ids, ())
         dossiers = {one.query_id: one for one in read}
     cases = []
     for one in sheet.entries:
-        query_id, item_id, passage_id = one.dispute.cell
+        query_id, item_id, passage_id = one.cell
         dossier = dossiers[query_id]
         if item_id in dossier.grades.item_ids and passage_id in dossier.grades.passage_ids:
             shown = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
-            mine = is_mine(one, request.assessor)
-            cases.append(Case(shown, "disputes", dispute=one, mine=mine))
+            cases.append(Case(shown, "disputes", dispute=one))
     return request.render("disputes.html", DisputesPage(cases, sheet, query))

@@ -56,7 +56,7 @@ PAGE = 50
 """Passages or items on one page."""
 FEW = 6
 """Cells of each item if several items are shown."""
-By = Literal["auto", "judgments", "systems", "graders", "decisions"]
+By = Literal["auto", "judgments", "systems", "decisions"]
 
 
 class ListRequest(NamedTuple):
@@ -221,7 +221,7 @@ def _read(
         raise NothingYet("there are no queries yet", hint="Import some: exampp import")
     query_id = queries[0].query_id if asked.query is None else asked.query
     with request.open() as collection:
-        dossier, answers = next(seen_queries(request.choice.of(collection), [query_id], None))
+        dossier, answers = next(seen_queries(request.choice.of(collection), [query_id]))
         view = QueryView(dossier, asked.criteria(request, collection))
     at = snapshot.query_index.get(query_id)
     texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]

@@ -25,9 +25,7 @@ router = APIRouter()
 FEW = 5
 """Records of each kind if all kinds are shown."""
 PAGE = 50
-"""Records on one page of a kind."""
-SECONDS = 0.6
-"""How long a page searches before it says how far it came."""
+"""Records that are shown of one kind."""
 HEADINGS: Mapping[SearchKind, str] = {
     "queries": "Queries",
     "items": "Items",
@@ -40,7 +38,7 @@ HEADINGS: Mapping[SearchKind, str] = {
 
 
 class FoundPage(NamedTuple):
-    """Records by kind; `kind` is the only one that is shown, page by page."""
+    """Records by kind; `kind` is the only one that is shown, if any."""
 
     q: str
     words: Sequence[str]
@@ -52,8 +50,8 @@ class FoundPage(NamedTuple):
 
 
 @router.get("/search")
-def search(request: CurrentRequest, q: str = "", kind: str = "", after: str = "") -> HTMLResponse:
-    """Show what was found: a few records of each kind, or one kind page by page."""
+def search(request: CurrentRequest, q: str = "", kind: str = "") -> HTMLResponse:
+    """Show what was found: a few records of each kind, or more of one kind."""
     one = next((known for known in SEARCH_KINDS if known == kind), None)
     words, trouble, found = search_words(q), "", list[SearchPage]()
     if words:
@@ -66,8 +64,6 @@ def search(request: CurrentRequest, q: str = "", kind: str = "", after: str = ""
                     grader=chosen.grader.key if chosen else None,
                     bank=(chosen.bank or None) if chosen else None,
                     most=PAGE if one else FEW,
-                    after=after if one else "",
-                    seconds=SECONDS,
                 )
             except InputError as error:
                 trouble = str(error)
