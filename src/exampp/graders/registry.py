@@ -64,7 +64,7 @@ BUILT_IN: Mapping[str, Backend] = {
 RESERVED = frozenset(
     {"collection", "grader", "bank", "depth", "select", "answers_of", "max_failures"}
     | {"max_queries", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
-    | {"per", "keys", "query", "query_id", "more", "keep_near", "grounded", "author", "reason"}
+    | {"per", "keys", "query", "query_id", "more", "grounded", "author", "reason"}
     | {"format", "style", "name", "batch", "batches", "batch_file", "replies", "cancel_batches"}
     | {"poll"}
 )

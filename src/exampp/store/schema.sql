@@ -190,18 +190,6 @@ CREATE TABLE generation (
 
 CREATE INDEX generation_of_query ON generation (bank, query, subtopic);
 
-CREATE TABLE likeness (
-    likeness INTEGER PRIMARY KEY,
-    generation INTEGER NOT NULL REFERENCES generation,
-    text TEXT NOT NULL,
-    dropped INTEGER NOT NULL,
-    differs TEXT NOT NULL,
-    like_id TEXT NOT NULL,
-    like_text TEXT NOT NULL
-) STRICT;
-
-CREATE INDEX likeness_of_generation ON likeness (generation);
-
 -- Grading. `grade.answer_key` is 0 where known answers played no part, otherwise the key of the
 -- answers that the grade was made from. `grader.rules` says how replies are read where known answers
 -- play a part ('{}': unknown), NULL for all other graders. `sheet` keeps what a workbench file said
