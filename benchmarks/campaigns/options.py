@@ -120,7 +120,6 @@ MODEL = {
     "--concurrency": "3",
     "--retries": "2",
     "--timeout": "9",
-    "--redirect-to": "elsewhere",
     "--max-requests": "5",
     "--max-cost": "0.5 --price-read 1 --price-written 1",
     "--price-read": "2 --price-written 2",
