@@ -383,15 +383,6 @@ def put_source(connection: sqlite3.Connection, name: str, kind: str, digest: str
     )
 
 
-def source_names(connection: sqlite3.Connection, kind: str) -> list[str]:
-    """The names of the files of a kind that were imported, first to last."""
-    return column(
-        connection,
-        "SELECT name FROM source WHERE kind = ? GROUP BY name ORDER BY min(source)",
-        (kind,),
-    )
-
-
 class Member(NamedTuple):
     """A passage that belongs to a query: pooled, ranked or judged for it.
 
