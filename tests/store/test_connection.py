@@ -66,14 +66,13 @@ def test_files_that_are_no_collection(tmp_path: Path) -> None:
         assert caught.value.file == str(path)
 
 
-def test_a_busy_collection_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.05)
+def test_a_busy_collection_says_so(tmp_path: Path) -> None:
     path = tmp_path / "my.exam"
     writer, other = connect(path, create=True), connect(path)
     with (
         transaction(writer),
         pytest.raises(CollectionBusy, match=r"my\.exam is in use"),
-        transaction(other),
+        transaction(other, 0.05),
     ):
         pass
     writer.close()
