@@ -105,7 +105,6 @@ FIXED = (
     "/items?order=worst",
     "/items?order=nonsense&only=nonsense&page=99",
     "/items?find=x",
-    "/basket",
     "/?decisions=without&min_rating=2",
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )

@@ -22,7 +22,7 @@ from exampp.web.pages.trust import QUESTIONS
 from exampp.web.rendering import HERE, render_template, templates
 
 WHOLE = (
-    *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items", "/basket"),
+    *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items"),
     *("/search?q=a", "/bank?query=q1", "/judge", "/judge/end", "/judge/guidelines", "/queue"),
     *("/disputes", "/agreement", "/agreement/cells", "/compare?a=beta&b=alpha", "/history"),
     *("/history?what=edits", "/export", "/plots", "/sample", "/sample/judge", "/nowhere"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -42,10 +42,6 @@ class SessionStart(NamedTuple):
 
     goal: int
     after: int
-
-
-Basket = dict[str, Mapping[str, Sequence[str]]]
-"""Edits to be saved together: by query, the form of its bank as it was typed."""
 
 
 class NothingYet(InputError):
@@ -152,7 +148,6 @@ class LiveCollection:
         self.shared = shared
         self.guidelines = None if guidelines is None else read_guidelines(guidelines)
         self.sessions: dict[str, SessionStart] = {}
-        self.baskets: dict[tuple[str, str], Basket] = {}
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
         self._min_rating = min_rating

@@ -64,7 +64,6 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
-    "/basket": "/items",
     "/compare": "/",
 }
 """The place in the navigation of pages that it does not name."""
@@ -197,11 +196,6 @@ class PageRequest:
     def is_live(self) -> bool:
         """Whether the page updates itself, and shows its own time."""
         return self.http.url.path == "/"
-
-    @property
-    def is_older(self) -> bool:
-        """Whether the collection has changed since it was read for this page."""
-        return self.live.is_older(self.read_at.timestamp())
 
     @property
     def places(self) -> tuple[tuple[str, str, str], ...]:

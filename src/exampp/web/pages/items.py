@@ -19,7 +19,6 @@ from exampp.web.page_request import (
     StillComputing,
     page_of,
 )
-from exampp.web.pages.bank import FormLine, basket_of, count_edits, typed_lines
 
 router = APIRouter()
 PAGE = 100
@@ -93,7 +92,10 @@ class OpenItem(NamedTuple):
 
 
 class ItemsPage(NamedTuple):
-    """The items that match, in an order; `open` and `line` belong to the row that is open."""
+    """The items that match, in an order; `open` belongs to the row that is open.
+
+    `is_graded_here` tells whether the grader grades items of its kind.
+    """
 
     found: ItemList
     sheet: PageOfEntries[ListedItem]
@@ -105,8 +107,7 @@ class ItemsPage(NamedTuple):
     order: str
     open_row: tuple[str | None, str | None]
     open: OpenItem | None
-    line: FormLine | None
-    edits: int
+    is_graded_here: bool
 
 
 @router.get("/items")
@@ -143,8 +144,7 @@ def items(
         order,
         row,
         _open(request, chosen) if chosen and chosen.cells is not None else None,
-        _line(request, query, item),
-        count_edits(basket_of(request)),
+        bool(chosen and request.choices) and row in _editable(request, query),
     )
     return request.render("items.html", context)
 
@@ -171,14 +171,12 @@ def _ordered(rows: Sequence[ListedItem], by: ItemColumn) -> list[ListedItem]:
     return sorted(known, key=by.key, reverse=by.largest_first) + undefined
 
 
-def _line(request: PageRequest, query: str | None, item: str | None) -> FormLine | None:
-    """Return the open item as it is edited here: as it is in the basket if it is there."""
-    if not (query and item and request.choices and request.choice.grades_items):
-        return None
+def _editable(request: PageRequest, query: str | None) -> list[tuple[str, str]]:
+    """Return the items of a query that the grader grades, retired ones too."""
     with request.open() as collection:
-        fields = basket_of(request).get(query, {})
-        lines = typed_lines(request, collection, query, fields)
-    return next((one for one in lines if one.state and one.state.item_id == item), None)
+        found = collection.bank(request.choice.bank).items(query)
+    kind = request.choice.grader.kind
+    return [(one.query_id, one.item_id) for one in found if one.kind == kind]
 
 
 def _open(request: PageRequest, one: ListedItem) -> OpenItem:

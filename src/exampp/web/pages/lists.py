@@ -1,4 +1,4 @@
-"""`/lists`: the four analyses of the workbench paper as pages, each also as a file."""
+"""`/lists`: the four analyses of the workbench paper as pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from exampp.collection import Collection
 from exampp.records.gradebook import Dossier
 from exampp.records.inputs import relevance_threshold
-from exampp.results.result import render
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
     CellRecord,
@@ -44,12 +43,6 @@ NAMES = {
     "spurious": ("Spurious", "items covered by passages that are not relevant"),
 }
 """The lists: title and content."""
-KINDS = {
-    "tsv": ("tsv", "text/tab-separated-values"),
-    "json": ("json", "application/json"),
-    "md": ("markdown", "text/markdown"),
-}
-"""The files of a list: ending, style of the table, and type."""
 PATIENCE = 3.0
 """Seconds that a page waits for the lists of all queries."""
 PAGE = 50
@@ -97,32 +90,6 @@ def lists(request: CurrentRequest) -> Response:
     return request.redirect("/lists/verify")
 
 
-@router.get("/lists/{name}.{kind}")
-def list_file(request: CurrentRequest, name: str, kind: str, asked: AskedList) -> Response:
-    """Return a whole list as a file."""
-    if name not in NAMES or kind not in KINDS:
-        raise HTTPException(404)
-    with request.open() as collection:
-        table = request.choice.of(collection).review(
-            name,
-            min_rating=asked.min_rating,
-            min_relevant=asked.min_relevant,
-            by=asked.by,
-            query_id=asked.query,
-            item=asked.item,
-        )
-    style, media_type = KINDS[kind]
-    file = "".join(
-        c if c.isascii() and (c.isalnum() or c in "-._") else "_"
-        for c in f"{request.live.name}-{name}.{kind}"
-    )
-    headers = {
-        "content-disposition": f'attachment; filename="{file}"',
-        "content-type": f"{media_type}; charset=utf-8",
-    }
-    return Response(render(table, style), headers=headers)
-
-
 class ItemCells(NamedTuple):
     """An item with some of its `total` cells, and how often each rating occurs."""
 
@@ -149,7 +116,6 @@ class ListPage(NamedTuple):
     name: str
     names: Mapping[str, tuple[str, str]]
     bases: Sequence[str]
-    kinds: Sequence[str]
     asked: ListRequest
     sheet: PageOfEntries[Any] | None
     query: QueryOfList | None = None
@@ -172,7 +138,7 @@ def list_page(
     with request.open() as collection:
         relevant = relevance_threshold(asked.min_relevant, highest_judgment(collection.connection))
     asked = asked._replace(min_relevant=relevant)
-    context = ListPage(name, NAMES, ("auto", *BASES), list(KINDS), asked, None)
+    context = ListPage(name, NAMES, ("auto", *BASES), asked, None)
     fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
     return request.render(f"list_{name}.html", fill(request, context, page))
 

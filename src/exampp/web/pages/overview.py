@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis import figures
@@ -18,9 +18,8 @@ from exampp.measures.values import Mean
 from exampp.records.gradebook import DecisionChoice
 from exampp.results.page import Line
 from exampp.results.plots.figure import Spread, round_axis
-from exampp.web.live_collection import LiveCollection
 from exampp.web.page_request import CHOICE, CurrentRequest, PageRequest
-from exampp.web.rendering import link, plural, render_template
+from exampp.web.rendering import link, plural
 
 if TYPE_CHECKING:
     from exampp.analysis.significance import Significance
@@ -109,17 +108,6 @@ def live(
     return request.render("_overview.html", context)
 
 
-@router.get("/fresh")
-async def fresh(request: Request, at: float) -> Response:
-    """Show a note if the collection has changed since a page was read."""
-    live: LiveCollection = request.app.state.live
-    return (
-        HTMLResponse(render_template("_older.html"))
-        if live.is_older(at)
-        else Response(status_code=204)
-    )
-
-
 @router.post("/choose")
 def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
     """Look at another grader's grades from now on."""
@@ -140,7 +128,7 @@ def _context(
         ties = snapshot.ties(chosen, min_rating, decisions, PATIENCE)
     # the state is taken before the page is rendered: a later change is shown by the next call
     counted = counts.read_at if counts else 0
-    state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}{request.is_older:d}"
+    state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}"
     bias = about_bias(snapshot.bias)
     ticks, systems = ranked_systems(board, chosen)
     return OverviewPage(
