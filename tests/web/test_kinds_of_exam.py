@@ -13,7 +13,7 @@ from support import exams, live, pages
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.web.pages.trust import QUESTIONS
+from exampp.web.pages.exports import QUESTIONS
 
 ITEMS = {
     "query_id": "q1",

@@ -61,7 +61,7 @@ def test_results_stand_by_kind_and_every_one_leads_to_its_record(client: Client)
 
 
 def test_one_kind_is_walked_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.web.pages.search.PAGE", 4)
+    monkeypatch.setattr("exampp.web.pages.queries.PAGE", 4)
     seen, address = 0, "/search?q=violet&kind=replies"
     while address:
         page = read(client.request("GET", address).text)
@@ -104,7 +104,7 @@ def test_nothing_found_says_so(client: Client) -> None:
 def test_time_that_runs_out_leads_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from exampp.store import search
 
-    monkeypatch.setattr("exampp.web.pages.search.SECONDS", 0.0)
+    monkeypatch.setattr("exampp.web.pages.queries.SECONDS", 0.0)
     monkeypatch.setitem(search._KINDS, "passages", search._KINDS["passages"]._replace(step=1))
     page = client.get("/search", q="magnet", kind="passages").text
     assert "was looked through" in page

@@ -23,9 +23,8 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK, bank_names
-from exampp.web.live_collection import LiveCollection
+from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
 from exampp.web.rendering import link, render_template
-from exampp.web.snapshot import Choice, CollectionCounts, Snapshot
 
 P = ParamSpec("P")
 R = TypeVar("R")
