@@ -306,10 +306,7 @@ class Snapshot:
 
     def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
         with self.grades() as grades:
-            asked = grades.criteria(
-                min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
-            )
-            return MissingAndSpurious.of(grades.dossiers(None, ()), asked)
+            return MissingAndSpurious.of(grades.dossiers(None, ()), criteria)
 
     @cached_property
     def bias(self) -> GraderBias:

@@ -82,6 +82,16 @@ class PageOfEntries(NamedTuple, Generic[T]):
     first: int
 
 
+class TableColumn(NamedTuple):
+    """A column: heading, name of the order, explanation, sort key, whether it sorts descending."""
+
+    name: str
+    order: str
+    explanation: str
+    key: Callable[[Any], Any]
+    largest_first: bool = True
+
+
 def page_of(entries: Sequence[T], page: int, size: int) -> PageOfEntries[T]:
     """Return page `page` (from 1) of `size` entries, or the nearest page that exists."""
     pages = max(1, -(-len(entries) // size))
@@ -233,12 +243,9 @@ class PageRequest:
         code = self.choice.code if self.choices else None
         return link(path, **parameters, **{CHOICE: code})
 
-    def render(
-        self, template: str, context: NamedTuple | None = None, status: int = 200, **more: Any
-    ) -> HTMLResponse:
-        """Render a template with the fields of its context, and this request as `request`."""
-        fields = context._asdict() if context is not None else {}
-        answer = HTMLResponse(render_template(template, request=self, **fields, **more), status)
+    def render(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+        """Render a template with a context, and this request as `request`."""
+        answer = HTMLResponse(render_template(template, request=self, **context), status)
         self._stay(answer)
         return answer
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import zip_longest
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
@@ -239,20 +239,6 @@ def current_query(request: PageRequest, collection: Collection, query_id: str) -
     return snapshot.baseline.query(query_id)
 
 
-class ImpactPart(NamedTuple):
-    """What saving a form would do; `refused` says why it cannot be saved."""
-
-    lines: Sequence[FormLine]
-    changes: int
-    impact: Impact | None
-    to_grade: int
-    refused: str
-    findings: Mapping[int, Sequence[Finding]]
-    why: Mapping[str, str] = RULES
-    moves: int = MOVES
-    labels: int = LABELS
-
-
 @router.post("/impact")
 def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
     """Show what saving the form would do."""
@@ -265,8 +251,18 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
             refused = str(error)
     findings = find_faults(request, query, lines)
     changes = sum(line.changes and not line.fault for line in lines)
-    context = ImpactPart(lines, changes, found, to_grade, refused, findings)
-    return request.render("_impact.html", context)
+    return request.render(
+        "_impact.html",
+        lines=lines,
+        changes=changes,
+        impact=found,
+        to_grade=to_grade,
+        refused=refused,
+        findings=findings,
+        why=RULES,
+        moves=MOVES,
+        labels=LABELS,
+    )
 
 
 def find_faults(
@@ -298,21 +294,6 @@ def find_faults(
 
 
 # ---- the page ------------------------------------------------------------------------------------
-
-
-class BankPage(NamedTuple):
-    """The bank of a query as a form, with how often each item is covered, of how many graded."""
-
-    query_id: str
-    query_text: str
-    lines: Sequence[FormLine]
-    subtopics: Sequence[str]
-    coverage: Mapping[str, tuple[int, int]]
-    findings: Mapping[int, Sequence[Finding]]
-    saved: int
-    trouble: str
-    reason: str
-    why: Mapping[str, str] = RULES
 
 
 @router.get("/bank")
@@ -359,18 +340,22 @@ def _bank_page(
 ) -> HTMLResponse:
     grades = current_query(request, collection, query_id)
     coverage = item_coverage(grades, request.min_rating)
-    context = BankPage(
-        query_id,
-        request.snapshot.texts.get(query_id, ""),
-        lines,
-        list(dict.fromkeys(line.subtopic_id for line in lines if line.state and line.subtopic_id)),
-        dict(zip(grades.item_ids, coverage, strict=True)),
-        find_faults(request, query_id, lines),
-        saved,
-        trouble,
-        reason,
-    )
     status = HTTPStatus.BAD_REQUEST if trouble else HTTPStatus.OK
     if any(line.is_conflict for line in lines):
         status = HTTPStatus.CONFLICT
-    return request.render("bank.html", context, status)
+    return request.render(
+        "bank.html",
+        status,
+        query_id=query_id,
+        query_text=request.snapshot.texts.get(query_id, ""),
+        lines=lines,
+        subtopics=list(
+            dict.fromkeys(line.subtopic_id for line in lines if line.state and line.subtopic_id)
+        ),
+        coverage=dict(zip(grades.item_ids, coverage, strict=True)),
+        findings=find_faults(request, query_id, lines),
+        saved=saved,
+        trouble=trouble,
+        reason=reason,
+        why=RULES,
+    )

@@ -148,14 +148,6 @@ PLOTS: Mapping[str, Callable[[Snapshot, int], Figure]] = {
 BY_MEASURE = ("leaderboard", "heatmap")
 
 
-class PlotsPage(NamedTuple):
-    """The plots by one measure: name, figure, and the measure if the plot shows one."""
-
-    plots: Sequence[tuple[str, Figure, int | None]]
-    headings: Sequence[str]
-    by: int
-
-
 def _figure(snapshot: Snapshot, name: str, by: int) -> Figure:
     return snapshot.cache.get(("plot", name, by), lambda: PLOTS[name](snapshot, by))
 
@@ -167,16 +159,16 @@ def plots(request: CurrentRequest, by: int = 0) -> HTMLResponse:
     columns = snapshot.board.columns
     by = by if 0 <= by < len(columns) else 0
     judged = any((query.judgments != MISSING).any() for query in snapshot.gradebook.queries)
-    context = PlotsPage(
-        [
+    return request.render(
+        "plots.html",
+        plots=[
             (name, _figure(snapshot, name, by), by if name in BY_MEASURE else None)
             for name in PLOTS
             if judged or name != "labels"
         ],
-        [heading(str(one.measure), one.min_rating) for one in columns],
-        by,
+        headings=[heading(str(one.measure), one.min_rating) for one in columns],
+        by=by,
     )
-    return request.render("plots.html", context)
 
 
 @router.get("/plots/{name}.{kind}")
@@ -301,41 +293,25 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
 # ---- pages ---------------------------------------------------------------------------------------
 
 
-class TrustPage(NamedTuple):
-    """All questions, each with its answer; None while that is computed."""
-
-    asked: Sequence[tuple[str, Question, TrustAnswer | None]]
-
-
-class QuestionPage(NamedTuple):
-    """One question with all that is known of it, and the command that prints the same."""
-
-    key: str
-    question: Question
-    questions: Mapping[str, Question]
-    found: TrustAnswer
-    command: str
-
-
 @router.get("/trust")
 def all_questions(request: CurrentRequest) -> HTMLResponse:
     """Show all questions, each with its answer in a sentence."""
-    return request.render("trust.html", _asked(request))
+    return request.render("trust.html", asked=_asked(request))
 
 
 @router.get("/trust/answers")
 def answers(request: CurrentRequest) -> HTMLResponse:
     """Show the list of questions alone, as it fills up."""
-    return request.render("_trust_answers.html", _asked(request))
+    return request.render("_trust_answers.html", asked=_asked(request))
 
 
-def _asked(request: PageRequest) -> TrustPage:
+def _asked(request: PageRequest) -> list[tuple[str, Question, TrustAnswer | None]]:
     """Return the questions in order; each is begun when the one before it is answered."""
     found: list[tuple[str, Question, TrustAnswer | None]] = []
     for key, one in QUESTIONS.items():
         waits = bool(found) and found[-1][2] is None
         found.append((key, one, None if waits else answer(request.snapshot, key, GLANCE)))
-    return TrustPage(found)
+    return found
 
 
 @router.get("/trust/{key}.{kind}")
@@ -366,7 +342,12 @@ def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
     command = f"exampp analyze {QUESTIONS[key].command} {path}"
     if len(request.choices) > 1:
         command += f" --grader {shlex.quote(grader)}"
-    context = QuestionPage(key, QUESTIONS[key], QUESTIONS, found, command)
     return request.render(
-        "trust_question.html", context, kind=lambda block: type(block).__name__.lower()
+        "trust_question.html",
+        kind=lambda block: type(block).__name__.lower(),
+        key=key,
+        question=QUESTIONS[key],
+        questions=QUESTIONS,
+        found=found,
+        command=command,
     )

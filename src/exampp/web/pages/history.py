@@ -15,12 +15,9 @@ from exampp.records.decisions import CellDecision, Decision, replaces
 from exampp.results.result import Table
 from exampp.review.assessor_agreement import (
     EVERYBODY,
-    AssessorAgreement,
     ComparedCell,
-    PersonComparison,
     compared_cells,
 )
-from exampp.store.read_model import CellTexts
 from exampp.web.cells import read_cells
 from exampp.web.page_request import LARGEST, CurrentRequest, PageOfEntries, PageRequest, page_of
 from exampp.web.pages.judge import comparison_of, session_decisions
@@ -42,20 +39,6 @@ class Edits(NamedTuple):
     operation: str
     reason: str
     edits: Sequence[tuple[int, str, str, str]]
-
-
-class HistoryPage(NamedTuple):
-    """One page of decisions or of edits, of one query, author or item if these are given.
-
-    `undoable` has the numbers of decisions that this person can take back.
-    """
-
-    what: What
-    query: str | None
-    author: str | None
-    item: str | None
-    sheet: PageOfEntries[CellDecision] | PageOfEntries[Edits]
-    undoable: frozenset[int]
 
 
 @router.get("/history")
@@ -80,8 +63,15 @@ def history(
         else:
             log = collection.bank(request.bank).log(query)
             sheet = page_of(grouped_edits(log, author, item), page, PAGE)
-    context = HistoryPage(what, query, author, item, sheet, undoable)
-    return request.render("history.html", context)
+    return request.render(
+        "history.html",
+        what=what,
+        query=query,
+        author=author,
+        item=item,
+        sheet=sheet,
+        undoable=undoable,
+    )
 
 
 def _undoable(request: PageRequest, collection: Collection, query: str | None) -> frozenset[int]:
@@ -149,42 +139,19 @@ START = 600
 """Characters of a passage of which a list shows the first words."""
 
 
-class AgreementPage(NamedTuple):
-    """All comparisons; `together` and `blind` are those of everybody with the grader."""
-
-    judged: AssessorAgreement
-    everybody: str
-    together: PersonComparison | None
-    blind: PersonComparison | None
-
-
 @router.get("/agreement")
 def agreement(request: CurrentRequest) -> HTMLResponse:
     """Show all comparisons."""
     with request.open() as collection:
         grades = request.choice.of(collection)
         judged = grades.decisions.judging(min_rating=request.min_rating, intervals=True)
-    context = AgreementPage(
-        judged,
-        EVERYBODY,
-        comparison_of(judged.with_grader, EVERYBODY),
-        comparison_of(judged.blind, EVERYBODY),
+    return request.render(
+        "agreement.html",
+        judged=judged,
+        everybody=EVERYBODY,
+        together=comparison_of(judged.with_grader, EVERYBODY),
+        blind=comparison_of(judged.blind, EVERYBODY),
     )
-    return request.render("agreement.html", context)
-
-
-class ComparedCellsPage(NamedTuple):
-    """The cells behind a number of the agreement, with their texts, as asked for."""
-
-    sheet: PageOfEntries[ComparedCell]
-    texts: dict[tuple[str, str, str], CellTexts]
-    everybody: str
-    person: str
-    other: str | None
-    rating: int | None
-    against: int | None
-    blind: bool
-    session: bool
 
 
 @router.get("/agreement/cells")
@@ -214,7 +181,15 @@ def cells(
             found = [one for one in found if one[:3] in own]
         sheet = page_of(found, page, PAGE)
         texts = read_cells(grades, [one[:3] for one in sheet.entries], START)
-    context = ComparedCellsPage(
-        sheet, texts, EVERYBODY, person, other, rating, against, blind, sitting
+    return request.render(
+        "agreement_cells.html",
+        sheet=sheet,
+        texts=texts,
+        everybody=EVERYBODY,
+        person=person,
+        other=other,
+        rating=rating,
+        against=against,
+        blind=blind,
+        session=sitting,
     )
-    return request.render("agreement_cells.html", context)

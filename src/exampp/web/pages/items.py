@@ -12,15 +12,12 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
-from exampp.collection import Collection
 from exampp.records.gradebook import Dossier
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
     CellRecord,
     MissingAndSpurious,
-    MissingEntry,
-    QueryItem,
     QueryView,
     chosen_items,
     grid,
@@ -33,9 +30,9 @@ from exampp.web.cells import read_query
 from exampp.web.live_collection import NothingYet
 from exampp.web.page_request import (
     CurrentRequest,
-    PageOfEntries,
     PageRequest,
     StillComputing,
+    TableColumn,
     page_of,
 )
 
@@ -48,40 +45,30 @@ PATIENCE = 3.0
 """Seconds that a page waits for the statistics of items, or for the lists of all queries."""
 
 
-class ItemColumn(NamedTuple):
-    """A column: heading, name of the order, explanation, sort key, whether it sorts descending."""
-
-    name: str
-    order: str
-    explanation: str
-    key: Callable[[ListedItem], Any]
-    largest_first: bool = True
-
-
 COLUMNS = (
-    ItemColumn("Item", "item", "", lambda one: one.text.casefold(), largest_first=False),
-    ItemColumn("Query", "query", "", lambda one: one.query_text.casefold(), largest_first=False),
-    ItemColumn(
+    TableColumn("Item", "item", "", lambda one: one.text.casefold(), largest_first=False),
+    TableColumn("Query", "query", "", lambda one: one.query_text.casefold(), largest_first=False),
+    TableColumn(
         "Covered by", "not_relevant", "shares covered of relevant and of not relevant passages",
         lambda one: one.not_relevant,
     ),
-    ItemColumn(
+    TableColumn(
         "Gap", "gap", "relevant minus not relevant", lambda one: one.gap, largest_first=False
     ),
-    ItemColumn(
+    TableColumn(
         "Discr.", "discrimination", "correlation with the rest of the exam over systems",
         lambda one: one.discrimination, largest_first=False,
     ),
-    ItemColumn("Cells", "cells", "graded passages in a top 20", lambda one: one.cells),
-    ItemColumn("Swaps", "swaps", "pairs of systems that swap without it", lambda one: one.swaps),
-    ItemColumn("Lint", "lint", "likely faults of its text", lambda one: len(one.lint)),
-    ItemColumn(
+    TableColumn("Cells", "cells", "graded passages in a top 20", lambda one: one.cells),
+    TableColumn("Swaps", "swaps", "pairs of systems that swap without it", lambda one: one.swaps),
+    TableColumn("Lint", "lint", "likely faults of its text", lambda one: len(one.lint)),
+    TableColumn(
         "Overturned", "overturned", "cells where the grader saw an answer and people none",
         lambda one: one.overturned,
     ),
-    ItemColumn("State", "state", "", lambda one: len(one.state)),
+    TableColumn("State", "state", "", lambda one: len(one.state)),
 )  # fmt: skip
-WORST_FIRST = ItemColumn(
+WORST_FIRST = TableColumn(
     "Worst",
     "worst",
     "",
@@ -110,25 +97,6 @@ class OpenItem(NamedTuple):
     basis: str
 
 
-class ItemsPage(NamedTuple):
-    """The items that match, in an order; `open` belongs to the row that is open.
-
-    `is_graded_here` tells whether the grader grades items of its kind.
-    """
-
-    found: ItemList
-    sheet: PageOfEntries[ListedItem]
-    columns: Sequence[ItemColumn]
-    filters: Mapping[str, tuple[str, Callable[[ListedItem], bool]]]
-    worst: int
-    find: str
-    only: str
-    order: str
-    open_row: tuple[str | None, str | None]
-    open: OpenItem | None
-    is_graded_here: bool
-
-
 @router.get("/items")
 def items(
     request: CurrentRequest,
@@ -152,20 +120,20 @@ def items(
         rows = [one for one in rows if one.worst is not None][:WORST]
     row = (query, item)
     chosen = next((one for one in found.items if (one.query_id, one.item_id) == row), None)
-    context = ItemsPage(
-        found,
-        page_of(rows, page, PAGE),
-        COLUMNS,
-        FILTERS,
-        WORST,
-        find,
-        only,
-        order,
-        row,
-        _open(request, chosen) if chosen and chosen.cells is not None else None,
-        bool(chosen and request.choices) and row in _editable(request, query),
+    return request.render(
+        "items.html",
+        found=found,
+        sheet=page_of(rows, page, PAGE),
+        columns=COLUMNS,
+        filters=FILTERS,
+        worst=WORST,
+        find=find,
+        only=only,
+        order=order,
+        open_row=row,
+        open=_open(request, chosen) if chosen and chosen.cells is not None else None,
+        is_graded_here=bool(chosen and request.choices) and row in _editable(request, query),
     )
-    return request.render("items.html", context)
 
 
 def _items(request: PageRequest) -> ItemList:
@@ -183,7 +151,7 @@ def _contains(one: ListedItem, words: Sequence[str]) -> bool:
     return all(word in inside for word in words)
 
 
-def _ordered(rows: Sequence[ListedItem], by: ItemColumn) -> list[ListedItem]:
+def _ordered(rows: Sequence[ListedItem], by: TableColumn) -> list[ListedItem]:
     """Sort rows; those with an undefined value come last, whichever end is first."""
     known = [one for one in rows if by.key(one) is not None]
     undefined = [one for one in rows if by.key(one) is None]
@@ -227,17 +195,16 @@ By = Literal["auto", "judgments", "systems", "decisions"]
 class ListRequest(NamedTuple):
     """The parameters of a list: thresholds, basis of relevance, query and item."""
 
-    min_rating: int | None
+    min_rating: int
     min_relevant: int | None
     by: By
     query: str | None
     item: str | None
 
-    def criteria(self, request: PageRequest, collection: Collection) -> Criteria:
-        """Return the criteria, to be used while the collection is open."""
-        return request.choice.of(collection).criteria(
-            min_rating=self.min_rating, min_relevant=self.min_relevant, by=self.by
-        )
+    @property
+    def criteria(self) -> Criteria:
+        """What counts as an answer and as relevant."""
+        return Criteria(self.min_rating, self.min_relevant or 0, self.by)
 
 
 async def list_request(
@@ -249,7 +216,8 @@ async def list_request(
     item: str | None = None,
 ) -> ListRequest:
     """Return the parameters in an address."""
-    least = request.min_rating if min_rating is None else min_rating
+    given = min_rating is not None
+    least = request.choice.grader.threshold(min_rating) if given else request.min_rating
     return ListRequest(least, min_relevant, by, query or None, item or None)
 
 
@@ -282,20 +250,6 @@ class QueryOfList(NamedTuple):
     after: str | None
 
 
-class ListPage(NamedTuple):
-    """A list as a page: a sheet of its entries, with what belongs to the kind of list."""
-
-    name: str
-    names: Mapping[str, tuple[str, str]]
-    bases: Sequence[str]
-    asked: ListRequest
-    sheet: PageOfEntries[Any] | None
-    query: QueryOfList | None = None
-    items: Sequence[ItemCells] | Sequence[QueryItem] = ()
-    found: MissingAndSpurious | None = None
-    groups: Sequence[tuple[str, str, Sequence[MissingEntry]]] = ()
-
-
 @router.get("/lists/{name}")
 def list_page(
     request: CurrentRequest, name: str, asked: AskedList, at: int | None = None, page: int = 1
@@ -310,9 +264,12 @@ def list_page(
     with request.open() as collection:
         relevant = relevance_threshold(asked.min_relevant, highest_judgment(collection.connection))
     asked = asked._replace(min_relevant=relevant)
-    context = ListPage(name, NAMES, ("auto", *BASES), asked, None)
     fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
-    return request.render(f"list_{name}.html", fill(request, context, page))
+    context = fill(request, asked, page)
+    bases = ("auto", *BASES)
+    return request.render(
+        f"list_{name}.html", name=name, names=NAMES, bases=bases, asked=asked, **context
+    )
 
 
 def _oversight(request: PageRequest, asked: ListRequest) -> MissingAndSpurious:
@@ -320,19 +277,18 @@ def _oversight(request: PageRequest, asked: ListRequest) -> MissingAndSpurious:
     if asked.query is not None:
         with request.open() as collection:
             dossiers = request.choice.of(collection).dossiers([asked.query], ())
-            return MissingAndSpurious.of(dossiers, asked.criteria(request, collection))
-    criteria = Criteria(asked.min_rating or 0, asked.min_relevant or 0, asked.by)
+            return MissingAndSpurious.of(dossiers, asked.criteria)
     counts = request.counts
-    if counts is not None and counts.oversight.criteria == criteria:
+    if counts is not None and counts.oversight.criteria == asked.criteria:
         return counts.oversight
-    found = request.snapshot.oversight(criteria, PATIENCE)
+    found = request.snapshot.oversight(asked.criteria, PATIENCE)
     if found is None:
         raise StillComputing
     return found
 
 
-def _missing(request: PageRequest, context: ListPage, page: int) -> ListPage:
-    found = _oversight(request, context.asked)
+def _missing(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    found = _oversight(request, asked)
     sheet = page_of(found.missing, page, ENTRIES)
     groups = [
         (query_id, text, list(entries))
@@ -340,13 +296,13 @@ def _missing(request: PageRequest, context: ListPage, page: int) -> ListPage:
             sheet.entries, key=lambda one: (one.item.query_id, one.item.query_text)
         )
     ]
-    return context._replace(found=found, sheet=sheet, groups=groups)
+    return {"found": found, "sheet": sheet, "groups": groups}
 
 
-def _spurious(request: PageRequest, context: ListPage, page: int) -> ListPage:
-    found, item = _oversight(request, context.asked), context.asked.item
+def _spurious(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    found, item = _oversight(request, asked), asked.item
     entries = [one for one in found.spurious if item in (None, one.item.item_id)]
-    return context._replace(found=found, sheet=page_of(entries, page, ENTRIES))
+    return {"found": found, "sheet": page_of(entries, page, ENTRIES)}
 
 
 def _read(
@@ -360,7 +316,7 @@ def _read(
     query_id = queries[0].query_id if asked.query is None else asked.query
     with request.open() as collection:
         dossier, answers = next(seen_queries(request.choice.of(collection), [query_id]))
-        view = QueryView(dossier, asked.criteria(request, collection))
+        view = QueryView(dossier, asked.criteria)
     at = snapshot.query_index.get(query_id)
     texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]
     before = queries[at - 1].query_id if at else None
@@ -368,9 +324,9 @@ def _read(
     return view, answers, QueryOfList(dossier, at, texts, before, after)
 
 
-def _verify(request: PageRequest, context: ListPage, page: int) -> ListPage:
-    view, answers, query = _read(request, context.asked)
-    chosen = context.asked.item
+def _verify(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, asked)
+    chosen = asked.item
     cells = groupby(
         verification_list(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
     )
@@ -382,12 +338,10 @@ def _verify(request: PageRequest, context: ListPage, page: int) -> ListPage:
         sheet = None if chosen is None else page_of(found, page, ENTRIES)
         part = found[:FEW] if sheet is None else sheet.entries
         items.append(ItemCells(item.item_id, item.text, part, len(found), spread))
-    return context._replace(query=query, items=items, sheet=sheet)
+    return {"query": query, "items": items, "sheet": sheet}
 
 
-def _grid(request: PageRequest, context: ListPage, page: int) -> ListPage:
-    view, answers, query = _read(request, context.asked)
+def _grid(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, asked)
     found = grid(view, answers=answers)
-    return context._replace(
-        query=query, items=found.items, sheet=page_of(found.rows, page, ENTRIES)
-    )
+    return {"query": query, "items": found.items, "sheet": page_of(found.rows, page, ENTRIES)}

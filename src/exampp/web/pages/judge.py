@@ -10,7 +10,7 @@ about a sample reveals grades, neither before a decision nor after it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Form
@@ -29,7 +29,6 @@ from exampp.records.gradebook import Dossier
 from exampp.records.graders import GraderIdentity
 from exampp.records.inputs import DEFAULT_MIN_RELEVANT
 from exampp.results.result import Table
-from exampp.results.view import Cell
 from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.evidence import passage_order
 from exampp.review.queue import Assignment, Candidate, by_passage
@@ -37,7 +36,6 @@ from exampp.review.sampling import SampleProgress, open_cells
 from exampp.store.bank import known_queries
 from exampp.store.decisions import JudgedCell, decisions_on
 from exampp.store.inputs import highest_judgment
-from exampp.store.read_model import CellTexts
 from exampp.web.cells import (
     CellIds,
     CellPanel,
@@ -60,7 +58,6 @@ from exampp.web.page_request import (
     DECISIONS,
     LARGEST,
     CurrentRequest,
-    PageOfEntries,
     PageRequest,
     limited_by,
     page_of,
@@ -102,22 +99,6 @@ class Case(NamedTuple):
     def adjudicates(self) -> bool:
         """Whether a decision settles a dispute."""
         return self.order == "disputes"
-
-
-class JudgePage(NamedTuple):
-    """The next cells in an order, the first of them to be decided now.
-
-    `more` is the address of the cells after these, `again` that of this page.
-    """
-
-    case: Case | None
-    walk: Sequence[tuple[str, int]]
-    order: str
-    order_name: str
-    query: str | None
-    session: JudgingSession
-    more: str
-    again: str
 
 
 @router.get("/judge")
@@ -163,22 +144,22 @@ def _page(
 ) -> HTMLResponse:
     asked = request.http.query_params
     query, item, passage = asked.get("query"), asked.get("item"), asked.get("passage")
-    context = JudgePage(
-        case,
-        [(case_address(place, order), left) for place, left in found],
-        order,
-        ORDERS[order],
-        query,
-        current_session(request, collection, order),
-        link(
+    return request.render(
+        "judge.html",
+        case=case,
+        walk=[(case_address(place, order), left) for place, left in found],
+        order=order,
+        order_name=ORDERS[order],
+        query=query,
+        session=current_session(request, collection, order),
+        more=link(
             "/judge",
             order=order if order != "cell" else "query",
             query=query,
             item=item if order == "item" else None,
         ),
-        link("/judge", order=order, query=query, item=item, passage=passage),
+        again=link("/judge", order=order, query=query, item=item, passage=passage),
     )
-    return request.render("judge.html", context)
 
 
 def _case(
@@ -452,16 +433,6 @@ def case_address(place: CellIds, order: str | None = None, path: str = "/judge/c
     return link(path, query=query, item=item, passage=passage, order=order)
 
 
-class EndPage(NamedTuple):
-    """The decisions of a session, and the agreement of all and of blind ones with the grader."""
-
-    decided: Sequence[CellDecision]
-    agreement: PersonComparison | None
-    blind: PersonComparison | None
-    scale: Sequence[int]
-    goal: int
-
-
 @router.get("/judge/end")
 def end(request: CurrentRequest) -> HTMLResponse:
     """Show the end of a session."""
@@ -470,14 +441,14 @@ def end(request: CurrentRequest) -> HTMLResponse:
         cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in decided)
         people = request.choice.of(collection).decisions
         found = people.judging(min_rating=request.min_rating, cells=cells)
-    context = EndPage(
-        decided,
-        comparison_of(found.with_grader, request.assessor),
-        comparison_of(found.blind, request.assessor),
-        found.scale,
-        GOAL,
+    return request.render(
+        "judge_end.html",
+        decided=decided,
+        agreement=comparison_of(found.with_grader, request.assessor),
+        blind=comparison_of(found.blind, request.assessor),
+        scale=found.scale,
+        goal=GOAL,
     )
-    return request.render("judge_end.html", context)
 
 
 def comparison_of(found: Sequence[PersonComparison], person: str) -> PersonComparison | None:
@@ -518,15 +489,6 @@ START = 600
 """Characters of a passage of which the queue shows the first words."""
 
 
-class QueuePage(NamedTuple):
-    """One page of the queue, of all queries or of one, with the texts of its cells."""
-
-    sheet: PageOfEntries[Candidate]
-    texts: Mapping[tuple[str, str, str], CellTexts]
-    shares: Assignment
-    query: str | None
-
-
 @router.get("/queue")
 def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
     """List the cells that are most worth a decision."""
@@ -534,15 +496,9 @@ def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> H
         grades = request.choice.of(collection)
         sheet = page_of(open_candidates(request, grades.judged(), query), page, WAITING)
         texts = read_cells(grades, [one.cell for one in sheet.entries], START)
-    return request.render("queue.html", QueuePage(sheet, texts, assignment(request), query))
-
-
-class DisputesPage(NamedTuple):
-    """One page of disputes."""
-
-    cases: Sequence[Case]
-    sheet: PageOfEntries[Dispute]
-    query: str | None
+    return request.render(
+        "queue.html", sheet=sheet, texts=texts, shares=assignment(request), query=query
+    )
 
 
 @router.get("/disputes")
@@ -560,7 +516,7 @@ def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -
         if item_id in dossier.grades.item_ids and passage_id in dossier.grades.passage_ids:
             shown = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
             cases.append(Case(shown, "disputes", dispute=one))
-    return request.render("disputes.html", DisputesPage(cases, sheet, query))
+    return request.render("disputes.html", cases=cases, sheet=sheet, query=query)
 
 
 # ---- sample -------------------------------------------------------------------------------------
@@ -571,15 +527,6 @@ _RELEVANCES = ("not relevant", "related", "relevant", "perfectly relevant")
 
 
 # ---- the sample ----------------------------------------------------------------------------------
-
-
-class SamplePage(NamedTuple):
-    """What was drawn, how far it is decided, and the leaderboard that it gives, or why not yet."""
-
-    found: SampleProgress | None
-    facts: Sequence[Sequence[Cell]]
-    corrected: Sequence[Table]
-    trouble: str
 
 
 @router.get("/sample")
@@ -596,7 +543,9 @@ def sample(request: CurrentRequest) -> HTMLResponse:
             except InputError as error:
                 trouble = str(error)
     facts = () if found is None else next(iter(found.tables().values())).rows
-    return request.render("sample.html", SamplePage(found, facts, corrected, trouble))
+    return request.render(
+        "sample.html", found=found, facts=facts, corrected=corrected, trouble=trouble
+    )
 
 
 def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
@@ -634,15 +583,6 @@ class SampledCell(NamedTuple):
     least: int
 
 
-class SampleJudgePage(NamedTuple):
-    """The next cells of a sample, the first of them to be decided now."""
-
-    case: SampledCell | None
-    walk: Sequence[tuple[str, int]]
-    found: SampleProgress | None
-    session: JudgingSession | None
-
-
 @router.get("/sample/judge")
 def judge_sample(request: CurrentRequest) -> HTMLResponse:
     """Show the next cells of the sample."""
@@ -654,7 +594,7 @@ def judge_sample(request: CurrentRequest) -> HTMLResponse:
             recent = _recent_sampled(request, collection, found.plan)
             case = _sampled_case(request, collection, found.plan, places[0]) if places else None
     walk = [(case_address(place, path=SAMPLED_CASE), left) for place, left in steps(places)]
-    return request.render("sample_judge.html", SampleJudgePage(case, walk, found, recent))
+    return request.render("sample_judge.html", case=case, walk=walk, found=found, session=recent)
 
 
 @router.get(SAMPLED_CASE)
@@ -670,7 +610,7 @@ def sample_case(
             return request.render("_sample_case.html", case=case)
         found, recent = _progress(request, collection), _recent_sampled(request, collection, plan)
     walk = [(case_address(place, path=SAMPLED_CASE), 1)]
-    return request.render("sample_judge.html", SampleJudgePage(case, walk, found, recent))
+    return request.render("sample_judge.html", case=case, walk=walk, found=found, session=recent)
 
 
 @router.get("/sample/progress")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
@@ -13,13 +13,12 @@ from exampp.analysis import figures
 from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total, verdict
 from exampp.analysis.verdict import about_bias
 from exampp.errors import InputError
-from exampp.grading.status import GraderStatus, status_table
+from exampp.grading.status import status_table
 from exampp.measures.board import Leaderboard
-from exampp.measures.leaderboard import MissingPrerequisite, missing_prerequisite
+from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Mean
 from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
-from exampp.results.page import Line
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
 from exampp.web.page_request import CHOICE, CurrentRequest, PageOfEntries, PageRequest, page_of
@@ -27,7 +26,6 @@ from exampp.web.rendering import link, plural, sentence
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import QueryDifference, SystemComparison
-    from exampp.analysis.significance import Significance
 
 router = APIRouter()
 LONGEST_QUEUE = 500
@@ -60,31 +58,6 @@ class RankedSystem(NamedTuple):
     bar: ErrorBar | None
 
 
-class OverviewPage(NamedTuple):
-    """The leaderboard by the column `chosen`, at a threshold; `state` changes when the page does.
-
-    `ticks` are the labels of the axis with their places in percent, `letters` the ties by system;
-    `ties` are None while they are tested, `grading` while it is counted. `tasks` wait for people:
-    name, amount, address, why it matters.
-    """
-
-    state: str
-    board: Leaderboard
-    headings: Sequence[str]
-    chosen: int
-    ticks: Sequence[tuple[float, float]]
-    systems: Sequence[RankedSystem]
-    ties: Significance | None
-    letters: Mapping[str, str]
-    threshold: int
-    decisions: DecisionChoice
-    lacking: MissingPrerequisite | None
-    bias: Line | None
-    grading: Sequence[GraderStatus] | None
-    tasks: Sequence[Task]
-    notes: Sequence[str]
-
-
 @router.get("/")
 def overview(
     request: CurrentRequest,
@@ -95,7 +68,7 @@ def overview(
     """Show the first page."""
     if not request.choices:
         return request.render("ungraded.html")
-    return request.render("overview.html", _context(request, by, min_rating, decisions))
+    return request.render("overview.html", **_context(request, by, min_rating, decisions))
 
 
 @router.get("/overview/live")
@@ -108,9 +81,9 @@ def live(
 ) -> Response:
     """Show the overview as it is now; nothing if the page shows that already."""
     context = _context(request, by, min_rating, decisions)
-    if context.state == seen:
+    if context["state"] == seen:
         return Response(status_code=204)
-    return request.render("_overview.html", context)
+    return request.render("_overview.html", **context)
 
 
 @router.post("/choose")
@@ -124,7 +97,11 @@ def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
 
 def _context(
     request: PageRequest, by: int, min_rating: int | None, decisions: DecisionChoice
-) -> OverviewPage:
+) -> dict[str, Any]:
+    """Return the leaderboard by a column, at a threshold; `state` changes when the page does.
+
+    `ties` are None while they are tested, `grading` while it is counted.
+    """
     snapshot, counts = request.snapshot, request.counts
     board = snapshot.leaderboard(min_rating, decisions)
     chosen = by if 0 <= by < len(board.columns) else 0
@@ -133,26 +110,25 @@ def _context(
         ties = snapshot.ties(chosen, min_rating, decisions, PATIENCE)
     # the state is taken before the page is rendered: a later change is shown by the next call
     counted = counts.read_at if counts else 0
-    state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}"
     bias = about_bias(snapshot.bias)
     ticks, systems = ranked_systems(board, chosen)
-    return OverviewPage(
-        state,
-        board,
-        [heading(str(one.measure), one.min_rating) for one in board.columns],
-        chosen,
-        ticks,
-        systems,
-        ties,
-        {} if ties is None else {one.system: one.letters or "" for one in ties.systems},
-        snapshot.threshold(min_rating),
-        decisions,
-        missing_prerequisite(snapshot.gradebook),
-        bias.line if bias.known else None,
-        None if counts is None else sorted(counts.grading, key=lambda one: -one.due),
-        tasks(request),
-        () if counts is None else status_table(counts.grading).notes,
-    )
+    return {
+        "state": f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}",
+        "board": board,
+        "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
+        "chosen": chosen,
+        "ticks": ticks,
+        "systems": systems,
+        "ties": ties,
+        "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
+        "threshold": snapshot.threshold(min_rating),
+        "decisions": decisions,
+        "lacking": missing_prerequisite(snapshot.gradebook),
+        "bias": bias.line if bias.known else None,
+        "grading": counts and sorted(counts.grading, key=lambda one: -one.due),
+        "tasks": tasks(request),
+        "notes": status_table(counts.grading).notes if counts else (),
+    }
 
 
 def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
@@ -291,16 +267,6 @@ class Comparison(NamedTuple):
     opened: Sequence[CoveredBy]
 
 
-class ComparePage(NamedTuple):
-    """The systems to choose from, `a` and `b` the chosen ones, and their comparison."""
-
-    a: str
-    b: str
-    systems: Sequence[str]
-    trouble: str
-    comparison: Comparison | None
-
-
 @router.get("/compare")
 def compare(
     request: CurrentRequest,
@@ -339,7 +305,9 @@ def compare(
             comparison = _compared(request, found, query, page)
     # by default the best system, from the one behind it
     a, b = a or next(iter(systems[1:]), ""), b or next(iter(systems), "")
-    return request.render("compare.html", ComparePage(a, b, systems, trouble, comparison))
+    return request.render(
+        "compare.html", a=a, b=b, systems=systems, trouble=trouble, comparison=comparison
+    )
 
 
 def _place(systems: Sequence[str], system: str) -> int:
