@@ -193,25 +193,8 @@ def test_a_poor_exam_gives_a_sentence(case: str) -> None:
 
 
 def test_numbers_that_make_no_sense() -> None:
-    book = exam_of("10", "01", "11")
     with pytest.raises(InputError, match="splits must be 2"):
         ItemSettings(splits=1)
-    with pytest.raises(InputError, match="no credit 'much'"):
-        item_scores(book, 4, credit="much")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="10 systems or more, not 3"):
-        analyze(book, item_scores(book, 4), "", ItemSettings(irt=True))
-
-
-def test_graded_credit_is_alpha_of_ratings() -> None:
-    book = make_book(
-        make_query([[5, 3], [0, 1], [2, 2]], *(make_ranking(n, [i]) for i, n in enumerate("abc")))
-    )
-    scores = item_scores(book, 4, credit="graded")
-    assert scores.credit.tolist() == [[1, 0.6], [0, 0.2], [0.4, 0.4]]
-    found = analyze(book, scores, "", ItemSettings(splits=2))
-    # variances 6.333 and 1 of a total of 12.333, in fifths
-    assert found.statistic == "alpha"
-    assert found.exams[0].alpha == pytest.approx(2 * (1 - (19 / 3 + 1) / (37 / 3)))
 
 
 # ---- TREC DL 2019 --------------------------------------------------------------------------------
@@ -227,12 +210,11 @@ def test_dl19(dl19_book: Gradebook, shared_data: Path, min_rating: int) -> None:
     name = f"dl19-items-min{min_rating}.json"
     expected = json.loads((shared_data / "science" / name).read_text())
     scores = item_scores(dl19_book, min_rating)
-    settings = ItemSettings(irt=True)
+    settings = ItemSettings()
     found = analyze(dl19_book, scores, "", settings, officials={"official": official_ranks()})
     check_exam(found, expected)
     check_items(found, expected)
     check_choices(found, expected)
-    check_model(found, expected)
     floor = json.loads((shared_data / "science" / "dl19-robustness.json").read_text())["floor"]
     chance = floor[str(min_rating)]["expected_cover20_of_20_random_passages_judged_0"]
     assert found.floor.values[0] == pytest.approx(chance, abs=1e-11)
@@ -308,26 +290,6 @@ def check_choices(found: ItemAnalysis, expected: Any) -> None:
     cover_held, of = chosen[0.2].held_out_cover, held["0.2 mean over queries"]
     assert cover_held is not None
     assert cover_held.tau == pytest.approx(of["mean_tau"], abs=1e-11)
-
-
-def check_model(found: ItemAnalysis, expected: Any) -> None:
-    of = expected["irt_2pl"]
-    assert found.abilities is not None
-    model, fitted = found.abilities.all.model, found.abilities.all.abilities
-    assert model.converged
-    assert len(model.discrimination) == of["items"]
-    assert model.log_likelihood == pytest.approx(of["logLik"], abs=1e-3)
-    for ours, name in ((fitted.mode, "map"), (fitted.error, "map_se"), (fitted.mean, "eap")):
-        theirs = [of["theta"][system][name] for system in found.scores.systems]
-        assert ours == pytest.approx(theirs, abs=1e-4)
-    rows = {row.item_id: row for row in found.items}
-    for column, values in (("discrimination", of["a"]), ("location", of["b"])):
-        assert {i: getattr(rows[i], column) for i in values} == pytest.approx(values, abs=1e-3)
-    chosen = {one.chosen: one.pooled for one in found.choices}
-    assert chosen["2pl"] == pytest.approx(of["tau_official_map"], abs=1e-11)
-    (outlier,) = (key for key in of if key.startswith("without_"))
-    theirs = of[outlier]["tau_official_map"]
-    assert chosen["2pl without the outlier"] == pytest.approx(theirs, abs=1e-11)
 
 
 def copied(times: int, text: str = "What is {}?", query: str = "q0") -> ItemAnalysis:

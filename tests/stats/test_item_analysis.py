@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import statistics
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.measures.cover import miss_probability
-from exampp.stats import item_response
 from exampp.stats.item_analysis import (
     alpha_if_deleted,
     alpha_without_each,
@@ -175,56 +172,3 @@ def test_chance_as_it_is_counted(passages: int, covering: int, k: int) -> None:
     drawn = min(k, passages)
     expected = math.comb(passages - covering, drawn) / math.comb(passages, drawn)
     assert miss_probability(passages, np.array([covering]), k)[0] == pytest.approx(expected)
-
-
-# ---- item response -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def lsat7(shared_data: Path) -> tuple[np.ndarray, np.ndarray]:
-    with (shared_data / "science" / "lsat7.csv").open() as stream:
-        rows = np.array(list(csv.reader(stream))[1:], np.float64)
-    return rows[:, :-1], rows[:, -1]
-
-
-def test_lsat7(lsat7: tuple[np.ndarray, np.ndarray]) -> None:
-    """Bock and Aitkin's data, with published estimates; no priors."""
-    patterns, persons = lsat7
-    model = item_response.fit_item_response(patterns, persons, priors=False, tolerance=1e-7)
-    assert model.converged
-    assert model.log_likelihood == pytest.approx(-2658.8051, abs=1e-4)
-    assert model.discrimination == pytest.approx([0.988, 1.081, 1.707, 0.765, 0.736], abs=1e-3)
-    intercepts = -model.discrimination * model.difficulty
-    assert intercepts == pytest.approx([1.856, 0.808, 1.805, 0.486, 1.854], abs=1e-3)
-    of = item_response.abilities(patterns, model)
-    nothing = patterns.sum(axis=1).argmin()
-    assert (of.mean[nothing], of.deviation[nothing]) == pytest.approx((-1.870, 0.693), abs=1e-3)
-    one = item_response.fit_item_response(
-        patterns, persons, priors=False, common=True, tolerance=1e-7
-    )
-    assert one.log_likelihood == pytest.approx(-2664.9009, abs=1e-4)
-    assert one.discrimination == pytest.approx([1.011] * 5, abs=1e-3)
-    everybody = np.repeat(patterns, persons.astype(int), axis=0)
-    assert coefficient_alpha(everybody) == pytest.approx(0.45340874, abs=1e-8)
-
-
-def test_abilities_order_systems_by_the_weighted_sum() -> None:
-    rng = np.random.default_rng(3)
-    ability = rng.normal(size=14)
-    hard = rng.normal(size=30)
-    table = (rng.random((14, 30)) < 1 / (1 + np.exp(hard - 1.5 * ability[:, None]))).astype(float)
-    table = table[:, np.ptp(table, axis=0) > 0]
-    model = item_response.fit_item_response(table)
-    found = item_response.abilities(table, model)
-    sums = table @ model.discrimination
-    assert np.argsort(found.mode, kind="stable").tolist() == np.argsort(sums).tolist()
-    # the mode is where the slope of the posterior is 0, the error by its curvature
-    p = 1 / (1 + np.exp(-model.discrimination * (found.mode[:, None] - model.difficulty)))
-    assert (table - p) @ model.discrimination == pytest.approx(found.mode, abs=1e-9)
-    curvature = 1 + (p * (1 - p)) @ model.discrimination**2
-    assert found.error == pytest.approx(curvature**-0.5)
-
-
-def test_a_constant_item_has_no_place_on_the_scale() -> None:
-    with pytest.raises(ValueError, match="all or none"):
-        item_response.fit_item_response(HAND)

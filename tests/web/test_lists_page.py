@@ -216,7 +216,7 @@ def test_an_export_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "files"))
     before = set((tmp_path / "files").iterdir())
-    assert small.get("/export/bank.yaml").status == 200
+    assert small.get("/export/bank.csv").status == 200
     for _ in range(3000):  # the folder goes when all has been sent
         if set((tmp_path / "files").iterdir()) == before:
             return

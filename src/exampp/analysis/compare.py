@@ -504,11 +504,6 @@ def compare_systems(
     if missing := missing_prerequisite(gradebook):
         raise InputError(missing.cause, hint=missing.hint)
     asked = as_measures([measure])[0]
-    if asked.weights:
-        raise InputError(
-            f"{asked} weighs items otherwise than the bank, by which items are explained",
-            hint=f"Compare by {asked.name}",
-        )
     if None not in (k, asked.cutoff) and k != asked.cutoff:
         raise InputError(
             f"{asked} reads {asked.cutoff} passages, but k is {k}",

@@ -29,7 +29,7 @@ _DECIMALS = 10
 
 def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
     """Mean and one standard error of every system; `systems` name the rows of the column."""
-    share = column.measure.share
+    share = column.measure.kind.share
     return [
         Spread(system, mean.mean, *standard_error_bar(mean, share=share))
         for system, mean in zip(systems, column.values.means(), strict=True)

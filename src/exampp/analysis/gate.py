@@ -35,7 +35,7 @@ from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
-from exampp.measures.cover import OVERALL
+from exampp.measures.cover import OVERALL, Missing
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.values import MeasureColumn
@@ -469,8 +469,8 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutc
 
 def with_bounds(book: Gradebook, measure: Measure, min_rating: int | None) -> Leaderboard:
     """The leaderboard of one measure, with the bounds that missing cells leave, where known."""
-    bounded = measure.kind.cover and not measure.weights
-    return evaluate_gradebook(book, [measure], min_rating, missing="bounds" if bounded else "zero")
+    missing: Missing = "bounds" if measure.kind.cover else "zero"
+    return evaluate_gradebook(book, [measure], min_rating, missing=missing)
 
 
 def with_cutoff(name: str) -> Measure:

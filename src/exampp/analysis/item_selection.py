@@ -1,25 +1,18 @@
-"""What exams of fewer or weighted items gain against official leaderboards.
+"""What exams of fewer items gain against official leaderboards.
 
-Items are chosen by their agreement with the rest of the exam, or weighted by the discrimination of
-the two-parameter model of item response theory, always without human labels.
+Items are chosen by their agreement with the rest of the exam, without human labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from exampp.errors import InputError
-from exampp.measures.board import Leaderboard
-from exampp.measures.item_scores import ItemScores, item_scores
-from exampp.measures.names import heading
-from exampp.records.gradebook import Gradebook
+from exampp.measures.item_scores import ItemScores
 from exampp.results.result import Table
 from exampp.results.view import Cell, Column, programs_only
-from exampp.stats import item_response
 from exampp.stats.estimate import Bools, Floats
 from exampp.stats.item_analysis import (
     CUT,
@@ -28,7 +21,6 @@ from exampp.stats.item_analysis import (
     HeldOut,
     Score,
     cross_validate,
-    is_constant,
     ranked,
     select_items,
 )
@@ -37,77 +29,8 @@ from exampp.stats.rank_correlation import kendall
 CUTS = (0.0, 0.1, 0.2, 0.3)
 FEWEST_SYSTEMS = 12
 """With fewer officially ranked systems there are fewer than six to choose items by, or to rank."""
-ALL, RANDOM, ABILITY, ABILITY_WITHOUT = "all", "random", "2pl", "2pl without the outlier"
-_NAMES = {
-    ALL: "all",
-    RANDOM: f"as many random ones as from {CUT:g}",
-    ABILITY: "weighted by discrimination (2PL)",
-    ABILITY_WITHOUT: "the same, fitted without the outlier",
-}
-
-
-# ---- abilities -----------------------------------------------------------------------------------
-
-
-class FittedSystems(NamedTuple):
-    """A model fitted to some `items` and `systems`."""
-
-    items: Bools
-    systems: Bools
-    model: item_response.ItemResponseModel
-    abilities: item_response.Abilities
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAbilities:
-    """The model of all systems, and that without the outlier, where enough are left."""
-
-    all: FittedSystems
-    without: FittedSystems | None
-
-    def of_items(self) -> dict[int, tuple[float, float]]:
-        """Return item -> discrimination and location; constant items have none."""
-        model = self.all.model
-        at = np.flatnonzero(self.all.items).tolist()
-        pairs = zip(at, model.discrimination.tolist(), model.difficulty.tolist(), strict=True)
-        return {item: (a, b) for item, a, b in pairs}
-
-
-def fitted(scores: ItemScores, outlier: str) -> ItemAbilities:
-    """Fit the model to all systems, and to those but the outlier.
-
-    Raises:
-        InputError: Items are not 0 or 1, the systems are too few, or all items are constant.
-    """
-    fewest = item_response.FEWEST_SYSTEMS
-    if scores.kind != "covered":
-        raise InputError(
-            "a model of items needs items that are covered or not",
-            hint="Leave out --irt, or the credit",
-        )
-    if len(scores.systems) < fewest:
-        raise InputError(
-            f"a model of items needs {fewest} systems or more, not {len(scores.systems)}",
-            hint="Leave it out: the item-rest correlations take no model",
-        )
-    rest = np.array([system != outlier for system in scores.systems], np.bool_)
-    found = _fit(scores, np.ones_like(rest))
-    if found is None:
-        raise InputError(
-            "every item is covered by all systems or by none, so that there is nothing to model",
-            hint="Choose another minimum rating",
-        )
-    enough = rest.sum() >= fewest and not rest.all()
-    return ItemAbilities(found, _fit(scores, rest) if enough else None)
-
-
-def _fit(scores: ItemScores, systems: Bools) -> FittedSystems | None:
-    credit = scores.credit[systems]
-    items = ~is_constant(credit)
-    if not items.any():
-        return None
-    model = item_response.fit_item_response(credit[:, items])
-    return FittedSystems(items, systems, model, item_response.abilities(credit[:, items], model))
+ALL, RANDOM = "all", "random"
+_NAMES = {ALL: "all", RANDOM: f"as many random ones as from {CUT:g}"}
 
 
 # ---- choices -------------------------------------------------------------------------------------
@@ -182,24 +105,6 @@ def _both(systems: Sequence[str], ranks: Mapping[str, float]) -> tuple[Bools, Fl
     return both, -np.array([ranks[system] for system in systems if system in ranks], np.float64)
 
 
-def ability_choices(
-    scores: ItemScores,
-    abilities: ItemAbilities | None,
-    officials: Mapping[str, Mapping[str, float]],
-) -> Iterator[ItemChoice]:
-    """Yield the orders of the fitted models, which weight items by their discrimination."""
-    if abilities is None:
-        return
-    for official, ranks in officials.items():
-        for name, model in ((ABILITY, abilities.all), (ABILITY_WITHOUT, abilities.without)):
-            if model is not None:
-                systems = [s for s, one in zip(scores.systems, model.systems, strict=True) if one]
-                both, better = _both(systems, ranks)
-                tau = kendall(ranked(model.abilities.mode[both]), better).value
-                numbers = (int(model.items.sum()), scores.emptied(model.items))
-                yield ItemChoice(official, name, *numbers, tau, None, None, None)
-
-
 # ---- the table -----------------------------------------------------------------------------------
 
 
@@ -234,27 +139,6 @@ def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
         )
     caption = f"{of} on fewer items against the official leaderboard: Kendall's tau-b"
     return Table.of(columns, rows, caption, _notes(found))
-
-
-def weight_gains(
-    book: Gradebook, board: Leaderboard, officials: Mapping[str, Mapping[str, float]]
-) -> dict[str, Table]:
-    """Return the gains of a leaderboard's weights, a table a Cover and threshold.
-
-    Empty where its items weigh as in the bank.
-    """
-    weighted = [one for one in board.columns if one.measure.weights]
-    modelled = any(one.measure.weights == "2pl" for one in weighted)
-    found = {}
-    for k, threshold in dict.fromkeys(
-        (one.measure.cutoff or 20, one.min_rating or 0) for one in weighted
-    ):
-        scores = item_scores(book, threshold, k, subtopics=board.subtopics)
-        abilities = fitted(scores, "") if modelled else None
-        of = heading(f"Cover@{k}", threshold)
-        some = [*choices(scores, officials), *ability_choices(scores, abilities, officials)]
-        found[f"weights of {of}"] = choices_table(some, of)
-    return found
 
 
 def _notes(found: Sequence[ItemChoice]) -> Iterator[str]:

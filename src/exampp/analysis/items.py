@@ -2,7 +2,7 @@
 
 Every item by what it tells of systems, the exam by how far its halves agree, both with and without
 the systems far below the rest; the leaderboard without the items to review. Formulas and sources:
-`stats.item_analysis`, `stats.item_response`.
+`stats.item_analysis`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.item_selection import (
-    ItemAbilities,
-    ItemChoice,
-    ability_choices,
-    choices,
-    choices_table,
-    fitted,
-)
+from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, chance_floor, cover_exams, judged_ratings
@@ -70,7 +63,6 @@ SMALL = 4
 USUAL_SYSTEMS = 10
 _NAMED = 5
 _TEXT = 48
-_SHORTEST_ID = 6
 
 AGAINST = "against the rest"
 AGAINST_WITHOUT = "against the rest without the outlier"
@@ -107,8 +99,6 @@ class ItemStatistics:
     lint: tuple[str, ...]
     sealed: bool | None
     why: tuple[str, ...]
-    discrimination: float | None = None
-    location: float | None = None
 
     @property
     def worst(self) -> float:
@@ -158,14 +148,13 @@ class Jackknife(NamedTuple):
 class ItemSettings:
     """How items are examined: `min_relevant` is the lowest judgment of a relevant passage.
 
-    `irt` fits the two-parameter model too, which takes seconds. Raises InputError for numbers out
-    of range.
+    Raises:
+        InputError: A number is out of range.
     """
 
     min_relevant: int = 2
     splits: int = SPLITS
     seed: int = 0
-    irt: bool = False
 
     def __post_init__(self) -> None:
         check_integer("splits", self.splits, 2, MOST_DRAWS)
@@ -194,21 +183,18 @@ class ItemAnalysis(Result):
     floor: ChanceFloor
     choices: tuple[ItemChoice, ...] = ()
     repeated: Mapping[int, int] = field(default_factory=dict)
-    abilities: ItemAbilities | None = None
     notes: tuple[str, ...] = ()
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = ""
 
     @property
     def statistic(self) -> str:
-        """The name of alpha: KR-20 where items are 0 or 1 and count alike."""
-        return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
+        """The name of alpha: KR-20 where items count alike."""
+        return "KR-20" if self.scores.equal else "alpha"
 
     @property
     def name(self) -> str:
         """The name of the scores."""
-        if self.scores.kind == "graded":
-            return f"graded Cover@{self.scores.k}"
         return heading(f"Cover@{self.scores.k}", self.scores.min_rating)
 
     @property
@@ -239,9 +225,7 @@ class ItemAnalysis(Result):
         """Return the exam, the `limit` worst items, the leaderboard without any, smaller exams."""
         shown = {"exam": self._exam()}
         if self.look:
-            shown["items"] = self._worst(limit)
-        if self.look or self.abilities:
-            shown["leaderboard"] = self._systems()
+            shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
         return shown
@@ -251,7 +235,7 @@ class ItemAnalysis(Result):
         names = (
             *("query_id", "item_id", "difficulty", "constant", "item_total", "item_rest"),
             *("item_rest_without", "alpha_if_deleted", "relevant", "not_relevant", "swaps"),
-            *("discrimination", "location", "lint", "sealed", "why", "text"),
+            *("lint", "sealed", "why", "text"),
         )
         values = ([getattr(row, name) for name in names] for row in self.items)
         rows = [[", ".join(v) if isinstance(v, tuple) else v for v in row] for row in values]
@@ -298,9 +282,8 @@ class ItemAnalysis(Result):
 
     def _worst(self, limit: int) -> Table:
         look = self.look[:limit]
-        short = _short_ids([row.item_id for row in self.items])
         parts: list[tuple[Column, list[Cell]]] = [
-            (Column("item"), [short[row.item_id] for row in look]),
+            (Column("item"), [row.item_id for row in look]),
             (Column("covered", 2), [row.difficulty for row in look]),
             (Column("rest", 2), [row.item_rest for row in look]),
             (Column("without", 2), [row.item_rest_without for row in look]),
@@ -336,20 +319,11 @@ class ItemAnalysis(Result):
         whole = scores.cover()
         nothing: list[Value] = [None] * len(whole)
         without = scores.cover(kept) if kept.any() else None
-        ability: list[Sequence[Value]] = [nothing] * 5
-        if self.abilities:
-            of = self.abilities.all.abilities
-            ability = [of.mode.tolist(), of.error.tolist(), ranks_of_systems(of.mode)]
-            ability += [of.mean.tolist(), of.deviation.tolist()]
-        modelled: Literal["all", "programs"] = "all" if self.abilities else "programs"
         columns = [
             *(Column("system"), Column(self.name, key="score"), Column("rank")),
             Column("without these", key="score_without"),
             Column("rank without", key="rank_without"),
-            Column("ability", readers=modelled),
-            Column("\N{PLUS-MINUS SIGN}", key="ability_error", readers=modelled),
-            Column("rank by it", key="ability_rank", readers=modelled),
-            *programs_only("ability_mean", "ability_deviation", "alpha_without"),
+            *programs_only("alpha_without"),
         ]
         values: list[Sequence[Value]] = [
             *(scores.systems, whole.tolist(), ranks_of_systems(whole)),
@@ -358,7 +332,7 @@ class ItemAnalysis(Result):
                 if without is None
                 else (without.tolist(), ranks_of_systems(without))
             ),
-            *(*ability, list(self.jackknife.without.values())),
+            list(self.jackknife.without.values()),
         ]
         order = np.lexsort((np.arange(len(whole)), -ranked(whole))).tolist()
         rows = [[column[at] for column in values] for at in order]
@@ -483,8 +457,6 @@ class ItemAnalysis(Result):
             )
 
     def _floor(self) -> Iterator[str]:
-        if self.scores.kind == "graded":
-            return
         if not self.floor.values:
             yield (
                 f"Nobody judged a graded passage 0, so the chance level of {self.name} is unknown."
@@ -526,16 +498,6 @@ def _shown(tau: float | None) -> str:
     return "undefined" if tau is None else f"{tau:.3f}"
 
 
-def _short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return the starts of ids that tell them apart: hashes need not be shown whole."""
-    known = dict.fromkeys(ids)
-    for length in range(_SHORTEST_ID, 200):
-        found = {one: one[: one.rfind("/") + 1 + length] for one in known}
-        if len(set(found.values())) == len(known):
-            return found
-    return {one: one for one in known}
-
-
 # ---- computing -----------------------------------------------------------------------------------
 
 
@@ -548,11 +510,7 @@ def analyze(
     texts: BankTexts | None = None,
     officials: Mapping[str, Mapping[str, float]] | None = None,
 ) -> ItemAnalysis:
-    """Look at the items of an exam; `officials` are official leaderboards, system to rank.
-
-    Raises:
-        InputError: A model of items is asked for and cannot be fitted.
-    """
+    """Look at the items of an exam; `officials` are official leaderboards, system to rank."""
     texts = texts or BankTexts()
     first = first_of_repeated(scores, texts)
     distinct = first == np.arange(len(first))
@@ -560,7 +518,6 @@ def analyze(
     columns = once.columns
     jackknife = _jackknife(once, columns)
     outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
-    abilities = fitted(scores, jackknife.system) if settings.irt else None
     officials = officials or {}
     missing = missing_prerequisite(book)
     return ItemAnalysis(
@@ -575,15 +532,13 @@ def analyze(
                 _Columns(columns, columns[outlier], np.cumsum(distinct)[first] - 1),
                 settings,
                 texts,
-                abilities,
             )
         ),
         exams=tuple(_exams(once, columns, outlier, jackknife, settings)),
         jackknife=jackknife,
         repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
-        choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
-        abilities=abilities,
+        choices=tuple(choices(scores, officials)),
         notes=(*filter(None, [missing_texts_note(texts.entries)]), *book.notes),
         officials=officials,
         lacking=missing.cause if missing else "",
@@ -673,7 +628,6 @@ def _items(
     counted: _Columns,
     settings: ItemSettings,
     texts: BankTexts,
-    abilities: ItemAbilities | None,
 ) -> Iterator[ItemStatistics]:
     columns, at_once = counted.columns, counted.places.tolist()
     total, rest, deleted = item_total(columns), item_rest(columns), alpha_if_deleted(columns)
@@ -683,7 +637,6 @@ def _items(
     linted = linted_items(texts)
     words = _words(texts)
     swaps = _swaps(scores)
-    parameters = abilities.of_items() if abilities else {}
     for at, item_id in enumerate(scores.item_ids):
         key = (scores.queries[scores.query[at]], item_id)
         relevant, not_relevant, wrongly = covered.get(key, (None, None, 0))
@@ -702,13 +655,8 @@ def _items(
             lint=linted.get(key, ()),
             sealed=None if texts.sealed is None else key in texts.sealed,
             why=(),
-            discrimination=parameters.get(at, _NO_MODEL)[0],
-            location=parameters.get(at, _NO_MODEL)[1],
         )
         yield replace(row, why=tuple(_why(row, wrongly)))
-
-
-_NO_MODEL = (None, None)
 
 
 def _value(found: EstimateRows, at: int) -> float | None:

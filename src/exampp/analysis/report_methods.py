@@ -99,7 +99,7 @@ def _data(found: ReportData) -> Iterator[str]:
         else "Passages were graded against the query itself."
     )
     yield (
-        f"{grader.by_content.model}{draft} graded each of "
+        f"{grader.model}{draft} graded each of "
         f"{sum(q.pool_size for q in book.queries):,} passages "
         f"against each {grader.kind} with the prompt `{grader.prompt}` on a scale from "
         f"{grader.lowest} to {grader.highest}; {share} of the {cells:,} cells have a grade."
@@ -160,7 +160,7 @@ def _tests(found: ReportData) -> Iterator[str]:
         f"Intervals ({percent(1 - settings.alpha)}) are those of means and differences {OVER_ALL}, "
         + (
             "by the limits of Gaffke [@gaffke2005mean; @phan2021mean]."
-            if found.main.measure.share
+            if found.main.measure.kind.share
             else "by Student's t."
         )
     )

@@ -344,7 +344,7 @@ def _method(found: Significance, tested: Sequence[Pair]) -> str:
 def _intervals(found: Significance) -> Iterator[str]:
     name, level = found.column.name, 1 - found.settings.alpha
     numbers = {pair.queries for pair in found.pairs}
-    if found.column.measure.share and any(numbers):
+    if found.column.value_range and any(numbers):
         yield (
             f"Intervals ({percent(level)}, not corrected) are those of means and differences "
             f"{OVER_ALL} (Gaffke's limits). {not_excluded(min(numbers - {0}), level)}."

@@ -10,13 +10,7 @@ import click
 
 import exampp
 from exampp.cli import output as printing
-from exampp.cli.command import (
-    OptionRule,
-    OptionValues,
-    error_exit_code,
-    option_rules,
-    without_options,
-)
+from exampp.cli.command import error_exit_code, option_rules, without_options
 from exampp.cli.options import (
     LABELLING,
     OF_MEASURES,
@@ -47,15 +41,7 @@ _BESIDE_TEXTS = 48
 """Columns of a terminal that the rest of such a table takes."""
 
 
-def _has_cover(values: OptionValues) -> bool:
-    from exampp.measures.names import as_measures
-
-    asked = values["measure"]
-    return not asked or any(one.name == "Cover" for one in as_measures(asked))
-
-
 @option_rules(
-    OptionRule(("--weights",), "with Cover among the measures", _has_cover),
     OF_OFFICIAL,
     *LABELLING,
     OF_MEASURES["--min-rating"],
@@ -66,13 +52,6 @@ def evaluate(
     selection: Selection,
     measure: Measures = None,
     min_rating: MinRatings = None,
-    weights: Annotated[
-        list[Literal["discrimination", "2pl"]] | None,
-        keyword(
-            help="Cover with items weighted by how well they separate systems, beside the plain "
-            "one; repeat for both."
-        ),
-    ] = None,
     official: Officials = None,
     round_to: RoundTo = None,
     subtopics: Subtopics = "auto",
@@ -109,7 +88,6 @@ def evaluate(
         evaluate_gradebook,
         missing_prerequisite,
     )
-    from exampp.measures.names import with_weights
     from exampp.measures.qrels import write_exam_qrels
 
     labels_of = labelling(labels)
@@ -122,7 +100,7 @@ def evaluate(
         book = grades.gradebook
     board = evaluate_gradebook(
         book,
-        with_weights(measure or DEFAULT_MEASURES, weights or ()),
+        measure or DEFAULT_MEASURES,
         min_rating,
         subtopics=subtopics,
         missing=missing,
@@ -141,11 +119,9 @@ def evaluate(
         print_message(f"{qrels}: {count} labels")
     if officials:
         from exampp.analysis.correlation import correlation_of_board
-        from exampp.analysis.item_selection import weight_gains
 
         correlation = correlation_of_board(board, officials, round_to)
-        gains = weight_gains(book, board, officials)
-        show({"leaderboard": table, "correlation": correlation, **gains}, display)
+        show({"leaderboard": table, "correlation": correlation}, display)
     else:
         show(table, display)
     absent = missing_prerequisite(book)

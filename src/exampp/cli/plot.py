@@ -119,7 +119,7 @@ def _curve(of: PlotRequest) -> Figure:
     from exampp.measures.names import parse_measure
 
     parsed = parse_measure(of.measures[0])
-    if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
+    if parsed.name != "Cover" or parsed.cutoff is None:
         raise InputError(
             f"the plot curve shows Cover@k, not {of.measures[0]}",
             hint="Name the last k, such as --measure Cover@20",

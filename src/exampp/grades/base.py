@@ -181,7 +181,7 @@ class ChosenGrades:
 
         among = items_of_part(self.connection, self.bank, book.part)
         made = item_models(self.connection, self.bank, book.grader.kind, among)
-        return own_bank(book.grader.by_content.model, made.models, made.items)
+        return own_bank(book.grader.model, made.models, made.items)
 
     def bank_version(self) -> str:
         """The version of the bank; the hash of its item ids where nobody can edit it."""

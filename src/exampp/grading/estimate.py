@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.graders.base import Grader
 from exampp.grading.requests import SentPrompt
 from exampp.grading.run import GradingRun
-from exampp.store.cells import Pool, Shard, count_pending
+from exampp.store.cells import count_judged_only
 from exampp.store.grades import find_grader
 from exampp.store.runs import RunUsage, usage_of
 
@@ -65,18 +65,8 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         None if each.seconds is None else each.seconds * planned.asks,
         (prices or Prices()).at(grader.share).of(each, planned.asks),
         tuple(_shown(one) for one in sample[:2]),
-        _judged_only(run, key),
+        count_judged_only(run.connection, key, run.exam)[0],
     )
-
-
-def _judged_only(run: GradingRun, key: int | None) -> int:
-    if run.exam.answers_of is not None:
-        return 0
-
-    def pending(pool: Pool) -> int:
-        return count_pending(run.connection, key, run.exam._replace(pool=pool))
-
-    return pending("all") - pending("ranked")
 
 
 class _Each(NamedTuple):
@@ -124,28 +114,6 @@ class Prices(NamedTuple):
         if self.hour is not None and each.seconds is not None:
             cost, known = cost + each.seconds * asks / 3600 * self.hour, True
         return cost if known else None
-
-
-def trial(run: GradingRun) -> GradingRun | None:
-    """Return the part of a run that tells what the rest takes; None where enough was asked before.
-
-    Some `SAMPLE` asks about passages of all queries: a shard of the run, so that its grades are
-    grades as any.
-    """
-    key = find_grader(run.connection, run.grading.identity)
-    if key is not None and usage_of(run.connection, key).asked >= SAMPLE:
-        return None
-    number, of = run.exam.shard or Shard(1, 1)
-    part = Shard(number, of * max(1, run.count_due().asks // SAMPLE))
-    return GradingRun(
-        run.connection,
-        run.grading,
-        run.exam._replace(shard=part),
-        select=run.select,
-        max_failures=run.max_failures,
-        notes=run.notes,
-        take_over=run.take_over,
-    )
 
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,6 @@ from exampp.grading.requests import (
     Grading,
     ReplyRules,
     check_prompt_fits,
-    unnumbered_of,
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
@@ -93,25 +91,6 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
             f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
             hint="Leave --answers-of out, or choose --prompt answer-verification",
         )
-
-
-def grader_with_same_replies(
-    identity: GraderIdentity, known: Sequence[GraderIdentity]
-) -> GraderIdentity | None:
-    """Return the grader among those known that differs only in what a text without a number is.
-
-    None where the grader itself is known: then nothing is asked for a second time.
-    """
-    if any(one.by_content.key == identity.by_content.key for one in known):
-        return None
-    return next((one for one in known if _replies_of(one) == _replies_of(identity)), None)
-
-
-def _replies_of(identity: GraderIdentity) -> str:
-    """Return what two graders share whose replies are the same, however they are read."""
-    identity = identity.by_content
-    settings = {name: v for name, v in identity.settings.items() if name != "unnumbered"}
-    return replace(identity, settings=settings).key
 
 
 def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
@@ -292,23 +271,6 @@ def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
         raise InputError(f"the grader {name!r} cannot be made: {describe_error(error)}") from error
 
 
-def reusable_replies_note(
-    identity: GraderIdentity, known: Sequence[GraderIdentity], collection: Path
-) -> str:
-    """Note that a new grader can reuse replies stored for another way of reading."""
-    other = grader_with_same_replies(identity, known)
-    if other is None:
-        return ""
-    wanted = unnumbered_of(identity.settings)
-    command = ["exampp", "reparse", str(collection), "--grader", other.key[:8]]
-    command += ["--unnumbered", wanted]
-    return (
-        f"{grader_label(other)} differs only in what a text without a number is "
-        f"({unnumbered_of(other.settings)}, now {wanted}). This reads its replies "
-        f"again, without new requests:\n  {shlex.join(command)}"
-    )
-
-
 def make_batch_grading(
     connection: sqlite3.Connection,
     grader: object,
@@ -381,7 +343,6 @@ def plan_run(
     answers_of: str | None,
     select: str,
     max_failures: int,
-    take_over: bool,
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
 ) -> GradingRun:
@@ -432,7 +393,6 @@ def plan_run(
     keyless = items_without_key(connection, exam)
     notes = [
         grading.grader.note,
-        reusable_replies_note(grading.identity, known, path),
         describe_items_without_key(keyless) if keyless else "",
         describe_items_without_text(*items_without_text(connection, exam), kind),
     ]
@@ -442,7 +402,6 @@ def plan_run(
         exam,
         select=select,
         max_failures=max_failures,
-        take_over=take_over,
         notes=[note for note in notes if note],
     )
 

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.errors import InputError
-from exampp.measures.cover import EXAM, CoverPolicy, Missing, cover_exams, per_system
+from exampp.measures.cover import EXAM, CoverPolicy, cover_exams, per_system
 from exampp.measures.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
-from exampp.measures.names import Measure
-from exampp.measures.values import MeasureColumn, masked
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.sanitize import check_integer
-from exampp.stats import item_response
-from exampp.stats.item_analysis import CUT, is_constant, select_items
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Credit = Literal["covered", "graded"]
-"""1 for an item that is covered and 0 for others, or its best rating from 0 (lowest) to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Systems x items of one exam: `credit` from 0 to 1, systems and items in the order of ids.
+    """Systems x items of one exam, in the order of ids: `credit` is 1 where covered, else 0.
 
     Per item, `query` is its number among the `queries`, `exam` that of the query or subtopic whose
     exam it belongs to, `weights` its weight in the bank. A cell without a grade counts as below
@@ -42,7 +33,6 @@ class ItemScores:
     exam: NDArray[np.intp]
     weights: Floats
     credit: Floats
-    kind: Credit
     min_rating: int
     k: int
     subtopics: Subtopics
@@ -115,20 +105,16 @@ def item_scores(
     k: int = 20,
     *,
     subtopics: SubtopicChoice = "auto",
-    credit: Credit = "covered",
     policy: CoverPolicy = EXAM,
 ) -> ItemScores:
     """What the first k passages of every system make of every item.
 
     Raises:
-        InputError: k is below 1, or there is no such subtopic mode or credit.
+        InputError: k is below 1, or there is no such subtopic mode.
     """
-    if credit not in get_args(Credit):
-        raise InputError(f"there is no credit {credit!r}", hint="Choose covered or graded")
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     order = sorted(range(len(gradebook.systems)), key=gradebook.systems.__getitem__)
-    lowest, span = gradebook.grader.lowest, gradebook.grader.highest - gradebook.grader.lowest
     columns: list[Floats] = []
     keys: list[tuple[str, str, str, float]] = []
     lacking = cells = 0
@@ -139,10 +125,7 @@ def item_scores(
         seen = ratings[layout.passages]
         lacking, cells = lacking + int((seen == MISSING).sum()), cells + seen.size
         best = per_system(np.maximum, seen, layout, MISSING)
-        if credit == "covered":
-            columns.append((best >= min_rating).astype(np.float64))
-        else:
-            columns.append((np.maximum(best, lowest) - lowest) / span)
+        columns.append((best >= min_rating).astype(np.float64))
         query = exam.query.query_id
         answered[query] = answered.get(query, False) | layout.answered
         ids = (exam.query.item_ids[item] for item in exam.items)
@@ -161,99 +144,9 @@ def item_scores(
         exam=np.array([exam_ids.index(keys[one][1]) for one in at], np.intp),
         weights=np.array([keys[one][3] for one in at], np.float64),
         credit=credit_of[order][:, at],
-        kind=credit,
         min_rating=min_rating,
         k=k,
         subtopics=mode,
         missing=lacking / cells if cells else 0.0,
         unanswered=tuple(silent),
     )
-
-
-# Cover with items weighted by how well they tell systems apart, and not as in the bank.
-#
-#     Cover(weights='discrimination')   items with an item-rest correlation of 0.2 or more
-#     Cover(weights='2pl')              every item by its discrimination in the two-parameter model,
-#                                       which orders systems as their abilities do
-#
-# Items are pooled over queries: score = sum_i w_i X_i / sum_i w_i. The value of a query is its
-# part of that sum, times the number of queries, so that the mean over queries is the score. A
-# query may have more than 1. Sources: `stats.item_analysis`, `stats.item_response`.
-
-
-def with_plain(measure: Measure) -> Iterator[Measure]:
-    """The measure, and the plain Cover beside it where its items are weighted otherwise."""
-    yield measure
-    if measure.weights:
-        yield Measure("Cover", measure.at)
-
-
-def weighted_cover(
-    gradebook: Gradebook,
-    measure: Measure,
-    plain: Sequence[MeasureColumn],
-    subtopics: Subtopics,
-    missing: Missing,
-    policy: CoverPolicy,
-) -> list[MeasureColumn]:
-    """The columns of a weighted Cover beside the `plain` ones of the same cutoff.
-
-    Raises:
-        InputError: Cells that are missing are to be left out, or the policy is not ours, or the
-            systems are too few for a model.
-    """
-    if missing != "zero" or policy.name != "exam":
-        raise InputError(
-            f"{measure} needs a value of every system on every item",
-            hint="Leave out --missing and --compat",
-        )
-    columns = []
-    for column in plain:
-        scores = item_scores(
-            gradebook, column.min_rating or 0, measure.cutoff or 20, subtopics=subtopics
-        )
-        weights = _weights(measure, scores)
-        total, queries = float(weights.sum()), len(scores.queries)
-        found = scores.of_queries(scores.credit * weights) * (queries / total if total else 0.0)
-        rows = [scores.systems.index(system) for system in gradebook.systems]
-        values = found[rows][:, [scores.queries.index(one) for one in column.query_ids]]
-        counts = np.full(values.shape, total > 0 and gradebook.is_graded)
-        none = np.zeros((1, queries))
-        columns.append(
-            replace(
-                column,
-                measure=measure,
-                values=masked(values, counts),
-                overall=masked(none, np.zeros(none.shape, np.bool_)),
-                low=None,
-                high=None,
-                chance=None,
-                weighting=_describe_weights(measure, weights),
-            )
-        )
-    return columns
-
-
-def _weights(measure: Measure, scores: ItemScores) -> Floats:
-    if measure.weights == "discrimination":
-        return scores.shares() * select_items(scores.columns, CUT)
-    systems = len(scores.systems)
-    if systems < item_response.FEWEST_SYSTEMS:
-        raise InputError(
-            f"{measure} needs {item_response.FEWEST_SYSTEMS} systems or more, not {systems}",
-            hint="Leave it out, or take weights='discrimination'",
-        )
-    varying = ~is_constant(scores.credit)
-    weights = np.zeros(len(scores.item_ids))
-    if varying.any():
-        weights[varying] = item_response.fit_item_response(scores.credit[:, varying]).discrimination
-    return weights
-
-
-def _describe_weights(measure: Measure, weights: Floats) -> str:
-    kept = f"{int((weights > 0).sum())} of {len(weights)} items count"
-    if not weights.any():
-        return "undefined, because no item tells the systems apart as the rest of the exam does"
-    if measure.weights == "discrimination":
-        return f"{kept}, those with an item-rest correlation of {CUT:g} or more"
-    return f"{kept}, each by its discrimination; the others are the same for all systems"

@@ -24,7 +24,6 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.measures.item_scores import weighted_cover, with_plain
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.nuggets import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
@@ -257,14 +256,6 @@ def _chance(of: BoardContext) -> Iterator[Note]:
             )
 
 
-def _weights(of: BoardContext) -> Iterator[Note]:
-    weighted = [column for column in of.columns if column.weighting]
-    for column in weighted:
-        yield note("weights", measure=column.name, text=column.weighting)
-    if weighted:
-        yield note("weights-caveat")
-
-
 def _scores(of: BoardContext) -> Iterator[Note]:
     if of.scored is None:
         return
@@ -291,7 +282,7 @@ def _scores(of: BoardContext) -> Iterator[Note]:
         yield note("ranks-contradict", count=wrong)
 
 
-_CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _weights, _scores)
+_CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
@@ -327,7 +318,7 @@ def evaluate(
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
     """
     cut = (m.cut(CUTOFF) if m.kind.cover else m for m in as_measures(measures))
-    requested = as_measures(one for measure in cut for one in with_plain(measure))
+    requested = as_measures(cut)
     settings = EvaluationSettings(
         tuple(dict.fromkeys(map(gradebook.grader.threshold, min_ratings))),
         resolve_subtopics(gradebook, subtopics),
@@ -377,7 +368,7 @@ def _evaluate(
     gradebook: Gradebook, measures: Sequence[Measure], settings: EvaluationSettings
 ) -> Leaderboard:
     subtopics, policy = settings.subtopics, settings.policy
-    covering = [one for one in measures if one.kind.cover and not one.weights]
+    covering = [one for one in measures if one.kind.cover]
     cutoffs = {one: one.cutoff or CUTOFF for one in covering}
     if len(set(cutoffs.values())) > 1 and not policy.ranks_as_written:
         # all cutoffs beyond the longest ranking are computed once
@@ -421,12 +412,6 @@ def _evaluate(
         if floor.values:
             chances = zip(plain, floor.values, strict=True)
             columns_of[measure] = [replace(column, chance=one) for column, one in chances]
-    for measure in measures:
-        if measure.weights:
-            plain = columns_of[Measure("Cover", measure.at)]
-            columns_of[measure] = weighted_cover(
-                gradebook, measure, plain, subtopics, settings.missing, policy
-            )
     columns = tuple(column for one in measures for column in columns_of[one])
     context = BoardContext(
         gradebook,

@@ -89,7 +89,7 @@ def _scaled(params: Mapping[str, type], at: str = "") -> MeasureKind:
 
 
 KINDS: Mapping[str, MeasureKind] = {
-    "Cover": MeasureKind({"weights": str}, at="cutoff", cover=True),
+    "Cover": MeasureKind(at="cutoff", cover=True),
     "nCover": MeasureKind(at="cutoff", cover=True),
     "nDCG": _cut({"dcg": str, "gains": dict, "judged_only": bool}),
     "P": _cut(_JUDGED, required=True),
@@ -201,10 +201,7 @@ TREC_NAMES: Mapping[str, Alias] = {
 
 TREC_NEEDS_CUTOFF = ("map_cut", "ndcg_cut")
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "dcg": ("log2", "exp-log2"),
-    "weights": ("discrimination", "2pl"),
-}
+CHOICES: Mapping[str, tuple[str, ...]] = {"dcg": ("log2", "exp-log2")}
 
 _FORM = re.compile(r"\s*([^\s(@]+)\s*(?:\((.*)\))?\s*(?:@(.*))?", re.DOTALL)
 _PARAM = re.compile(r"""\s*(\w+)\s*=\s*('[^']*'|"[^"]*"|\{[^{}]*\}|[^,'"{}]+?)\s*(?:,|$)""")
@@ -263,17 +260,6 @@ class Measure:
         """How many passages of a ranking it reads; None: all."""
         return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
 
-    @property
-    def weights(self) -> str:
-        """How items weigh: "discrimination" or "2pl", or "" as in the bank."""
-        found = self.param("weights")
-        return found if isinstance(found, str) else ""
-
-    @property
-    def share(self) -> bool:
-        """Whether no query has a value outside of 0 to 1."""
-        return self.kind.share and not self.weights
-
     def param(self, key: str) -> ParamValue | None:
         """The value given to a parameter, None where it was not given."""
         return dict(self.params).get(key)
@@ -324,17 +310,6 @@ def heading(measure: str, min_rating: int | None) -> str:
 def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
     """Measures from measures, strings or objects that print like them; repeated ones once."""
     return tuple(dict.fromkeys(map(_as_measure, measures)))
-
-
-def with_weights(measures: Iterable[Measure | str], weights: Iterable[str]) -> list[Measure]:
-    """The measures, with each plain Cover followed by those whose items weigh otherwise."""
-    named = tuple(weights)
-    found = []
-    for one in as_measures(measures):
-        found.append(one)
-        if one.name == "Cover" and not one.weights:
-            found += [replace(one, params=(("weights", name),)) for name in named]
-    return found
 
 
 def _as_measure(given: object) -> Measure:

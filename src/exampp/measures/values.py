@@ -126,7 +126,7 @@ class MeasureColumn:
     kin) that of their cells. `low` and `high` bound the values whatever the missing grades are.
     `overall` are the values of the whole pool as one system, `overall_shares` its two shares.
     `chance` is the floor of Cover (see `chance_floor`), `without_relevant` the number of queries
-    without a relevant passage, `weighting` says how items are weighted where not as in the bank.
+    without a relevant passage.
     """
 
     measure: Measure
@@ -141,7 +141,6 @@ class MeasureColumn:
     overall_shares: tuple[float | None, float | None] = (None, None)
     chance: float | None = None
     without_relevant: int = 0
-    weighting: str = ""
 
     @property
     def name(self) -> str:
@@ -165,12 +164,12 @@ class MeasureColumn:
     @property
     def value_range(self) -> tuple[float, float] | None:
         """The smallest and largest possible value of a query; None where these are not known."""
-        return (0.0, 1.0) if self.measure.share else None
+        return (0.0, 1.0) if self.measure.kind.share else None
 
     @property
     def difference_range(self) -> tuple[float, float] | None:
         """The smallest and largest possible difference of two systems on a query."""
-        return (-1.0, 1.0) if self.measure.share else None
+        return (-1.0, 1.0) if self.measure.kind.share else None
 
 
 @dataclass(frozen=True, slots=True)

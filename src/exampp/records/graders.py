@@ -106,20 +106,6 @@ class GraderIdentity:
             model, self.prompt, self.kind, json.dumps(self.settings, sort_keys=True)
         )
 
-    @cached_property
-    def by_content(self) -> GraderIdentity:
-        """The same grader, known by its model's content where its settings hold that.
-
-        Graders of the first version have the folder as it was typed for a model, and its name and
-        hash among their settings. They keep their keys; this is how they are found again, and what
-        is shown of them and exported.
-        """
-        settings = dict(self.settings)
-        if settings.get("name") != "hf" or not {"model", "sha256"} <= settings.keys():
-            return self
-        model, content = settings.pop("model"), settings.pop("sha256")
-        return replace(self, model=model, settings={**settings, CONTENT_SETTING: content})
-
     @property
     def name(self) -> str:
         """The name people know it and choose it by: no other grader of its source has it."""
@@ -134,8 +120,7 @@ class GraderIdentity:
         """
         repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
         rules = self.settings.get("rules")
-        model = self.by_content.model
-        name = model if model == self.prompt else f"{model}:{self.prompt}"
+        name = self.model if self.model == self.prompt else f"{self.model}:{self.prompt}"
         return (
             name
             + (f"#{repetition}" if repetition != 1 else "")
@@ -388,12 +373,12 @@ def fitting_graders(
 
 
 def _is_called(identity: GraderIdentity, wanted: str) -> bool:
-    names = (identity.model, identity.by_content.model, identity.short_name, identity.name)
+    names = (identity.model, identity.short_name, identity.name)
     return wanted in names or (len(wanted) >= 4 and identity.key.startswith(wanted))
 
 
 def _is_folder(identity: GraderIdentity) -> bool:
-    return CONTENT_SETTING in identity.by_content.settings
+    return CONTENT_SETTING in identity.settings
 
 
 def _prompts(identity: GraderIdentity) -> set[str]:

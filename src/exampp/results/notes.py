@@ -210,13 +210,6 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "Left out of {subject}, as none of their nuggets is {counted}: {queries}.",
     ),
     "chance": (_N, "Chance level of {measure}: {drawn} score {values}{average}."),
-    "weights": (_D, "{measure}: {text}."),
-    "weights-caveat": (
-        _N,
-        "Weights are made from these systems, without human labels, and stay the same for systems "
-        "added later. They rank systems better in one known collection, so report the plain Cover "
-        "beside them (exampp analyze items).",
-    ),
     # verdicts
     "no-signal": (_W, "Every grade is {rating}: the grader tells nothing apart."),
     "few-queries": (

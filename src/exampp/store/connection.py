@@ -8,7 +8,8 @@ import os
 import random
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError, StorageFault
@@ -269,7 +270,7 @@ def _prepare(connection: GuardedConnection, path: Path) -> None:
         InputError: It is no collection, or of another schema.
     """
     connection.execute("PRAGMA foreign_keys = ON")
-    # REPLACE removes rows by the triggers for that, which count them
+    # REPLACE removes rows by the triggers of checksums
     connection.execute("PRAGMA recursive_triggers = ON")
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     # at one moment: another process may be making it
@@ -342,6 +343,15 @@ def transaction(
     if isinstance(connection, GuardedConnection):
         connection.written += 1
     return connection
+
+
+@contextmanager
+def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read the collection as it is at one moment within the block, whoever writes meanwhile."""
+    with connection:
+        connection.execute("BEGIN")
+        yield
+        connection.execute("ROLLBACK")
 
 
 def is_graded_file(connection: sqlite3.Connection) -> bool:

@@ -18,7 +18,6 @@ from exampp.records import State
 from exampp.records.changes import Difference, Differences, Protected
 from exampp.store.inputs import counts
 from exampp.store.interning import from_json
-from exampp.store.tallies import count_tallies
 
 Says = Mapping[str, Any]
 """The fields of a thing, such as the text of a query."""
@@ -246,7 +245,7 @@ THINGS = (
 class ImportDiff(NamedTuple):
     """What an import changed, what of it is protected, and rows that are nothing of the kind.
 
-    These are the notes themselves, and tallies that were dropped (see `store.tallies`).
+    These are the notes themselves.
     """
 
     differences: tuple[Differences, ...]
@@ -260,7 +259,6 @@ class ImportLog:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.before = _counts(connection)
-        self._tallies = count_tallies(connection)
         connection.execute("CREATE TEMP TABLE noted (thing, key, before, PRIMARY KEY (thing, key))")
         connection.execute("CREATE TEMP TABLE made (thing PRIMARY KEY, key)")
         for thing in THINGS:
@@ -363,7 +361,7 @@ class ImportLog:
             yield key, name, said and from_json(said), says and from_json(says)
 
     def _end(self) -> int:
-        scratch = self._tallies - count_tallies(self.connection)
+        scratch = 0
         triggers = (
             "SELECT name FROM temp.sqlite_master WHERE type = 'trigger' "
             "AND name NOT LIKE 'checksum%'"

@@ -84,7 +84,6 @@ def merge_attached(
     _edits(step)
     _splits(step)
     step.append("generation", "generated replies")
-    step.follow("likeness")
     _grades(step)
     step.union(_UNIONS["sheet"])
     step.append("decision", "decisions")

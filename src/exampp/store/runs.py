@@ -73,11 +73,6 @@ def release_all(connection: sqlite3.Connection, grader: int, owner: str) -> None
     connection.execute("DELETE FROM lease WHERE grader = ? AND owner = ?", (grader, owner))
 
 
-def release_others(connection: sqlite3.Connection, grader: int, owner: str) -> None:
-    """Take from all other processes what they hold."""
-    connection.execute("DELETE FROM lease WHERE grader = ? AND owner <> ?", (grader, owner))
-
-
 class Lease(NamedTuple):
     """A query that a process grades just now, `until` some second since 1970 unless it goes on."""
 

@@ -17,7 +17,7 @@ from exampp.store.error_mapping import Damaged
 APPLICATION_ID = 0x4558414D  # "EXAM"
 SCHEMA_VERSION = 1
 """The number of the schema (`PRAGMA user_version`)."""
-DIGEST = "18a85539e7fa484d0d9cfa51e0eed74d"
+DIGEST = "20199e98db866c05c6cef66579b17cf9"
 """The digest of the schema: comparing it is quicker than making the schema."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "

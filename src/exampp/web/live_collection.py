@@ -355,7 +355,7 @@ class CollectionCounts:
             relevant = relevance_threshold(None, grades.highest_judgment)
             lint = Bank(grades.connection, choice.bank).lint().rows if choice.grades_items else ()
             return cls(
-                grading_status(grades.connection, keep=False),
+                grading_status(grades.connection),
                 Counter(str(row[1]) for row in lint),
                 len(grades.decisions.disputes(**choice._asdict())),
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,

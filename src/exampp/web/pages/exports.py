@@ -66,7 +66,6 @@ def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
 GROUPS: Mapping[str, Sequence[ExportFile]] = {
     "Bank": (
         ExportFile("bank.csv", "to edit in a spreadsheet, and to bring back", _bank),
-        ExportFile("bank.yaml", "to edit as text, and to bring back", _bank),
         ExportFile("bank.jsonl.gz", "for other programs of the workbench", _kind("bank")),
     ),
     "Decisions": (

@@ -260,9 +260,7 @@ def cell(
 FEW = 5
 """Records of each kind if all kinds are shown."""
 PAGE = 50
-"""Records on one page of a kind."""
-SECONDS = 0.6
-"""How long a page searches before it says how far it came."""
+"""Records that are shown of one kind."""
 HEADINGS: Mapping[SearchKind, str] = {
     "queries": "Queries",
     "items": "Items",
@@ -275,8 +273,8 @@ HEADINGS: Mapping[SearchKind, str] = {
 
 
 @router.get("/search")
-def search(request: CurrentRequest, q: str = "", kind: str = "", after: str = "") -> HTMLResponse:
-    """Show what was found: a few records of each kind, or one kind page by page."""
+def search(request: CurrentRequest, q: str = "", kind: str = "") -> HTMLResponse:
+    """Show what was found: a few records of each kind, or more of one kind."""
     one = next((known for known in SEARCH_KINDS if known == kind), None)
     words, trouble, found = search_words(q), "", list[SearchPage]()
     if words:
@@ -289,8 +287,6 @@ def search(request: CurrentRequest, q: str = "", kind: str = "", after: str = ""
                     grader=chosen.grader.key if chosen else None,
                     bank=(chosen.bank or None) if chosen else None,
                     most=PAGE if one else FEW,
-                    after=after if one else "",
-                    seconds=SECONDS,
                 )
             except InputError as error:
                 trouble = str(error)
