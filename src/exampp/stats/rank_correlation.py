@@ -412,11 +412,11 @@ def _widening(level: float, freedom: float) -> float:
     return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)
 
 
-# tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through the
-# systems as the scores rank them; of the systems above each, what share is above it officially too?
-# Its mean, stretched to -1..1. Ties have no order, so the value is its expectation over all their
-# orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and the same expectation for tied
-# official ranks. It is undefined, as Kendall's tau is, where one side has all values equal.
+# tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
+# the systems as the scores rank them; of the systems above each, what share is above it officially
+# too? Its mean, stretched to -1..1. Ties have no order, so the value is its expectation over all
+# their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and the same expectation for
+# tied official ranks. It is undefined, as Kendall's tau is, where one side has all values equal.
 
 
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
