@@ -71,7 +71,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "review spurious": ("review", "exam.exam", "spurious", "--limit", "5"),
     "review plan": ("review", "new.exam", "plan", "--labels", "100"),
     "bank show": ("bank", "show", "exam.exam"),
-    "bank export": ("bank", "export", "exam.exam", "new.yaml"),
+    "bank export": ("bank", "export", "exam.exam", "new.csv"),
     "bank lint": ("bank", "lint", "exam.exam"),
     "bank split": ("bank", "split", "new.exam", "--secret", "0.5"),
 }

@@ -148,7 +148,6 @@ def cases(url: str) -> dict[str, Case]:
         "bank import": (("import", COLLECTION, "bank.csv", "--update"), kill.graded),
         "bank export": (("bank", "export", COLLECTION, "out.csv"), kill.graded),
         "data set": (("export", COLLECTION, "folder", "--format", "beir"), kill.graded),
-        "runs": (("export", COLLECTION, "folder", "--format", "ir-metadata"), kill.graded),
         "decisions": (("export", COLLECTION, "d.tsv", "--format", "decisions"), kill.copied),
         "gate": (
             ("gate", COLLECTION, "-r", "nDCG@20>=0", *board, "--junit", "g.xml"),

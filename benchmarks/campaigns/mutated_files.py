@@ -293,7 +293,6 @@ def _parquet(row: Mapping[str, object]) -> bytes:
 
 def _made() -> dict[str, bytes]:
     """Files of the formats that are written by hand or by others."""
-    yaml = "q1:\n  - What does air scatter?\n  - text: Why?\n    answer: [red, air]\nq2: [a, b]\n"
     return {
         "queries.json": json.dumps(QUERIES).encode(),
         "queries.jsonl": _lines(*({"query_id": q, "text": t} for q, t in QUERIES.items())),
@@ -304,7 +303,6 @@ def _made() -> dict[str, bytes]:
         "passages.tsv": "".join(f"{p}\t{t}\tT\n" for p, t in PASSAGES.items()).encode(),
         "bank.csv": _tables("query_id,question\n", ","),
         "bank.tsv": _tables("query_id\tquestion\n", "\t"),
-        "bank.yaml": yaml.encode(),
         "tqa.json": json.dumps([LESSON]).encode(),
         "nuggetizer.jsonl": _lines(NUGGETIZER),
         "argue.json": json.dumps(ARGUE, indent=1).encode(),
@@ -375,7 +373,7 @@ def build(folder: Path) -> tuple[Path, dict[str, Sample]]:
         for name, content in exported.items()
         if "sealed" not in name
     }
-    skipped = ("passages.jsonl", "systems.run", "bank.yaml", "graded.jsonl", "responses.jsonl")
+    skipped = ("passages.jsonl", "systems.run", "graded.jsonl", "responses.jsonl")
     for name in (*skipped, "ragas.jsonl", "langfuse.jsonl", "promptfoo.json", "umbrela.jsonl"):
         samples[f"{name}, skipping"] = samples[name]._replace(read=_skipping)
     packed = {

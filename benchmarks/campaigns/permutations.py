@@ -271,7 +271,7 @@ export {exam} out.run
 export {exam} out.qrels
 export {exam} out.jsonl
 export {exam} bank.tsv
-export {exam} bank.yaml
+export {exam} bank.csv
 bank split {exam} --secret 0.4
 bank compare {exam} ONE
 review {exam} plan ONE --labels 8 -m P@3
@@ -282,7 +282,7 @@ review {exam} agreement ONE
 analyze corrected {exam} ONE -m P@3
 """.strip().splitlines()
 WITHOUT_FORMAT = ("report", "plot", "export", "bank split")
-WRITES = re.compile(r"\b(report\.json|plot\.json|exam\.qrels|out\.\w+|bank\.tsv|bank\.yaml)")
+WRITES = re.compile(r"\b(report\.json|plot\.json|exam\.qrels|out\.\w+|bank\.tsv|bank\.csv)")
 """Files that a command writes: they belong to its output."""
 IN_FILE_ORDER = (
     # a bank and an export read back as their author ordered them

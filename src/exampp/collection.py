@@ -8,7 +8,6 @@ with exampp.Collection.create("my.exam") as collection:
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,11 +40,11 @@ if TYPE_CHECKING:
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
-    from exampp.grading.calibrated import Calibrated, Frozen
+    from exampp.grading.derived import Calibrated, Frozen
     from exampp.grading.merge import Merged
-    from exampp.grading.ray import Cluster
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
+    from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
     from exampp.records import GraderIdentity
@@ -130,7 +129,7 @@ def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False)
         for one in of.records
     ]
     notes = [
-        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in found if of.after
+        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in found if of.more
     ]
     if not rows:
         notes.append("Nothing holds all of these words." if words else "No words were given.")
@@ -377,9 +376,9 @@ class Collection:
 
     def contents(self) -> Table:
         """How many of each thing the collection holds."""
-        from exampp.store.tallies import tallied_contents
+        from exampp.store.inputs import counts
 
-        return Table.of(["thing", "count"], list(tallied_contents(self.connection).items()))
+        return Table.of(["thing", "count"], list(counts(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
         """The pool of the first `depth` passages of all runs: its systems (`pool`), its `cells`."""
@@ -400,8 +399,6 @@ class Collection:
         grader: str | None = None,
         bank: str | None = None,
         most: int = 20,
-        after: str = "",
-        seconds: float = math.inf,
     ) -> list[SearchPage]:
         """Find the records that hold all words of a text, whatever their case, kind by kind.
 
@@ -413,24 +410,13 @@ class Collection:
             grader: The one whose replies are searched, named as in `grades`; by default all.
             bank: The one whose items are searched; by default all.
             most: How many records of each kind are wanted.
-            after: The place of a record of the one kind, after which the search goes on.
-            seconds: The time after which no further part is searched.
 
         Raises:
             InputError: An option is wrong.
         """
-        from exampp.store.search import search_all
+        from exampp.store.search import search
 
-        return search_all(
-            self.connection,
-            text,
-            kinds=kinds,
-            grader=grader,
-            bank=bank,
-            most=most,
-            after=after,
-            seconds=seconds,
-        )
+        return search(self.connection, text, kinds=kinds, grader=grader, bank=bank, most=most)
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
         """The bank of that name, or the only one: its items, history and checks, how to edit it."""
@@ -472,7 +458,6 @@ class Collection:
         max_failures: int = MAX_FAILURES,
         max_queries: int | None = None,
         shard: str | None = None,
-        take_over: bool = False,
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
         **options: Any,
@@ -485,8 +470,8 @@ class Collection:
         passages. It is called for every cell, also where texts are equal, unless
         `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt
         and kind. `answers_of` names a grader whose answers are verified. `select="failed"` takes
-        failed cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
-        `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
+        failed cells, `max_queries` the first queries, `shard` a part (`3/16`), `pool` `ranked`,
+        `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         refuse_graded_file(self.connection)
@@ -506,7 +491,6 @@ class Collection:
             answers_of=answers_of,
             select=select,
             max_failures=max_failures,
-            take_over=take_over,
             on=on,
             batches=batches,
         )
@@ -526,7 +510,7 @@ class Collection:
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
-        from exampp.grading.calibrated import label_collection
+        from exampp.grading.derived import label_collection
 
         return label_collection(self.connection, self.path, calibration, bank)
 

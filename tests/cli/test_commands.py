@@ -105,7 +105,7 @@ def test_export_and_import_again(graded: Path, tmp_path: Path, exampp_command: C
     out = tmp_path / "graded.jsonl.gz"
     assert exampp_command("export", graded, out).code == 0
     again = tmp_path / "again.exam"
-    bank = tmp_path / "bank.yaml"
+    bank = tmp_path / "bank.csv"
     assert exampp_command("export", graded, bank, "--format", "bank").code == 0
     assert exampp_command("import", again, out, bank).code == 0
     options = ("--min-rating", "4", "-m", "Cover@20", "-m", "nDCG@20", "--format", "json")

@@ -18,7 +18,7 @@ LINES = {
     "limit": ("review", "EXAM", "verify", "--limit", "N"),
     "share": ("bank", "split", "EXAM", "--share", "N"),
     "edit": ("bank", "diff", "EXAM", "N"),
-    "undo": ("bank", "undo", "EXAM", "N"),
+    "undo": ("bank", "revert", "EXAM", "--edit", "N"),
     "port": ("serve", "EXAM", "--port", "N"),
 }
 

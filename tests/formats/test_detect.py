@@ -34,8 +34,6 @@ NUMBERS = "a\t1\nb\t2\n"
         ("ranx-qrels", "qrels.json", '{"q1": {"d1": 2, "d2": 1}}'),
         ("plain-bank", "queries.csv", '"query_id","nugget","weight"\nq,x,1\n'),
         ("plain-bank", "f", "text;kind;qid\n"),
-        ("plain-bank", "f.yaml", "q: [x]"),
-        ("plain-bank", "f.yml", "q:\n- a b c d e\n"),
         ("queries", "f", '{"q1": "what is x"}'),
         ("queries", "f", '{\n\n "q1":\n "what is x",\n'),
         ("queries", "queries.jsonl", '{"query_id": "q", "text": "x"}\n{"query_id": "r"}'),

@@ -19,7 +19,6 @@ from exampp.formats import (
     passages,
     plain_bank,
     queries,
-    questions,
     responses,
     workbench,
 )
@@ -110,8 +109,12 @@ def test_rows_that_look_a_little_like_headers_are_data(tmp_path: Path) -> None:
     [
         (queries.read, '{"query_id": "q", "text": "x", "subtopic": []}', "subtopics"),
         (passages.read, '{"id": "p", "text": "x", "tittle": "t"}', "title"),
-        (questions.read, '{"query_id": "q", "question": "x", "modle": "m"}', "model"),
-        (questions.read, '{"query_id": "q", "question": "x", "genrator": "m"}', "generator"),
+        (plain_bank.read_item_lines, '{"query_id": "q", "question": "x", "modle": "m"}', "model"),
+        (
+            plain_bank.read_item_lines,
+            '{"query_id": "q", "question": "x", "genrator": "m"}',
+            "generator",
+        ),
         (
             responses.read,
             '{"query_id": "q", "run_id": "s", "text": "x", "reference": []}',

@@ -273,7 +273,6 @@ def test_it_is_told_where_nothing_has_a_grade() -> None:
         ("gpt x", {"name": "openai"}, "--grader openai --model 'gpt x' "),
         ("google/t5", {"name": "hf", "revision": "1"}, "--grader hf --model google/t5 "),
         ("t5", {"name": "hf", "content": "c0"}, "--grader hf --model FOLDER "),
-        ("/my/t5", {"name": "hf", "model": "t5", "sha256": "c0"}, "--grader hf --model FOLDER "),
         ("roberta", {"name": "hf", "decode": "span"}, "--grader GRADER --model MODEL "),
         ("Rubric", {"llm_options": {}}, "--grader GRADER --model MODEL "),
     ],

@@ -96,7 +96,6 @@ def test_ids_are_never_changed(tmp_path: Path, kind: str) -> None:
 FILES: dict[str, tuple[str, str | bytes]] = {
     "nested passages": ("passages.jsonl", '{"id": "p", "text": "x", "m": ' + "[" * DEEP),
     "nested queries": ("queries.json", '{"a": ' * DEEP),
-    "nested YAML": ("bank.yaml", "q1: " + "[" * DEEP),
     "nested CBOR": ("x.cbor", b"\x83\x63CAR\x81\x02\x80\x9f" + b"\x81" * DEEP),
     "nested workbench": ("graded.jsonl", '["q1", [' + '{"a":' * DEEP),
     "huge rank": ("x.run", f"q1 Q0 p1 {10**30} 1.0 a\n"),

@@ -81,7 +81,6 @@ def test_scores_are_those_of_ids_that_occur_once(tmp_path: Path) -> None:
     [
         ("b.jsonl", "bank"),
         ("b.csv", "bank"),
-        ("b.yaml", "bank"),
         ("b.jsonl", "questions"),
         ("b.jsonl", "nuggetizer"),
         ("b.json", "argue"),

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import pytest
 
-from exampp.formats.responses import Response, Statement, read, read_folder
-from exampp.inputs.segment import Segment, bundled_spans, segments, split_sentences, windows
+from exampp.formats.responses import Response, Statement
+from exampp.inputs.segment import (
+    Segment,
+    blocks,
+    bundled_spans,
+    segments,
+    split_sentences,
+    windows,
+)
 
 
 def words(text: str) -> list[tuple[int, int]]:
@@ -78,20 +84,21 @@ def test_sentences() -> None:
     ]
 
 
-def test_stars_are_text_unless_the_file_is_markdown(tmp_path: Path) -> None:
-    said = "The *y* axis is **not** `x`.\n\n- one _two_"
-    folder = tmp_path / "texts"
-    (folder / "plain").mkdir(parents=True)
-    (folder / "marked").mkdir()
-    (folder / "plain" / "q1.txt").write_text(said)
-    (folder / "marked" / "q1.md").write_text(said)
-    lines = tmp_path / "answers.jsonl"
-    answers: list[dict[str, object]] = [{"query_id": "q1", "run_id": "told", "answer": said}]
-    answers += [{"query_id": "q1", "run_id": "parts", "answer": [{"text": said}]}]
-    lines.write_text("".join(json.dumps(one) + "\n" for one in answers))
-    found = {
-        one.system: "\n\n".join(part.text for part in segments(one))
-        for one in (*read_folder(folder), *read(lines))
-    }
-    assert found.pop("marked") == "The y axis is not x.\n\none two"
-    assert found == dict.fromkeys(("plain", "told", "parts"), said)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<p>One <b>two</b>&amp;three&nbsp;x</p>", ["One two&three x"]),
+        ("<h1>A</h1><ul><li>b<li>c</ul>d", ["A", "b", "c", "d"]),
+        ("<script>var a = '<p>x</p>'</script><p>y", ["y"]),
+        ("<style>p {}</style><!-- no --><p>y</p>", ["y"]),
+        ("<head><title>t</title></head><body>y</body>", ["y"]),
+        ("<table><tr><td>1<td>2</tr></table>", ["1 2"]),
+        ("<p>never <b>closed<br>", ["never closed"]),
+        ("<p></p><script>never closed <p>x", []),
+        ("<p>a<br/>b<img src=x alt='c'></p>", ["a bc"]),
+        ("5 * 3, a < b > c", ["5 * 3, a < b > c"]),
+        ("# The *y* axis\r\n\r\n- **not** `x`", ["# The *y* axis", "- **not** `x`"]),
+    ],
+)
+def test_blocks_of_plain_text_and_html(text: str, expected: list[str]) -> None:
+    assert blocks(text) == expected

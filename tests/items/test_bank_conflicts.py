@@ -188,10 +188,10 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     with exams.make(tmp_path) as collection:
         collection.bank().edit("reword", SKY_ID, NEW)
         number, path = newest(collection), collection.path
-    ran = exampp_command("bank", "undo", str(path), str(number))
+    ran = exampp_command("bank", "revert", str(path), "--edit", str(number))
     assert ran.code == 0
     assert SKY in ran.out
-    ran = exampp_command("bank", "undo", str(path), str(number))
+    ran = exampp_command("bank", "revert", str(path), "--edit", str(number))
     assert ran.code == 2
     assert "was edited meanwhile: undo by" in ran.err
 

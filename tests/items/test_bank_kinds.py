@@ -44,7 +44,7 @@ def test_a_nugget_leaves_the_question_of_its_text(both: exampp.Collection) -> No
     assert both.grade("draft", kind="nugget").done == 3
 
 
-@pytest.mark.parametrize("name", ["bank.jsonl", "bank.yaml", "bank.csv"])
+@pytest.mark.parametrize("name", ["bank.jsonl", "bank.csv"])
 def test_both_come_back_from_a_file(name: str, both: exampp.Collection, tmp_path: Path) -> None:
     assert both.bank().export(tmp_path / name) == 4
     version = both.bank().version()

@@ -138,32 +138,6 @@ def test_what_is_seen_makes_no_twins() -> None:
     assert found("Caf\u00e9 or bar, which?", "Cafe or bar, which?") == []
 
 
-def test_ids_and_queries_that_look_alike() -> None:
-    entries = [
-        BankEntry("caf\u00e9", (Item("a1", "caf\u00e9", "What is a?"),)),
-        BankEntry("cafe\u0301", (Item("a1", "cafe\u0301", "Why b?"),)),
-        BankEntry("q", (Item("b\u200b1", "q", "What is b?"), Item("b1", "q", "When is c?"))),
-        BankEntry("q", (Item("d1", "q", "What is d?", subtopic_id="s"),), subtopic_id="s"),
-        BankEntry(
-            "q", (Item("e1", "q", "Who is e?", subtopic_id="s\u2060"),), subtopic_id="s\u2060"
-        ),
-    ]
-    queries = {"caf\u00e9": "Tea", "cafe\u0301": "Coffee", "q": "Milk\u200b", "r": "Milk"}
-    twins = [f for f in lint(entries, queries) if f.rule == "twin"]
-    assert [(f.query_id, f.item_id, f.detail.partition(";")[0]) for f in twins] == [
-        (
-            "cafe\u0301",
-            "",
-            "its id as caf\u00e9: U+0301 (combining acute accent) at character 5 is not composed "
-            "(NFC)",
-        ),
-        ("r", "", "as q: there invisible U+200B (zero width space) at character 5"),
-        ("q", "", "its subtopic as s: invisible U+2060 (word joiner) at character 2"),
-        ("q", "b\u200b1", "its id as b1: invisible U+200B (zero width space) at character 2"),
-    ]
-    assert all("import" in f.detail or "another id" in f.detail for f in twins)
-
-
 def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
     question, nugget = items("basalt"), items("basalt", kind="nugget")
     entries = [

@@ -172,7 +172,7 @@ def test_published_scores(tmp_path: Path) -> None:
         )
 
 
-def test_invalid_labels_come_back_as_they_were(tmp_path: Path) -> None:
+def test_invalid_labels_are_unparsed(tmp_path: Path) -> None:
     nuggets = [
         {"text": "a", "importance": "failed", "assignment": "support"},
         {"text": "b", "importance": "", "assignment": "who knows"},
@@ -181,8 +181,11 @@ def test_invalid_labels_come_back_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "given.jsonl").write_text(json.dumps(row))
     with exampp.Collection.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "given.jsonl")
-        exam.export(tmp_path / "back.jsonl", "assignments")
-    assert json.loads((tmp_path / "back.jsonl").read_text())["nuggets"] == nuggets
+        exam.export(tmp_path / "back.jsonl", "nuggetizer")
+        notes = exam.grades().evaluate(["NuggetAll"]).notes
+    kept = json.loads((tmp_path / "back.jsonl").read_text())["nuggets"]
+    assert [one["text"] for one in kept] == ["a", "b"]
+    assert any("1 unparsed" in note for note in notes)
 
 
 BANK = "query_id,nugget,importance,item_id\nq1,air scatters,vital,a\nq1,red is long,okay,b\n"

@@ -120,8 +120,6 @@ def of_lines(key: str) -> list[dict[str, Any]]:
 FILES = {
     "bank.csv": "query_id,question,model\nq1,What is air?,judge\nq2,Why does it snow?,judge\n",
     "bank.tsv": "qid\tquestion\tGenerator\nq1\tWhat is air?\tjudge\nq2\tWhy snow?\tjudge\n",
-    "bank.yaml": "q1:\n- {question: What is air?, model: judge}\nq2:\n"
-    "- {nugget: snow, llm: judge}\n- {question: Why does it snow?, made_by: [judge, judge-2]}\n",
     "items.jsonl": jsonl(of_lines("items")),
     "questions.jsonl": jsonl(of_lines("questions")),
     "array.json": json.dumps(of_lines("items")),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import exampp
-from exampp.formats.nuggets import read_assignments, read_nuggetizer, write_assignments
+from exampp.formats.nuggets import read_nuggetizer
 from exampp.inputs.exporting import exported
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -24,7 +24,7 @@ json_schemas: Any = importlib.util.module_from_spec(_SPEC)
 sys.modules[_SPEC.name] = json_schemas  # where types look for the names of other types
 _SPEC.loader.exec_module(json_schemas)
 SCHEMAS = json_schemas.schemas()
-NO_JSON = {"runs", "judgments", "decisions", "trec-nuggets", "beir", "ir-metadata"}
+NO_JSON = {"runs", "judgments", "decisions", "trec-nuggets", "beir"}
 
 
 def test_the_documented_schemas_are_those_of_the_types() -> None:
@@ -43,7 +43,7 @@ def lines(path: Path) -> Iterator[Any]:
 
 
 def test_exports_are_as_said(demo_exam: Path, tmp_path: Path) -> None:
-    kinds = set(exported()) - NO_JSON - {"nuggetizer", "assignments", "ranx"}
+    kinds = set(exported()) - NO_JSON - {"nuggetizer", "ranx"}
     with exampp.Collection(demo_exam) as exam:
         for kind in kinds:
             out = tmp_path / f"{kind}.out"
@@ -59,8 +59,6 @@ def test_files_of_others_are_as_said(tmp_path: Path) -> None:
     nuggets = [{"text": "air", "importance": "vital", "assignment": "support"}]
     row = {"query": "sky", "qid": "q1", "answer_text": "Air.", "run_id": "a", "nuggets": nuggets}
     (tmp_path / "in.jsonl").write_text(json.dumps(row) + "\n")
-    write_assignments(tmp_path / "out.jsonl", read_assignments(tmp_path / "in.jsonl"))
-    check("nuggetizer", *lines(tmp_path / "out.jsonl"))
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "in.jsonl")
         exam.export(tmp_path / "bank.jsonl", "nuggetizer")

@@ -1,4 +1,4 @@
-"""What a search finds: what reading every text finds, and where it goes on."""
+"""What a search finds: what reading every text finds."""
 
 from __future__ import annotations
 
@@ -90,39 +90,12 @@ def test_words_are_found_as_reading_every_text_finds_them(tmp_path: Path) -> Non
             ], word
 
 
-def test_a_search_goes_on_where_it_ended(exam: exampp.Collection) -> None:
+def test_more_records_than_are_wanted_are_told(exam: exampp.Collection) -> None:
     exam.grade(ScriptedGrader("4", record=False))
-    whole = [r.place for r in exam.search("4", kinds=["replies"])[0].records]
-    assert len(whole) == 8
-    found, after = list[str](), ""
-    while True:
-        of = exam.search("4", kinds=["replies"], most=3, after=after)[0]
-        found += [record.place for record in of.records]
-        if not (after := of.after):
-            break
-    assert found == whole
-
-
-def test_time_that_runs_out_is_told_and_nothing_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from exampp.store import search
-
-    monkeypatch.setitem(search._KINDS, "passages", search._KINDS["passages"]._replace(step=10))
-    with exampp.Collection.create(tmp_path / "texts.exam") as exam:
-        exam.add(
-            queries={"q": "what"}, passages={f"id{n}": f"word {n % 7 == 0}" for n in range(95)}
-        )
-        found, after, shares = list[str](), "", list[float]()
-        while True:
-            of = exam.search("true", kinds=["passages"], after=after, seconds=0)[0]
-            found += [record.passage_id for record in of.records]
-            shares.append(of.share)
-            if not (after := of.after):
-                break
-    assert found == [f"id{n}" for n in range(0, 95, 7)]
-    assert len(shares) == 10
-    assert max(shares[:-1]) < 1 == shares[-1]
+    (whole,) = exam.search("4", kinds=["replies"])
+    assert (len(whole.records), whole.more) == (8, False)
+    (some,) = exam.search("4", kinds=["replies"], most=3)
+    assert (some.records, some.more) == (whole.records[:3], True)
 
 
 @pytest.mark.parametrize("text", ["", "   ", '"', '""', "\x00\x1b", "\ud800"])
@@ -142,10 +115,6 @@ def test_long_texts_are_searched_for_by_their_start(exam: exampp.Collection, tex
     "options",
     [
         {"kinds": ["everything"]},
-        {"after": "1.2.3"},
-        {"kinds": ["items"], "after": "x"},
-        {"kinds": ["items"], "after": "1.2"},
-        {"kinds": ["items"], "after": f"1.2.{1 << 70}"},
         {"most": 0},
         {"grader": "nobody"},
         {"bank": "none"},

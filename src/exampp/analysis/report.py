@@ -121,7 +121,7 @@ def _evaluated(found: ReportData) -> Section:
             "Items per query",
             " to ".join(map(str, sorted({min(items, default=0), max(items, default=0)}))),
         ),
-        ("Grader", grader.by_content.model),
+        ("Grader", grader.model),
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
         ("Counts as covered", f"rated {settings.min_rating} or above"),

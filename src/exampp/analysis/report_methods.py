@@ -99,7 +99,7 @@ def _data(found: ReportData) -> Iterator[str]:
         else "Passages were graded against the query itself."
     )
     yield (
-        f"{grader.by_content.model}{draft} graded each of "
+        f"{grader.model}{draft} graded each of "
         f"{sum(q.pool_size for q in book.queries):,} passages "
         f"against each {grader.kind} with the prompt `{grader.prompt}` on a scale from "
         f"{grader.lowest} to {grader.highest}; {share} of the {cells:,} cells have a grade."

@@ -86,7 +86,7 @@ def _few_queries(of: EvaluatedGrades) -> Iterator[Note]:
 
 
 def _own_family(of: EvaluatedGrades) -> Iterator[Note]:
-    model = of.book.grader.by_content.model
+    model = of.book.grader.model
     families = set(families_of(model))
     akin = sorted(s for s in of.book.systems if families & set(families_of(s)))
     if akin:

@@ -267,11 +267,9 @@ ExportFormat = Literal[
     "bank",
     "questions",
     "nuggetizer",
-    "assignments",
     "argue",
     "trec-nuggets",
     "runs",
-    "ir-metadata",
     "ranx",
     "candidates",
     "judgments",
@@ -560,10 +558,7 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 def _exports_bank(given: OptionValues) -> bool:
     from exampp.formats.format import built_in_kind
 
-    return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in (
-        *_BANKS,
-        "assignments",
-    )
+    return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in _BANKS
 
 
 @option_rules(OptionRule(("--bank",), "for banks", _exports_bank))
@@ -606,7 +601,7 @@ _BESIDE = {
 
 
 _BY_ENDING = {
-    **dict.fromkeys((".csv", ".tsv", ".yaml", ".yml"), "bank"),
+    **dict.fromkeys((".csv", ".tsv"), "bank"),
     ".run": "runs",
     ".qrels": "judgments",
 }

@@ -98,7 +98,7 @@ def _by_batches(given: OptionValues) -> bool:
 
 @option_rules(
     OptionRule(
-        (*LIMITS, "--max-failures", "--price-cached", "--grace", "--take-over"),
+        (*LIMITS, "--max-failures", "--price-cached", "--grace"),
         "where requests are sent, not with --dry-run",
         _asks,
     ),
@@ -107,14 +107,13 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --price-read and --price-written",
         lambda given: None not in (given.get("price_read"), given.get("price_written")),
     ),
-    OptionRule(("--plan",), "without --dry-run, which sends nothing", _asks),
     OptionRule(
         ("--workers", "--worker-cpus", "--worker-gpus"),
         "beside --on",
         lambda given: given["on"] is not None,
     ),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
-    OptionRule(("--price-hour",), "beside --plan", lambda given: given["plan"] is not None),
+    OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )
 @backend_options(writes=False)
 def grade(
@@ -159,10 +158,6 @@ def grade(
     retry_failed: Annotated[
         bool, keyword("--retry-failed", help="Grade only cells that failed before.")
     ] = False,
-    take_over: Annotated[
-        bool,
-        keyword("--take-over", help="Take over work locked by a run that no longer exists."),
-    ] = False,
     batch: Annotated[
         bool,
         keyword(
@@ -200,15 +195,6 @@ def grade(
         bool,
         keyword("--dry-run", help="Print what is pending, its cost, and prompts."),
     ] = False,
-    plan: Annotated[
-        int | None,
-        keyword(
-            min=1,
-            metavar="MACHINES",
-            panel="Cost and stopping",
-            help="Grade some 200 cells, and say what the rest takes on so many machines like this.",
-        ),
-    ] = None,
     price_hour: Annotated[
         float | None, keyword(min=0, help="What a machine costs in an hour.")
     ] = None,
@@ -259,16 +245,13 @@ def grade(
             max_failures=max_failures,
             max_queries=max_queries,
             shard=shard,
-            take_over=take_over,
             on=None if on is None else exampp.Cluster(on, workers, worker_cpus, worker_gpus),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             **options,
         )
-        if dry_run or plan:
+        if dry_run:
             _print_notes(run)
-            if plan:
-                _try_out(run, grace)
-            _print_estimate(run, options, price_hour, plan or 1)
+            _print_estimate(run, options, price_hour)
             return
         progress = work(run, grace)
     if note := run.late_note:
@@ -294,30 +277,15 @@ def _end_unfinished(run: GradingRun, progress: Progress) -> None:
         raise Unfinished(f"{pending}{why}; this continues:\n  {again}")
 
 
-def _try_out(run: GradingRun, grace: float) -> None:
-    """Grade a sample of cells, to measure what the rest takes."""
-    from exampp.grading.estimate import trial
-
-    part = trial(run)
-    if part is not None:
-        progress = work(part, grace)
-        print_message(str(progress))
-        _end_unfinished(part, progress)
-
-
-def _print_estimate(
-    run: GradingRun, options: Mapping[str, Any], price_hour: float | None, machines: int
-) -> None:
-    from exampp.grading.estimate import Prices, estimate
+def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
+    from exampp.grading.plan import Prices, estimate
 
     read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
     found = estimate(run, Prices(read, cached, written, price_hour))
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
-        seconds = f"{_duration(found.seconds / machines)}, by {found.replies} replies"
-        if machines > 1:
-            seconds += f": {_duration(found.seconds)} on {machines} machines"
+        seconds = f"{_duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -370,9 +338,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
 def _waiting(progress: Progress) -> Iterator[str]:
     """Yield which other runs hold queries, and how batches are doing."""
     end = "Waiting for that" if progress.waits else "That is left to it"
-    gone = any(not holder.is_here for holder in progress.held_by)
-    fix = "; if it is gone, --take-over grades it now" if gone else ""
-    yield from (f"{holder}. {end}{fix}" for holder in progress.held_by)
+    yield from (f"{holder}. {end}" for holder in progress.held_by)
     if progress.awaits:
         yield f"Batches: {progress.awaits}"
 

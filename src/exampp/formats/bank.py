@@ -1,39 +1,29 @@
 """Banks of the Autograding Workbench: JSON-lines, one per query or per subtopic of one.
 
-The newer layout lists the items under `items`, the older under `questions`. Written lines say
-what was read: unknown keys stay in `extra` under their own names, and where we would write a known
-key in another way (null or left out, the older layout, an item repeated word for word), the
-difference is kept in `extra` under `FORM`. It is honoured as long as the record still says the
-same, so that an edited record is written as it now is.
+The newer layout lists the items under `items`, the older under `questions`; the newer one is
+written. Unknown keys of lines and items stay in their `extra`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_values import difference, restored, without
+from exampp.formats.json_values import Json, without
 from exampp.formats.lines import OnError, decode_json, encode_json, parse_lines, raise_error
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL_KEYS, WEIGHTS
 
-FORM = "exampp:form"
 _KINDS = ("question", "nugget")
 _LISTS = ("items", "questions")
-
-Json = dict[str, Any]
-T = TypeVar("T")
-
-
 _KEYS = {"subtopic_id": "facet_id", "subtopic_text": "facet_text"}
 """The workbench calls subtopics facets."""
 
@@ -58,6 +48,7 @@ class _LineRow(msgspec.Struct, rename=_KEYS):
     questions: list[_ItemRow] | None = None
 
 
+_LINE = msgspec.json.Decoder(_LineRow)
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _ITEM_KEYS = frozenset(_ItemRow.__struct_encode_fields__)
 _LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
@@ -78,122 +69,77 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
     of_item = Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS}, "items[].", stored=True)
 
     def parse(line: bytes, number: int) -> BankEntry:
+        typed = decode_json(line, _LINE, path, number)
         value = decode_json(line, _OBJECT, path, number)
-        entry = _entry(value)
         of_line.see(value, number)
+        entry = _entry(typed, value)
         for row in (row for name in _LISTS for row in value.get(name) or ()):
             of_item.see(row, number)
         if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
-            subtopic = f" and subtopic {brief(entry.subtopic_id)}" if entry.subtopic_id else ""
-            raise duplicate_error(
-                f"query {brief(entry.query_id)}{subtopic}", earlier, path, number, "query_id"
-            )
+            what = f"query {brief(entry.query_id)}"
+            raise duplicate_error(what, earlier, path, number, "query_id")
         for item in entry.items:
-            name = item.query_id, item.kind, item.item_id
-            if earlier := first_item.add(name, number):
+            if earlier := first_item.add((item.query_id, item.kind, item.item_id), number):
                 raise duplicate_error(f"item {brief(item.item_id)}", earlier, path, number, "items")
         return entry
 
     yield from parse_lines(path, on_error, parse)
 
 
-def _converted(value: Json, kind: type[T]) -> T:
-    if FORM in value:
-        raise InputError(f"the key `{FORM}` is reserved", hint="Rename it")
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `")
-        raise InputError(what, field=place.rstrip("`").removeprefix("$").lstrip(".")) from None
-
-
-def _entry(value: Json) -> BankEntry:
-    entry = _head(value)
+def _entry(row: _LineRow, value: Json) -> BankEntry:
+    if not row.query_id.strip():
+        raise InputError("the query id is blank", field="query_id")
     listed = [name for name in _LISTS if value.get(name) is not None]
     if len(listed) != 1:
         fault = "both `items` and `questions`" if listed else "neither `items` nor `questions`"
         raise InputError(f"the line has {fault}", field=_LISTS[0])
-    name = listed[0]
-    items = _items(entry, value[name], name)
-    form: Json = {}
-    if line := difference(_written_head(entry, ""), without(value, name)):
-        form["line"] = line
-    if name != _LISTS[0]:
-        form["list"] = name
-    order = [item.item_id for item in items]
-    unique = {(item.kind, item.item_id): item for item in items}
-    if len(order) != len(unique):
-        form["order"] = order
-    extra = {**entry.extra, FORM: form} if form else entry.extra
-    return replace(entry, items=tuple(unique.values()), extra=extra)
-
-
-def _head(value: Json) -> BankEntry:
-    """What a line says, leaving out its items."""
-    row = _converted(value, _LineRow)
-    if not row.query_id.strip():
-        raise InputError("the query id is blank", field="query_id")
-    return BankEntry(
-        row.query_id,
-        (),
-        row.query_text or "",
-        row.subtopic_id,
-        row.subtopic_text or "",
-        without(value, *_LINE_KEYS),
-    )
-
-
-def _items(entry: BankEntry, values: list[Json], name: str) -> list[Item]:
-    items: list[Item] = []
-    first: dict[tuple[str, str], int] = {}
-    for index, value in enumerate(values):
+    items: dict[tuple[str, str], tuple[int, Item]] = {}
+    for index, (typed, found) in enumerate(
+        zip(getattr(row, listed[0]), value[listed[0]], strict=True)
+    ):
+        place = f"{listed[0]}[{index}]"
         try:
-            item = _item_with_form(entry, value)
+            item = _item(row, typed, found)
         except InputError as error:
-            error.field = ".".join(filter(None, (f"{name}[{index}]", error.field)))
+            error.field = ".".join(filter(None, (place, error.field)))
             raise
-        items.append(item)
-        earlier = first.setdefault((item.kind, item.item_id), index)
-        if item != items[earlier]:
+        earlier, known = items.setdefault((item.kind, item.item_id), (index, item))
+        if item != known:
             raise InputError(
                 f"item {brief(item.item_id)} differs from the one of the same id at "
-                f"{name}[{earlier}] of this line",
-                field=f"{name}[{index}]",
+                f"{listed[0]}[{earlier}] of this line",
+                field=place,
                 hint="Give each its own id",
             )
-    return items
+    extra = without(value, *_LINE_KEYS)
+    if extra.get("test_collection") == "":
+        # written where nobody names one, because the workbench demands the key
+        del extra["test_collection"]
+    found = tuple(item for _, item in items.values())
+    texts = row.query_text or "", row.subtopic_id, row.subtopic_text or ""
+    return BankEntry(row.query_id, found, *texts, extra)
 
 
-def _item_with_form(entry: BankEntry, value: Json) -> Item:
-    item = _item(entry, value)
-    form = difference(_written_item(item), value)
-    return replace(item, extra={**item.extra, FORM: form}) if form else item
-
-
-def _item(entry: BankEntry, value: Json) -> Item:
-    row = _converted(value, _ItemRow)
+def _item(line: _LineRow, row: _ItemRow, value: Json) -> Item:
     kind = _kind(row)
-    text = getattr(row, f"{kind}_text")
+    text, own_id = getattr(row, f"{kind}_text"), getattr(row, f"{kind}_id")
     if text is None or not text.strip():
         raise InputError(f"the {kind} has no text", field=f"{kind}_text")
-    _belongs("query", "query_id", row.query_id, entry.query_id)
-    _belongs("subtopic", "facet_id", row.subtopic_id, entry.subtopic_id)
-    if row.weight is not None:
-        check_weight(row.weight)
-    subtopic_id = row.subtopic_id if row.subtopic_id is not None else entry.subtopic_id
-    answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
-    own_id, extra = getattr(row, f"{kind}_id"), without(value, *_ITEM_KEYS)
-    usual = WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
+    _check_same("query", "query_id", row.query_id, line.query_id)
+    _check_same("subtopic", "facet_id", row.subtopic_id, line.subtopic_id)
     if own_id is not None and not own_id.strip():
         raise InputError("the id is blank", field=f"{kind}_id")
+    subtopic_id = row.subtopic_id if row.subtopic_id is not None else line.subtopic_id
+    answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
+    extra = without(value, *_ITEM_KEYS)
     return Item(
-        own_id or item_id(entry.query_id, text, subtopic_id),
-        entry.query_id,
+        own_id or item_id(line.query_id, text, subtopic_id),
+        line.query_id,
         text,
         kind,
         subtopic_id,
         tuple(answers or ()),
-        usual if row.weight is None else row.weight,
+        _usual_weight(extra) if row.weight is None else check_weight(row.weight),
         extra,
     )
 
@@ -211,7 +157,7 @@ def _kind(row: _ItemRow) -> str:
     return kinds[0]
 
 
-def _belongs(what: str, field: str, own: str | None, of_line: str | None) -> None:
+def _check_same(what: str, field: str, own: str | None, of_line: str | None) -> None:
     if own is not None and of_line is not None and own != of_line:
         raise InputError(
             f"the item is of {what} {brief(own)}, its line of {what} {brief(of_line)}",
@@ -220,7 +166,7 @@ def _belongs(what: str, field: str, own: str | None, of_line: str | None) -> Non
 
 
 def write(path: str | Path, entries: Iterable[BankEntry], test_collection: str = "") -> None:
-    """Write a bank; entries that come from a bank file as they were there, new ones in its layout.
+    """Write a bank in the newer layout.
 
     `test_collection` names the collection of entries that do not say (the workbench demands one).
     InputError for an item that is neither question nor nugget or belongs to another query.
@@ -231,9 +177,6 @@ def write(path: str | Path, entries: Iterable[BankEntry], test_collection: str =
 
 
 def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
-    form = entry.extra.get(FORM, {})
-    bare = replace(entry, items=(), extra=without(entry.extra, FORM))
-    line = _as_read(_written_head(bare, test_collection), form.get("line"), _head, bare)
     for item in entry.items:
         is_here = item.query_id == entry.query_id and not (
             item.subtopic_id and entry.subtopic_id and item.subtopic_id != entry.subtopic_id
@@ -244,37 +187,10 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
                 f"stand in the bank line of query {brief(entry.query_id)}",
                 file=path,
             )
-    items = {(item.kind, item.item_id): _item_line(bare, item) for item in entry.items}
-    if len(items) != len(entry.items):
+    if len({(item.kind, item.item_id) for item in entry.items}) != len(entry.items):
         raise InputError(
             f"the bank of query {brief(entry.query_id)} holds an item id twice", file=path
         )
-    by_id = {item_id: items[kind, item_id] for kind, item_id in items}
-    order = form.get("order", ())
-    is_order = set(order) == set(by_id) and len(by_id) == len(items)
-    listed = [by_id[one] for one in order] if is_order else list(items.values())
-    return line | {form.get("list", _LISTS[0]): listed}
-
-
-def _item_line(entry: BankEntry, item: Item) -> Json:
-    bare = replace(item, extra=without(item.extra, FORM))
-    return _as_read(
-        _written_item(bare), item.extra.get(FORM), lambda value: _item(entry, value), bare
-    )
-
-
-def _as_read(written: Json, form: Any, parse: Callable[[Json], T], record: T) -> Json:
-    """Return the form in which the record was read, if that still says what the record says."""
-    if not form:
-        return written
-    value: Json = restored(written, form)
-    try:
-        return value if parse(value) == record else written
-    except InputError:
-        return written
-
-
-def _written_head(entry: BankEntry, test_collection: str) -> Json:
     subtopic = {"facet_id": entry.subtopic_id, "facet_text": entry.subtopic_text or None}
     return {
         "query_id": entry.query_id,
@@ -282,19 +198,24 @@ def _written_head(entry: BankEntry, test_collection: str) -> Json:
         "test_collection": test_collection,
         "query_text": entry.query_text,
         **without(entry.extra, *_LINE_KEYS),
+        "items": [_item_line(item) for item in entry.items],
     }
 
 
-def _written_item(item: Item) -> Json:
+def _item_line(item: Item) -> Json:
     line: Json = {"query_id": item.query_id}
     if item.subtopic_id is not None:
         line["facet_id"] = item.subtopic_id
     line |= {f"{item.kind}_id": item.item_id, f"{item.kind}_text": item.text}
     if item.answers:
         line["gold_answers"] = list(item.answers)
-    if item.weight != 1:
+    if not item.weight == _usual_weight(item.extra) == 1:
         line["weight"] = item.weight
     return line | without(item.extra, *_ITEM_KEYS)
+
+
+def _usual_weight(extra: Mapping[str, Any]) -> float:
+    return WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
 
 
 FORMAT = Format(
@@ -305,5 +226,5 @@ FORMAT = Format(
     shapes=(Shape((("query_id",), ("items", "questions"))),),
     looks="JSON-lines, a query or subtopic each, with `items` (newer) or `questions` (older)",
     source="Autograding Workbench",
-    lossless="yes",
+    lossless="yes; the older layout comes out as the newer",
 )

@@ -19,7 +19,6 @@ from exampp.formats import car, fields, passages, queries, responses
 from exampp.formats.fields import nearly, normalize_name, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
-from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.rag import presets
 from exampp.records import BankEntry
 
@@ -49,7 +48,7 @@ _NAMES = frozenset(
     | fields.PASSAGE
     | fields.RELEVANCE
     | set(queries.ID_KEYS + queries.TEXT_KEYS + passages.ID_KEYS + passages.TEXT_KEYS)
-    | set(MEANINGS)
+    | set(fields.BANK_COLUMNS)
     | {"items", "questions", "nuggets", "candidates", "responses"}
 )
 

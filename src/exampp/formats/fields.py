@@ -8,13 +8,13 @@ import hashlib
 import math
 import re
 from array import array
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 from exampp.errors import InputError, Repeated
-from exampp.records.items import WEIGHTS
+from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS
 
 LARGEST_WEIGHT = 1e9
 """Of an item: sums of weights stay exact enough below it."""
@@ -299,6 +299,47 @@ def is_qrels_header(names: Sequence[str]) -> bool:
         and names[-2] in PASSAGE
         and names[-1] in RELEVANCE
     )
+
+
+# ---- banks of one item a row ---------------------------------------------------------------------
+
+
+ITEM_TEXTS = ("question", "nugget", "text")
+BANK_NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "qid", "topic_id"),
+    "query_text": ("query_text", "query"),
+    "subtopic_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
+    "subtopic_text": ("subtopic_text", "facet_text"),
+    "question": ("question", "question_text"),
+    "nugget": ("nugget", "nugget_text"),
+    "text": ("text",),
+    "kind": ("kind",),
+    "item_id": ("item_id", "id", "question_id", "nugget_id"),
+    "answers": ("answer", "answers", "gold_answers"),
+    "weight": ("weight",),
+    "importance": ("importance",),
+    MODEL: MODEL_KEYS,
+}
+"""What a column of a bank holds, and the names it may go by; the first is the written one."""
+BANK_COLUMNS: Mapping[str, str] = {name: key for key, names in BANK_NAMES.items() for name in names}
+_LONGEST_HEADER = 10_000
+"""Characters; a longer line is not a header, and slow to look at."""
+_SETS_OF_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
+"""Any of these sets of columns says what the items are."""
+
+
+def bank_separator(line: str) -> str | None:
+    """Return what separates the columns of a bank: a query, by id or text, and an item's text.
+
+    None where the line does not name them.
+    """
+    if len(line) > _LONGEST_HEADER:
+        return None
+    for separator in "\t,;":
+        names = {BANK_COLUMNS.get(normalize_name(cell)) for cell in line.split(separator)}
+        if names & {"query_id", "query_text"} and any(one <= names for one in _SETS_OF_TEXTS):
+            return separator
+    return None
 
 
 # ---- importance ----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from exampp.formats.fields import (
     MEASURE,
     SYSTEM,
     VALUE,
+    bank_separator,
     brief,
     column_names,
     is_qrels_header,
@@ -37,7 +38,6 @@ from exampp.formats.lines import (
     raise_error,
     valid_json,
 )
-from exampp.formats.plain_rows import table_separator
 from exampp.plugins import Registry, describe_error
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
 from exampp.records.graders import RatingScale
@@ -190,15 +190,15 @@ class FirstRecords:
         return all(is_number(row[place]) for row in self.columns(None) for place in places)
 
     @property
-    def is_plain_bank(self) -> bool:
-        """Whether the file is YAML by its name, or a table whose header is that of a bank."""
-        return self.name.endswith((".yaml", ".yml")) or table_separator(self.head) is not None
+    def is_bank_table(self) -> bool:
+        """Whether the file is a table whose header is that of a bank."""
+        return bank_separator(self.head) is not None
 
     def has_tabs(self, widths: set[int]) -> bool:
         """Return whether the lines have so many columns with tabs, and no known other meaning."""
         return (
             not self.is_json
-            and not self.is_plain_bank
+            and not self.is_bank_table
             and self.widths("\t") <= widths
             and not is_qrels_header(self.header)
             and not self.has_scores

@@ -761,7 +761,7 @@ def _sniff(sample: FirstRecords) -> bool:
     if sample.has_scores or sample.is_json:
         return sample.has_scores or sample.is_dictionary("-0123456789")
     separator = next((mark for mark in "\t," if mark in sample.head), None)
-    if sample.widths(separator) != {2} or sample.is_plain_bank:
+    if sample.widths(separator) != {2} or sample.is_bank_table:
         return False
     first, *rest = sample.columns(separator)
     return all(is_number(row[1]) for row in ((first, *rest) if is_number(first[1]) else rest)) and (

@@ -9,7 +9,7 @@ Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,7 +203,6 @@ NUGGETIZER = Format(
 
 
 RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
-_LABELS = {rating: label for label, rating in RATINGS.items()}
 GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
 """Whose grades the assignments are; the files do not name the model."""
 _ASSIGNED_KEYS = (*ASSIGNMENT_KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
@@ -293,54 +292,15 @@ def _grade(item: Item) -> Grade:
     return Grade(item.item_id, State.UNPARSED, rule="imported", detail=detail)
 
 
-def write_assignments(path: str | Path, found: Iterable[Assigned]) -> None:
-    """Write assignments, one line for every run and query.
-
-    InputError for an item that is no nugget, or whose weight is neither vital (1) nor okay (0.5).
-    """
-    with writing(path) as stream:
-        for one in found:
-            grades = {grade.item_id: grade for grade in one.grades}
-            length = one.response_length
-            row = {
-                "query": one.query_text,
-                "qid": one.query_id,
-                "answer_text": one.answer,
-                "response_length": len(one.answer.split()) if length is None else length,
-                "run_id": one.system,
-                "nuggets": [_assigned_row(item, grades, path) for item in one.items],
-            }
-            stream.write(encode_json(row, path))
-
-
-def _assigned_row(item: Item, grades: Mapping[str, Grade], path: str | Path) -> Json:
-    said = importance(item.extra, item.weight)
-    word = said if said is not None else importance_of(item.weight)
-    if word is None or item.kind != "nugget":
-        raise InputError(
-            f"item {brief(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "
-            "is vital (1) or okay (0.5)",
-            file=path,
-            hint="Name another bank with --bank, or write the grades as a workbench file",
-        )
-    row: Json = {"text": item.text, "importance": word} | without(dict(item.extra), "importance")
-    if grade := grades.get(item.item_id):
-        kept = (grade.detail or {}).get("raw", "failed")
-        row["assignment"] = kept if grade.rating is None else _LABELS[grade.rating]
-    return row
-
-
 ASSIGNMENTS = Format(
     "bank",
     lambda path, how: read_assignments(path, how.on_error),
-    write_assignments,
     name="assignments",
     shapes=(Shape((*NUGGETS.sets, ASSIGNMENT_KEYS)),),
     record=Assigned,
     looks="the same with `run_id`, `answer_text` and an `assignment` of every nugget; a bank, "
     "passages, rankings and grades",
     source="castorini's nuggetizer",
-    lossless="yes",
 )
 
 

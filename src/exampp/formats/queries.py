@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats import argue, nuggets, passages, questions, responses
+from exampp.formats import argue, nuggets, passages, plain_bank, responses
 from exampp.formats.fields import brief, column_names, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
@@ -233,7 +233,7 @@ FORMAT = Format(
         Shape(
             (ID_KEYS, TEXT_KEYS),
             frozenset((*passages.ID_KEYS, *passages.TEXT_KEYS)) - {"_id", "id", "text"}
-            | {"items", "questions", *questions.TEXT_KEYS},
+            | {"items", "questions", *plain_bank.TEXT_KEYS},
             (nuggets.NUGGETS, argue.BANKS, *responses.CERTAIN),
         ),
         Shape((("id", "_id"), ("question",)), most=2),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import passages, questions
+from exampp.formats import passages, plain_bank
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import OBJECT, Fields, identifier, key_of
@@ -40,14 +40,8 @@ _KNOWN_KEYS = frozenset(
     {*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, *QUERY_TEXT_KEYS}
     | {"metadata", "references", "documents"}
 )
-MARKUP_OF_SUFFIX = {
-    ".txt": "plain",
-    ".text": "plain",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-}
+_SUFFIXES = frozenset({".txt", ".text", ".md", ".markdown", ".html", ".htm"})
+"""Endings of text files; HTML is told from the text, whatever the ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +59,6 @@ class Statement:
 class Response:
     """What a system said for a query (or `query/subtopic`), in order.
 
-    `markup` is html, markdown or plain; None where the text has to tell whether it is HTML.
     `documents` are texts of what it cites, and `query_text` is what was asked, where its file has
     them.
     """
@@ -73,7 +66,6 @@ class Response:
     query_id: str
     system: str
     statements: tuple[Statement, ...]
-    markup: str | None = None
     documents: tuple[Passage, ...] = ()
     query_text: str = ""
 
@@ -145,7 +137,7 @@ def _response(fields: Fields, system: str | None) -> Response:
     if not any(statement.text.strip() for statement in found):
         raise InputError("the response is empty", field=key)
     asked = _query_text(fields, query_id)
-    return Response(query_id, system, tuple(found), None, _documents(fields), asked)
+    return Response(query_id, system, tuple(found), _documents(fields), asked)
 
 
 def _query_text(fields: Fields, query_id: str) -> str:
@@ -227,7 +219,7 @@ def is_answer_folder(path: str | Path) -> bool:
     """Return whether the path is a folder with text files in it, at most one folder deeper."""
     path = Path(path)
     return path.is_dir() and any(
-        file.suffix.lower() in MARKUP_OF_SUFFIX for file in (*path.glob("*"), *path.glob("*/*"))
+        file.suffix.lower() in _SUFFIXES for file in (*path.glob("*"), *path.glob("*/*"))
     )
 
 
@@ -236,7 +228,7 @@ def read_folder(
 ) -> Iterator[Response]:
     """Yield the responses of a folder: `SYSTEM/QUERY.txt`, or `QUERY.txt` if `system` says whose.
 
-    .md and .html are read as what they are. InputError for an empty file, one that is no text
+    InputError for an empty file, one that is no text
     file, and one too many for a query.
     """
     seen: dict[tuple[str, str], Path] = {}
@@ -266,21 +258,14 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _file(file: Path, system: str | None) -> Response:
-    markup = MARKUP_OF_SUFFIX.get(file.suffix.lower())
-    if markup is None:
-        raise InputError("is no text file", hint=f"Known: {', '.join(MARKUP_OF_SUFFIX)}")
+    if file.suffix.lower() not in _SUFFIXES:
+        raise InputError("is no text file", hint=f"Known: {', '.join(sorted(_SUFFIXES))}")
     if system is None:
         raise InputError(
             "whose response is this?",
             hint="Put it into a folder that is named like its system, or name it with --system",
         )
-    # what an author typed as plain text may be HTML all the same
-    return Response(
-        sanitize_name(file.stem),
-        system,
-        (Statement(read_text(file)),),
-        None if markup == "plain" else markup,
-    )
+    return Response(sanitize_name(file.stem), system, (Statement(read_text(file)),))
 
 
 _QUERY, _SYSTEM, _STATEMENT = map(frozenset, (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
@@ -293,7 +278,7 @@ _OTHERS = frozenset({"title", "subtopics", "query_text", "items", "questions", "
 _NOT_RESPONSES = (
     _OTHERS
     | (frozenset((*passages.ID_KEYS, *passages.TEXT_KEYS)) - {"_id", "id", "text"})
-    | frozenset(questions.KEY_KEYS)
+    | frozenset(plain_bank.ANSWER_KEYS)
 )
 
 FORMAT = Format(

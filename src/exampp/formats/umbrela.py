@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats import questions
+from exampp.formats import plain_bank
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import spoken
@@ -93,7 +93,7 @@ FORMAT = Format(
     "",
     lambda path, how: read(path, how.on_error),
     name="umbrela",
-    shapes=(Shape((("query",), ("passage",), ("judgment",)), frozenset(questions.QUERY_KEYS)),),
+    shapes=(Shape((("query",), ("passage",), ("judgment",)), frozenset(plain_bank.QUERY_KEYS)),),
     record=Judged,
     looks="JSON-lines of `query`, `passage` and `judgment` (0 to 3), perhaps `model`, "
     "`prediction`, `result_status`; grades of the query and the passage that have these texts",

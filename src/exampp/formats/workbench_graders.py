@@ -272,7 +272,6 @@ def grader_json(grader: GraderIdentity, *, verified: bool = False) -> dict[str, 
 
     `verified` tells that its replies were compared with known answers.
     """
-    grader = grader.by_content
     settings = grader.settings
     if "llm_options" in settings:
         head = {"llm": grader.model, "llm_options": settings["llm_options"]}
@@ -294,7 +293,6 @@ def identity_json(grader: GraderIdentity) -> dict[str, Any]:
 
     No path is in it.
     """
-    grader = grader.by_content
     return {
         "model": grader.model,
         "prompt": grader.prompt,

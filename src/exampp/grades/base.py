@@ -24,9 +24,9 @@ from exampp.store.bank import (
     states,
 )
 from exampp.store.connection import file_of, is_graded_file, written
-from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import highest_judgment
+from exampp.store.sql import GuardedConnection
 
 if TYPE_CHECKING:
     from exampp.analysis.agreement import Against, Agreements
@@ -181,7 +181,7 @@ class ChosenGrades:
 
         among = items_of_part(self.connection, self.bank, book.part)
         made = item_models(self.connection, self.bank, book.grader.kind, among)
-        return own_bank(book.grader.by_content.model, made.models, made.items)
+        return own_bank(book.grader.model, made.models, made.items)
 
     def bank_version(self) -> str:
         """The version of the bank; the hash of its item ids where nobody can edit it."""

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
-from exampp.grading.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import Grading, why_ungraded
 from exampp.prompts.answers import is_no_answer
@@ -42,12 +41,17 @@ from exampp.store.cells import (
 from exampp.store.connection import transaction
 from exampp.store.grades import NO_KEY, GradeRow, find_grader, grade_row, put_grades
 from exampp.store.runs import (
+    LeaseHolder,
     RunUsage,
+    at_work,
     claim,
+    holders,
+    is_gone,
     leases,
+    new_owner,
+    others,
     release,
     release_all,
-    release_others,
     renew,
     start_run,
     update_run,
@@ -163,8 +167,7 @@ class GradingRun:
     cleanly: requests in flight are finished and stored, and no new ones are made.
 
     A grader may end a run too, for example when its budget is spent: then `stopped` is set and
-    `why_stopped` says why. `notes` are warnings to show before the start. With `take_over` the run
-    also takes queries leased by other runs, which are known to be gone. `select` is one of
+    `why_stopped` says why. `notes` are warnings to show before the start. `select` is one of
     `store.cells.SELECTIONS`; cells that failed before the run come last. After `max_failures`
     replies in a row without a grade it raises Unfinished with the last of them; committed grades
     stay. A cell that ends as it did before counts only if the server failed. However `steps` ends,
@@ -181,7 +184,6 @@ class GradingRun:
         select: str = "due",
         max_failures: int = MAX_FAILURES,
         notes: Sequence[str] = (),
-        take_over: bool = False,
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", hint=f"Give one of {', '.join(SELECTIONS)}")
@@ -192,7 +194,6 @@ class GradingRun:
         self.select = select
         self.max_failures = max_failures
         self.notes = tuple(notes)
-        self.take_over = take_over
         self.stopped = False
         self.why_stopped = ""
         self._owner = new_owner()
@@ -271,9 +272,6 @@ class GradingRun:
                 record_rules(self.connection, identity, rules)
 
     def _passes(self) -> Iterator[Progress]:
-        if self.take_over:
-            with self.connection, transaction(self.connection):
-                release_others(self.connection, self._key, self._owner)
         self._progress.held_by = holders(self.connection, self._key, self._owner)
         if self._progress.held_by:
             yield self._progress

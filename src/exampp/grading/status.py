@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from exampp.grading.leases import LeaseHolder, holders
 from exampp.records import GraderIdentity, State
 from exampp.records.graders import grader_label
 from exampp.records.items import own_bank
@@ -23,16 +22,29 @@ from exampp.records.readings import (
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
 from exampp.store.bank import bank_names, item_models
-from exampp.store.cells import DEPTH, items_without_key, scope_of
-from exampp.store.grades import StoredGrader, graders
-from exampp.store.runs import OPEN, PREPARED, batches_of, unpriced_runs, usage_of
-from exampp.store.tallies import (
-    tallied_judged_only,
-    tallied_otherwise,
-    tallied_pending,
-    tallied_reasons,
-    tallied_rules,
-    with_tallies,
+from exampp.store.cells import (
+    DEPTH,
+    count_judged_only,
+    count_pending,
+    items_without_key,
+    scope_of,
+)
+from exampp.store.connection import one_moment
+from exampp.store.grades import (
+    StoredGrader,
+    failure_reasons,
+    graders,
+    prompt_deviations,
+    rule_counts,
+)
+from exampp.store.runs import (
+    OPEN,
+    PREPARED,
+    LeaseHolder,
+    batches_of,
+    holders,
+    unpriced_runs,
+    usage_of,
 )
 
 
@@ -63,11 +75,9 @@ class GraderStatus(NamedTuple):
         return by_state(self.readings)
 
 
-def grading_status(
-    connection: sqlite3.Connection, depth: int = DEPTH, *, keep: bool = True
-) -> list[GraderStatus]:
+def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
     """Return one entry for every grader and every bank of its kind."""
-    with with_tallies(connection, depth, keep=keep):
+    with one_moment(connection):
         return [
             _status(connection, grader, bank, depth)
             for grader in graders(connection)
@@ -80,19 +90,19 @@ def _status(
 ) -> GraderStatus:
     key, identity = grader
     exam = scope_of(connection, grader, bank, depth)
-    readings = tallied_rules(connection, key, bank)
+    readings = rule_counts(connection, key, bank)
     made = item_models(connection, bank, identity.kind)
     return GraderStatus(
         identity,
         bank,
         readings,
-        tallied_pending(connection, key, exam),
-        tallied_reasons(connection, key),
+        count_pending(connection, key, exam),
+        failure_reasons(connection, key),
         holders(connection, key),
         items_without_key(connection, exam) if readings else (),
-        own_bank(identity.by_content.model, made.models, made.items) if readings else "",
-        tallied_otherwise(connection, key, bank),
-        tallied_judged_only(connection, key, exam),
+        own_bank(identity.model, made.models, made.items) if readings else "",
+        prompt_deviations(connection, key, bank),
+        count_judged_only(connection, key, exam),
     )
 
 

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats import data_sets, ir_metadata, plain_bank
+from exampp.formats import data_sets, plain_bank
 from exampp.formats.candidates import Retrieved
 from exampp.formats.format import FORMATS, of_packages, write_records
-from exampp.formats.nuggets import GRADER, Assigned
 from exampp.formats.output import temporary_file
 from exampp.records import BankEntry, Judgment, Passage, Query, QueryPool, RankedPassage
 from exampp.records.decisions import CellDecision
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.connection import put_in_place
 from exampp.store.decisions import read_decisions
-from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs, source_names
+from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs
 from exampp.store.pools import read_pools
 
 T = TypeVar("T")
@@ -43,14 +42,14 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
 
     Raises InputError for a kind that no format writes.
     """
-    if kind in _FOLDERS:
-        return _FOLDERS[kind](connection, path, bank)
+    if kind == "beir":
+        return _data_set(connection, path, bank)
     form = FORMATS.get(kind)
     if form is None or form.write is None or (form.exports or kind) != kind or not form.holds:
         known = ", ".join((*exported(), *of_packages()))
         raise InputError(f"cannot export {kind!r}", hint=f"Known: {known}")
     records = _Counted(_STORED[form.holds](connection, bank))
-    if kind == "bank" and {".csv", ".tsv", ".yaml", ".yml"} & set(path.suffixes):
+    if kind == "bank" and {".csv", ".tsv"} & set(path.suffixes):
         plain_bank.write(path, records)
     elif kind in FORMATS.built_in:
         write_records(form, path, records)
@@ -64,7 +63,7 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
 
 def exported() -> list[str]:
     """Return what `export --format` calls the built-in formats that are written."""
-    written = (one for one in FORMATS.built_in.values() if one.write or one.name in _FOLDERS)
+    written = (one for one in FORMATS.built_in.values() if one.write or one.name == "beir")
     return [*dict.fromkeys(one.exports or one.name for one in written)]
 
 
@@ -88,30 +87,6 @@ def _retrieved(connection: sqlite3.Connection, _bank: str | None) -> Iterator[Re
         yield Retrieved(ranking, known, texts.get(query_id, ""))
 
 
-def _assignments(connection: sqlite3.Connection, bank: str | None) -> list[Assigned]:
-    entries = {entry.query_id: entry for entry in _entries(connection, bank)}
-    found = [
-        Assigned(
-            pool.query_id,
-            entries[pool.query_id].query_text,
-            ranked.system,
-            passage.text,
-            entries[pool.query_id].items,
-            sheet.grades,
-            (residue or {}).get("set", {}).get("response_length"),
-        )
-        for pool in read_pools(connection)
-        if pool.query_id in entries
-        for passage in pool.passages
-        for sheet in passage.sheets
-        if sheet.grader.key == GRADER.key
-        for ranked, residue in passage.rankings
-    ]
-    if not found:
-        raise InputError("the collection has no assignments of nuggetizer")
-    return found
-
-
 def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
     entries = list(read_bank(connection, bank or MAIN_BANK))
     if bank and not entries:
@@ -126,24 +101,6 @@ def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> i
     )
 
 
-def _runs_with_metadata(connection: sqlite3.Connection, path: Path, _bank: str | None) -> int:
-    given = {role: source_names(connection, kind) for role, kind in _TEST_COLLECTION.items()}
-    # of several files it is not known which a run was made for
-    collection = {role: names[0] for role, names in given.items() if len(names) == 1}
-    counted = _Counted(read_runs(connection))
-    ir_metadata.write(path, counted, collection)
-    return counted.count
-
-
-_TEST_COLLECTION = {"topics": "queries", "qrels": "qrels"}
-"""What metadata calls the files of a test collection -> as which kind they were imported."""
-
-_FOLDERS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
-    "ir-metadata": _runs_with_metadata,
-    "beir": _data_set,
-}
-"""What is written as a folder, out of several parts of a collection."""
-
 _STORED: Mapping[type, Callable[[sqlite3.Connection, str | None], Iterable[Any]]] = {
     Query: lambda connection, _: read_queries(connection),
     Passage: lambda connection, _: read_passages(connection),
@@ -152,7 +109,6 @@ _STORED: Mapping[type, Callable[[sqlite3.Connection, str | None], Iterable[Any]]
     Judgment: lambda connection, _: read_judgments(connection),
     QueryPool: lambda connection, _: read_pools(connection),
     Retrieved: _retrieved,
-    Assigned: _assignments,
     CellDecision: lambda connection, _: read_decisions(connection),
 }
 """How the records of each kind are read from a collection."""

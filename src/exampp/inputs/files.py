@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
 from exampp.formats.detect import DetectedKind, detect_kind
-from exampp.formats.fields import brief, duplicate_error, nearly, normalize_name, text_digest
+from exampp.formats.fields import (
+    BANK_COLUMNS,
+    BANK_NAMES,
+    ITEM_TEXTS,
+    bank_separator,
+    brief,
+    duplicate_error,
+    nearly,
+    normalize_name,
+    text_digest,
+)
 from exampp.formats.format import ROLES
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
@@ -29,8 +39,6 @@ from exampp.formats.lines import (
     read_text,
     system_of,
 )
-from exampp.formats.plain_rows import KINDS as ITEMS
-from exampp.formats.plain_rows import MEANINGS, NAMES, table_separator
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning
 from exampp.formats.tables import named_rows
@@ -38,7 +46,7 @@ from exampp.inputs.memory import memory_lines, parts_of
 from exampp.sanitize import check_lists, check_path
 
 COLUMNS = (
-    *(names[0] for names in NAMES.values()),
+    *(names[0] for names in BANK_NAMES.values()),
     *("passage_id", "title", "system", "rank", "score", "relevance"),
     *("contexts", "reference", "reference_contexts"),
 )
@@ -46,7 +54,7 @@ COLUMNS = (
 _KNOWN = frozenset(
     (
         *COLUMNS,
-        *MEANINGS,
+        *BANK_COLUMNS,
         *trec.QUERY_KEYS,
         *trec.PASSAGE_KEYS,
         *trec.SYSTEM_KEYS,
@@ -151,7 +159,7 @@ class Renaming:
                 if len(header) > 1:
                     self.seen.setdefault(str(path), header)
                 has_named = not set(self.columns.values()).isdisjoint(header)
-                is_bank = may_be_bank and table_separator(line) is not None
+                is_bank = may_be_bank and bank_separator(line) is not None
                 is_known = not is_bank and _is_known(header, separator)
                 if len(header) > 1 and (has_named or is_known):
                     del self.seen[str(path)]
@@ -326,8 +334,10 @@ def _kind_of_rows(given: GivenFile, rows: MemoryLines) -> str:
     names = OBJECT.decode(rows[0][1]).keys()
     # items with the columns of a plain table are rows of one; the workbench's `qid` is an item's
     is_row = names.isdisjoint(_NESTED) and not names >= _WORKBENCH
-    is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(MEANINGS.get, names))
-    if is_row and (given.role == "bank" or (given.role is None and not names.isdisjoint(ITEMS))):
+    is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(BANK_COLUMNS.get, names))
+    if is_row and (
+        given.role == "bank" or (given.role is None and not names.isdisjoint(ITEM_TEXTS[:2]))
+    ):
         return "plain-bank"
     return detect_kind(given.path, given.role).kind
 

@@ -70,8 +70,8 @@ from exampp.store.inputs import (
     texts_of_queries,
     unanswered_by_all,
 )
-from exampp.store.interning import batches, intern
 from exampp.store.pools import put_pools
+from exampp.store.sql import batches, intern
 
 _MD5 = re.compile("[0-9a-f]{32}")
 
@@ -522,8 +522,7 @@ class Loader:
     def responses(self, found: Iterable[Response]) -> int:
         """Cut generated responses into passages and rank them in their order.
 
-        A ranking keeps what its passage cites; a passage keeps the markup that it came from, of
-        the system that brought it first. With `cited`, what responses cite is retrieved, too.
+        A ranking keeps what its passage cites. With `cited`, what responses cite is retrieved, too.
         """
         count = 0
         citing: list[Retrieved] = []
@@ -650,11 +649,10 @@ def _ranked(
         distinct.setdefault(text_digest(part.text), part)
     for rank, (key, part) in enumerate(distinct.items(), 1):
         residue = {"set": {"citations": list(part.citations)}} if part.citations else None
-        markup = {"markup": part.markup} if part.markup else {}
         yield (
             RankedPassage(response.query_id, key, rank, 1 / rank, response.system),
             residue,
-            Passage(key, part.text, extra=markup),
+            Passage(key, part.text),
         )
 
 

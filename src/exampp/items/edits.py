@@ -9,11 +9,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
-from exampp.formats.bank import FORM
 from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
@@ -329,7 +327,6 @@ class Version:
 _REMARK = re.compile(
     r'^"?# exampp bank version: (\d+) ([0-9a-f]{16}) (.*?)"?[,;\t ]*\r?$', re.MULTILINE
 )
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
@@ -347,22 +344,6 @@ def parse_version(text: str) -> Version | None:
     """Return the version that a file names as its origin, None if it names none."""
     found = _REMARK.search(text)
     return None if found is None else Version(found[3], int(found[1]), found[2])
-
-
-def end_of_moment(moment: str) -> str:
-    """Return the last second of a date or time, as edits are stamped."""
-    try:
-        found = datetime.fromisoformat(moment)
-    except ValueError:
-        raise InputError(
-            f"{brief(moment)} is no edit, date or bank",
-            hint="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
-            "name of a bank",
-        ) from None
-    if _DAY.fullmatch(moment):
-        found += timedelta(days=1, seconds=-1)
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return found.astimezone(UTC).isoformat(timespec="seconds")
 
 
 # ---- an edited file ------------------------------------------------------------------------------
@@ -435,12 +416,8 @@ def _state(item: Item) -> ItemState:
         item.subtopic_id,
         item.answers,
         item.weight,
-        extra=_without_form(item.extra),
+        extra=item.extra,
     )
-
-
-def _without_form(extra: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in extra.items() if key != FORM}
 
 
 def _changed(
@@ -464,7 +441,7 @@ def _changed(
         active=now.active or not known.active,
     )
     yield from changes_of(now, target)
-    for key, value in _without_form(item.extra).items():
+    for key, value in item.extra.items():
         if not _has_extra(key, item, target, makers):
             then = replace(target, extra={**target.extra, key: value})
             yield ItemChange(key, target, then)
@@ -502,7 +479,7 @@ def not_applied(
             texts.append(f"query {brief(entry.query_id)}")
         if entry.subtopic_text not in ("", known.subtopic_text):
             texts.append(f"subtopic {brief(entry.subtopic_id)} of query {brief(entry.query_id)}")
-        extra = _without_form(entry.extra).items()
+        extra = entry.extra.items()
         keys += [key for key, value in extra if value and known.extra.get(key) != value]
         for item in entry.items:
             own = ids.get((item.query_id, item.subtopic_id, item.kind, item.text), item.item_id)

@@ -215,7 +215,7 @@ def _verifier(grader: GraderIdentity) -> str:
         return f"--grader openai --model {shlex.quote(grader.model)}"
     if backend != "hf" or settings.get("decode") == "span":
         return "--grader GRADER --model MODEL"
-    known = CONTENT_SETTING not in grader.by_content.settings
+    known = CONTENT_SETTING not in grader.settings
     return f"--grader hf --model {shlex.quote(grader.model) if known else 'FOLDER'}"
 
 

@@ -26,7 +26,7 @@ class SearchHit:
     What it belongs to stands in the ids, empty where there is none: the `query_ids` of a passage
     are those of all queries that it was pooled, ranked or judged for. `text` is what was searched,
     `about` the text of the item or the query that it is said of, `said_by` the grader or the person
-    who said it, `note` what else is to be known. `place` goes on after it: see `search`.
+    who said it, `note` what else is to be known.
     """
 
     kind: SearchKind
@@ -37,21 +37,18 @@ class SearchHit:
     about: str
     said_by: str
     note: str
-    place: str
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
     """What was found of one kind, in the order in which it came into the collection.
 
-    `after` is the place to go on after, "" where all was looked through; `share` how much of the
-    kind was looked through, 0 to 1, less than 1 where time ran out before enough was found.
+    `more` tells that there are more records than were wanted.
     """
 
     kind: SearchKind
     records: tuple[SearchHit, ...]
-    after: str
-    share: float
+    more: bool
 
 
 def search_words(text: str) -> tuple[str, ...]:

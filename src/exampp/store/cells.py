@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
-from exampp.store.interning import from_json
+from exampp.store.sql import from_json
 
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
@@ -187,7 +187,7 @@ def pending_cells(
 
 
 def count_pending(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
-    """How many cells are due for a grader: those of `due`, without reading a text."""
+    """How many cells are due for a grader: those of `pending_cells`, without reading a text."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
     names = {"grader": grader, **exam._asdict()}
@@ -195,6 +195,21 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
         int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
         for query in query_order(connection, exam)
     )
+
+
+def count_judged_only(
+    connection: sqlite3.Connection, grader: int | None, exam: GradingScope
+) -> tuple[int, int]:
+    """Return the pending cells of passages that are judged and not ranked, and the number of cells.
+
+    Cells are those of both pools. Extracted answers have none of either.
+    """
+    if exam.answers_of is not None:
+        return 0, 0
+    both = exam._replace(pool="all")
+    ranked = exam._replace(pool="ranked")
+    pending = count_pending(connection, grader, both) - count_pending(connection, grader, ranked)
+    return pending, count_pending(connection, None, both)
 
 
 def pending_of_query(

@@ -6,17 +6,16 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.records import Grade, GraderIdentity, State
-from exampp.records.graders import CONTENT_SETTING, RatingScale, with_distinct_names
+from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.interning import extra_json, from_json, insert, pairs, select_integer
+from exampp.store.sql import extra_json, from_json, insert, pairs, select_integer
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -25,8 +24,6 @@ detail.
 
 Rules = Mapping[str, Any]
 """How replies are read: what `prompts.reading.read` takes beside the reply, by name."""
-_WORDING = "-workbench"
-"""What ends the names of prompts in the Workbench's own wording."""
 NO_KEY = 0
 """The answer key of a grade in which known answers played no part."""
 WITHOUT_KEY = (
@@ -62,28 +59,8 @@ def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int
 
 
 def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> StoredGrader | None:
-    """The grader of the collection that has this identity; None where it has not graded yet.
-
-    A local model that graded under the first version's identity, whose key held the folder as it
-    was typed, is the same grader; of several such the one with most grades. So is a grader of a
-    workbench file whose prompt was taken for the paper's wording before both were told apart.
-    """
-    keys = [identity.key]
-    if "prompt_info" in identity.settings and identity.prompt.endswith(_WORDING):
-        keys.append(replace(identity, prompt=identity.prompt.removesuffix(_WORDING)).key)
-    exact = next((one for key in keys for one in _stored(connection, "key = ?", key)), None)
-    content = identity.by_content.settings.get(CONTENT_SETTING)
-    if exact is not None or content is None:
-        return exact
-    same = [
-        one
-        for one in _stored(connection, "json_extract(settings, '$.sha256') = ?", content)
-        if one.identity.by_content.key == identity.by_content.key
-    ]
-    if len(same) > 1:
-        count = "SELECT count(*) FROM grade WHERE grader = ? AND state = 0"
-        same.sort(key=lambda one: -connection.execute(count, (one.key,)).fetchone()[0])
-    return next(iter(same), None)
+    """Return the grader of the collection with this identity; None if it has not graded yet."""
+    return next(iter(_stored(connection, "key = ?", identity.key)), None)
 
 
 def put_grader(
@@ -347,22 +324,11 @@ def failure_reasons(
     connection: sqlite3.Connection, grader: int, most: int = 5
 ) -> list[tuple[str, int]]:
     """The most frequent reasons why cells of a grader have no grade, with their numbers."""
-    return most_frequent(
-        connection,
+    rows = connection.execute(
         "SELECT coalesce(json_extract(g.detail, '$.reason'), g.rule), g.state, count(*) AS n "
         "FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "
-        f"WHERE g.grader = :grader AND g.state <> 0 AND {IN_FORCE}",
-        grader,
-        most,
-    )
-
-
-def most_frequent(
-    connection: sqlite3.Connection, reasons: str, grader: int, most: int = 5
-) -> list[tuple[str, int]]:
-    """The most frequent of the reasons that SQL selects with their states and numbers `n`."""
-    rows = connection.execute(
-        f"{reasons} GROUP BY 1, 2 ORDER BY n DESC, 1, 2 LIMIT :most",
+        f"WHERE g.grader = :grader AND g.state <> 0 AND {IN_FORCE} "
+        "GROUP BY 1, 2 ORDER BY n DESC, 1, 2 LIMIT :most",
         {"grader": grader, "most": most},
     )
     named = ((State(state).name.lower(), why, count) for why, state, count in rows)
@@ -372,22 +338,13 @@ def most_frequent(
 _OF_BANK = f"""
 FROM item i JOIN bank b USING (bank)
 JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-WHERE i.active AND (:bank IS NULL OR b.name = :bank)
-AND (:items IS NULL OR i.item IN (SELECT value FROM json_each(:items)))
+WHERE i.active AND b.name = :bank
 """
 
 
-def prompt_deviations(
-    connection: sqlite3.Connection,
-    grader: int,
-    bank: str | None = None,
-    items: Sequence[int] | None = None,
-) -> PromptDeviations:
-    """What the cells of a grader say of how they were asked; those of `bank` where one is given.
-
-    Where `items` are given (by key) only theirs are read.
-    """
-    values = {"grader": grader, "bank": bank, "items": _listed(items)}
+def prompt_deviations(connection: sqlite3.Connection, grader: int, bank: str) -> PromptDeviations:
+    """Count the cells of a bank whose requests to a grader differed from its prompt."""
+    values = {"grader": grader, "bank": bank}
     cut = f"SELECT count(DISTINCT g.passage_version) {_OF_BANK} AND instr(g.detail, '\"cut\":true')"
     without = (
         f"SELECT json_extract(g.detail, '$.without'), count(*) {_OF_BANK} AND instr(g.detail, "
@@ -424,61 +381,34 @@ _RULES = f"""
 SELECT g.state, g.rule, g.rating, count(*), q.query_id, i.item_id, i.version
 FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
 CROSS JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-WHERE i.active AND (:bank IS NULL OR b.name = :bank) AND g.passage_version NOT IN {SUPERSEDED}
-AND (:items IS NULL OR i.item IN (SELECT value FROM json_each(:items)))
+WHERE i.active AND b.name = :bank AND g.passage_version NOT IN {SUPERSEDED}
 GROUP BY i.item, g.rating, g.rule, g.state
 """
 
 
-def rule_counts(
-    connection: sqlite3.Connection,
-    grader: int,
-    bank: str | None = None,
-    items: Sequence[int] | None = None,
-    known: Mapping[tuple[str, int], int] = {},
-) -> tuple[RuleCount, ...]:
-    """The cells of a grader by state, rule of reading and rating, each with a reply as an example.
+def rule_counts(connection: sqlite3.Connection, grader: int, bank: str) -> tuple[RuleCount, ...]:
+    """Count the cells of a bank by state, rule of reading and rating, each with an example.
 
-    Only cells of today's texts count, and only those of `bank` where one is given. Replies are
-    long: none is read but those that are examples. Where `items` are given (by key) only theirs are
-    counted, beside the ratings that are `known`: cells by rule, one `WITHOUT_EXAMPLE`, and rating.
+    Only cells of today's texts count. Of the replies, which are long, only examples are read.
     """
-    cells: Counter[tuple[int, str, int | None]] = Counter(
-        {(State.GRADED.value, rule, rating): count for (rule, rating), count in known.items()}
-    )
+    cells: Counter[tuple[int, str, int | None]] = Counter()
     first: dict[tuple[int, str, int | None], tuple[str, str, int]] = {}
-    values = {"grader": grader, "bank": bank, "items": _listed(items)}
-    for state, rule, rating, count, *item in (
-        connection.execute(_RULES, values) if items != [] else ()
-    ):
-        same, place = (state, rule, rating), (item[0], item[1], item[2])
+    rows = connection.execute(_RULES, {"grader": grader, "bank": bank})
+    for state, rule, rating, count, *place in rows:
+        same = (state, rule, rating)
         cells[same] += count
-        first[same] = min(place, first.get(same, place))
-    versions = {same: version for same, (_, _, version) in first.items()}
-    return with_examples(connection, grader, cells, versions)
-
-
-def with_examples(
-    connection: sqlite3.Connection,
-    grader: int,
-    cells: Mapping[tuple[int, str, int | None], int],
-    items: Mapping[tuple[int, str, int | None], int],
-) -> tuple[RuleCount, ...]:
-    """Count cells by state, rule and rating, each with a reply as an example.
-
-    `items` are the keys of the texts of the items whose first passage, by id, is the example.
-    """
-    found: list[RuleCount] = []
-    for state, rule, rating in sorted(cells, key=lambda key: (*key[:2], key[2] or 0)):
-        same, example = (state, rule, rating), None
-        if rule not in WITHOUT_EXAMPLE:
-            example = _reply(connection, grader, items[same], same)
-        found.append(RuleCount(State(state), rule, rating, cells[same], example))
-    return tuple(found)
-
-
-def _listed(items: Sequence[int] | None) -> str | None:
-    return None if items is None else json.dumps(list(items))
+        first[same] = min((place[0], place[1], place[2]), first.get(same, (*place,)))
+    return tuple(
+        RuleCount(
+            State(same[0]),
+            *same[1:],
+            cells[same],
+            None
+            if same[1] in WITHOUT_EXAMPLE
+            else _reply(connection, grader, first[same][2], same),
+        )
+        for same in sorted(cells, key=lambda key: (*key[:2], key[2] or 0))
+    )
 
 
 def _reply(
@@ -509,14 +439,6 @@ JOIN passage p ON p.passage = v.passage AND p.version = v.version
 WHERE i.item = :item AND g.grader IN (SELECT value FROM json_each(:graders))
 ORDER BY g.passage_version
 """
-_SPREAD = f"""
-SELECT count(*), total(json_extract(g.detail, '$.spread') = 0),
-    total(json_extract(g.detail, '$.spread'))
-FROM item i JOIN bank b USING (bank)
-JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-JOIN passage p ON p.version = g.passage_version
-WHERE b.name IN (SELECT value FROM json_each(:banks)) AND i.active AND g.state = 0
-"""
 
 
 class RatedCell(NamedTuple):
@@ -546,14 +468,3 @@ def rated_cells(
             key = today if any(row[1] for row in cell) else 0
             ratings = {row[2]: int(row[4]) for row in cell if row[3] == State.GRADED}
             yield RatedCell(query_id, item_id, version, passage_version, key, ratings)
-
-
-def spread_of(
-    connection: sqlite3.Connection, grader: int, banks: Sequence[str]
-) -> tuple[int, int, float]:
-    """(cells that a vote graded, those in which all agree, the mean range of the ratings)."""
-    row = connection.execute(
-        _SPREAD, {"grader": grader, "banks": json.dumps(list(banks))}
-    ).fetchone()
-    cells, unanimous, total = row
-    return int(cells), int(unanimous), total / cells if cells else 0.0

@@ -18,7 +18,7 @@ from exampp.records.ids import text_hash
 from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
-from exampp.store.interning import batches, column, exists, extra_json, from_json, intern, pairs
+from exampp.store.sql import batches, column, exists, extra_json, from_json, intern, pairs
 
 # What the files of one import say of the same thing: none of them may contradict another.
 #
@@ -383,15 +383,6 @@ def put_source(connection: sqlite3.Connection, name: str, kind: str, digest: str
     )
 
 
-def source_names(connection: sqlite3.Connection, kind: str) -> list[str]:
-    """The names of the files of a kind that were imported, first to last."""
-    return column(
-        connection,
-        "SELECT name FROM source WHERE kind = ? GROUP BY name ORDER BY min(source)",
-        (kind,),
-    )
-
-
 class Member(NamedTuple):
     """A passage that belongs to a query: pooled, ranked or judged for it.
 
@@ -454,8 +445,8 @@ def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
     )
 
 
-def counts(connection: sqlite3.Connection, known: Mapping[str, int] = {}) -> Mapping[str, int]:
-    """How many of each thing the collection holds, and what people decided; not what is `known`."""
+def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """Count the things of each kind in the collection, and what people decided."""
     tables = {
         "queries": "query",
         "subtopics": "subtopic",
@@ -468,9 +459,7 @@ def counts(connection: sqlite3.Connection, known: Mapping[str, int] = {}) -> Map
         "WHERE state = 0)",
     }
     found = {
-        name: known[name]
-        if name in known
-        else connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         for name, table in tables.items()
     }
     return found | decision_counts(connection)

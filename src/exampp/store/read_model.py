@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -29,12 +28,9 @@ from exampp.records.gradebook import (
     Ratings,
     sorted_rankings,
 )
-from exampp.records.graders import Grade, State, members_of, notes_of_vote
+from exampp.records.graders import Grade, State, notes_of_vote
 from exampp.records.items import Item, importance
 from exampp.records.readings import (
-    WITHOUT_EXAMPLE,
-    PromptDeviations,
-    RuleCount,
     by_state,
     describe_items_without_key,
 )
@@ -44,14 +40,12 @@ from exampp.store.checking import refuse_unsound
 from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import (
     IN_FORCE,
-    SUPERSEDED,
     StoredGrader,
     prompt_deviations,
     rule_counts,
-    spread_of,
 )
 from exampp.store.inputs import Member, members
-from exampp.store.interning import from_json
+from exampp.store.sql import from_json
 
 Number = TypeVar("Number", np.int16, np.int64)
 
@@ -65,8 +59,7 @@ WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item_id
 
 _RATINGS = f"""
 SELECT group_concat(g.passage_version) FILTER (WHERE g.state = 0), group_concat(g.rating),
-CASE WHEN max(g.state) = 0 AND min(g.rule) = max(g.rule) THEN min(g.rule) END, count(g.detail),
-count(*)
+count(g.detail), count(*)
 FROM item i CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE}
 WHERE i.item = ?
 """
@@ -75,15 +68,12 @@ WHERE i.item = ?
 class ItemRatings(NamedTuple):
     """The ratings of one item (by the key of its text), aligned with the keys of passages' texts.
 
-    Of a text that occurs twice the last rating counts. `rule` has read all its cells, None where
-    several have or a cell has no grade; `details` counts the cells with details.
+    Of a text that occurs twice the last rating counts. `details` counts the cells with details.
     """
 
-    item: int
     version: int
     passages: NDArray[np.int64]
     ratings: Ratings
-    rule: str | None
     details: int
 
 
@@ -130,15 +120,14 @@ def read_gradebook(
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY name"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
     names = dict(connection.execute("SELECT system, name FROM system").fetchall())
-    tally = _Tally(connection)
-    graded = []
+    graded, details = [], 0
     for query, query_id in queries:
         rows = query_rows(connection, query, query_id, grader, bank, among, texts=False)
         automatic = list(automatic_ratings(connection, grader.key, rows))
-        tally.add(automatic)
+        details += sum(one.details for one in automatic)
         graded.append(query_grades(connection, rows, automatic, names))
-    readings, asked = tally.said(connection, grader.key, bank, whole=part is None)
-    notes = list(asked.said())
+    readings = rule_counts(connection, grader.key, bank)
+    notes = list(prompt_deviations(connection, grader.key, bank).said()) if details else []
     keyless = items_without_key(connection, scope_of(connection, grader, bank))
     notes += [describe_items_without_key(keyless)] if keyless else []
     pending = by_state(readings)
@@ -155,7 +144,7 @@ def read_gradebook(
         notes=(
             *(f"{said}." for said in notes),
             *calibration_notes(grader.identity),
-            *_notes_of_vote(connection, grader, bank),
+            *notes_of_vote(grader.identity),
         ),
     )
 
@@ -182,57 +171,6 @@ def read_ratings(
         ),
         systems=(),
     )
-
-
-class _Tally:
-    """What the ratings that are read tell of how they came to be, so that few are read again."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        found = connection.execute(f"SELECT version FROM {SUPERSEDED}").fetchall()
-        self._superseded = np.array([version for (version,) in found], np.int64)
-        self._cells: Counter[tuple[str, int]] = Counter()
-        self._mixed: list[int] = []
-        self._details = 0
-
-    def add(self, automatic: Iterable[ItemRatings]) -> None:
-        """Count the ratings of some items."""
-        for one in automatic:
-            self._details += one.details
-            if one.rule not in WITHOUT_EXAMPLE:
-                self._mixed.append(one.item)
-                continue
-            ratings = one.ratings
-            if len(self._superseded):
-                ratings = ratings[~np.isin(one.passages, self._superseded)]
-            values, counts = np.unique(ratings, return_counts=True)
-            for rating, count in zip(values.tolist(), counts.tolist(), strict=True):
-                self._cells[one.rule, rating] += count
-
-    def said(
-        self, connection: sqlite3.Connection, grader: int, bank: str, *, whole: bool
-    ) -> tuple[tuple[RuleCount, ...], PromptDeviations]:
-        """Which rules read all cells of the bank, and how they were asked; `whole`: all are here.
-
-        Items of which several rules read the cells are counted by the database, as replies are
-        examples of those.
-        """
-        if not whole:
-            return rule_counts(connection, grader, bank), prompt_deviations(
-                connection, grader, bank
-            )
-        readings = rule_counts(connection, grader, bank, self._mixed, self._cells)
-        if not self._details:
-            return readings, PromptDeviations(0, ())
-        return readings, prompt_deviations(connection, grader, bank)
-
-
-def _notes_of_vote(
-    connection: sqlite3.Connection, grader: StoredGrader, bank: str
-) -> tuple[str, ...]:
-    """Whose vote the grades are; nothing where they are none."""
-    if not members_of(grader.identity):
-        return ()
-    return notes_of_vote(grader.identity, *spread_of(connection, grader.key, [bank]))
 
 
 def items_of_part(
@@ -345,15 +283,10 @@ def automatic_ratings(
     for item in rows.items:
         # two texts, split by numpy: a tuple for every cell takes most of the time
         found = connection.execute(_RATINGS, (grader, item.item)).fetchone()
-        passages, values, rule, details, cells = found
+        passages, values, details, cells = found
         if cells:
             yield ItemRatings(
-                item.item,
-                item.version,
-                _numbers(passages, np.int64),
-                _numbers(values, np.int16),
-                rule,
-                details,
+                item.version, _numbers(passages, np.int64), _numbers(values, np.int16), details
             )
 
 

@@ -1,4 +1,4 @@
--- The tables of a collection. `store.schema` makes them and refuses a file with any other.
+-- The tables of a collection. `store.connection` makes them and refuses a file with any other.
 --
 -- A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts:
 -- after a change of a text only its cells are pending, and a restored text finds its grades again.
@@ -190,18 +190,6 @@ CREATE TABLE generation (
 
 CREATE INDEX generation_of_query ON generation (bank, query, subtopic);
 
-CREATE TABLE likeness (
-    likeness INTEGER PRIMARY KEY,
-    generation INTEGER NOT NULL REFERENCES generation,
-    text TEXT NOT NULL,
-    dropped INTEGER NOT NULL,
-    differs TEXT NOT NULL,
-    like_id TEXT NOT NULL,
-    like_text TEXT NOT NULL
-) STRICT;
-
-CREATE INDEX likeness_of_generation ON likeness (generation);
-
 -- Grading. `grade.answer_key` is 0 where known answers played no part, otherwise the key of the
 -- answers that the grade was made from. `grader.rules` says how replies are read where known answers
 -- play a part ('{}': unknown), NULL for all other graders. `sheet` keeps what a workbench file said
@@ -373,115 +361,10 @@ CREATE TABLE step (
     at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The rows of every other table and the sum of their checksums (see `store.checksums`).
+-- The rows of every other table and the sum of their checksums (see `store.sql`).
 
 CREATE TABLE checksum (
     name TEXT PRIMARY KEY,
     rows INTEGER NOT NULL,
     total INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- Counts of a query's pool, and of a grader's cells of an item's text (see `store.tallies`). The
--- triggers drop a count as soon as a row that it counts is written.
-
-CREATE TABLE pool_tally (
-    query INTEGER PRIMARY KEY,
-    depth INTEGER NOT NULL,
-    passages INTEGER NOT NULL,
-    without_text INTEGER NOT NULL,
-    rankings INTEGER NOT NULL,
-    judged_only INTEGER NOT NULL DEFAULT 0
-) STRICT;
-
-CREATE INDEX pool_tally_without_text ON pool_tally (query) WHERE without_text > 0;
-
-CREATE TABLE cell_tally (
-    item_version INTEGER NOT NULL,
-    grader INTEGER NOT NULL,
-    answer_key INTEGER NOT NULL,
-    state INTEGER NOT NULL,
-    rule TEXT NOT NULL,
-    rating INTEGER NOT NULL,
-    reason ANY NOT NULL,
-    cells INTEGER NOT NULL,
-    current INTEGER NOT NULL,
-    first INTEGER,
-    pooled INTEGER NOT NULL,
-    graded INTEGER NOT NULL,
-    otherwise INTEGER NOT NULL,
-    PRIMARY KEY (item_version, grader, answer_key, state, rule, rating, reason)
-) STRICT, WITHOUT ROWID;
-
-CREATE TRIGGER grade_made AFTER INSERT ON grade BEGIN
-    DELETE FROM cell_tally WHERE item_version = NEW.item_version AND grader = NEW.grader;
-END;
-
-CREATE TRIGGER grade_changed AFTER UPDATE ON grade BEGIN
-    DELETE FROM cell_tally WHERE item_version = NEW.item_version AND grader = NEW.grader;
-    DELETE FROM cell_tally WHERE item_version = OLD.item_version AND grader = OLD.grader;
-END;
-
-CREATE TRIGGER grade_gone AFTER DELETE ON grade BEGIN
-    DELETE FROM cell_tally WHERE item_version = OLD.item_version AND grader = OLD.grader;
-END;
-
-CREATE TRIGGER pool_made AFTER INSERT ON pool BEGIN
-    DELETE FROM pool_tally WHERE query = NEW.query;
-END;
-
-CREATE TRIGGER pool_changed AFTER UPDATE ON pool BEGIN
-    DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
-END;
-
-CREATE TRIGGER pool_gone AFTER DELETE ON pool BEGIN
-    DELETE FROM pool_tally WHERE query = OLD.query;
-END;
-
-CREATE TRIGGER judgment_made AFTER INSERT ON judgment BEGIN
-    DELETE FROM pool_tally WHERE query = NEW.query;
-END;
-
-CREATE TRIGGER judgment_changed AFTER UPDATE ON judgment BEGIN
-    DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
-END;
-
-CREATE TRIGGER judgment_gone AFTER DELETE ON judgment BEGIN
-    DELETE FROM pool_tally WHERE query = OLD.query;
-END;
-
-CREATE TRIGGER ranking_made AFTER INSERT ON ranking BEGIN
-    DELETE FROM pool_tally WHERE query = NEW.query;
-END;
-
-CREATE TRIGGER ranking_changed AFTER UPDATE ON ranking BEGIN
-    DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
-END;
-
-CREATE TRIGGER ranking_gone AFTER DELETE ON ranking BEGIN
-    DELETE FROM pool_tally WHERE query = OLD.query;
-END;
-
-CREATE TRIGGER passage_given_text AFTER UPDATE OF version ON passage
-WHEN OLD.version IS NULL BEGIN
-    DELETE FROM pool_tally WHERE without_text > 0;
-END;
-
-CREATE TRIGGER passage_changed AFTER UPDATE OF passage_id, version ON passage
-WHEN OLD.version IS NOT NULL OR EXISTS (SELECT 1 FROM passage_version v
-    WHERE v.passage = OLD.passage AND v.version IS NOT NEW.version) BEGIN
-    DELETE FROM pool_tally;
-END;
-
-CREATE TRIGGER item_moved AFTER UPDATE OF query ON item BEGIN
-    DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
-END;
-
-CREATE TRIGGER first_ranking AFTER INSERT ON ranking
-WHEN (SELECT count(*) FROM (SELECT 1 FROM ranking LIMIT 2)) = 1 BEGIN
-    DELETE FROM pool_tally;
-END;
-
-CREATE TRIGGER last_ranking AFTER DELETE ON ranking
-WHEN NOT EXISTS (SELECT 1 FROM ranking) BEGIN
-    DELETE FROM pool_tally;
-END;

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from support import attacked
+
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from support import attacked
 
 FEW, MANY = 6, 15
 """Numbers of queries; of many there are more resamples than can all be drawn."""
@@ -184,12 +185,11 @@ def make(folder: Path, queries: int) -> None:
         opened.import_files(folder / "smaller.tsv", bank="small")
         grade(opened, rate, "judge", bank="main")
         grade(opened, rate, "judge", bank="small")
-        opened.bank().export(folder / "stale.yaml")
+        opened.bank().export(folder / "stale.csv")
         opened.bank().edit("reword", ITEM, "Reworded?")
         opened.bank("small").edit("weight", ITEM, "2")
-        opened.bank().export(folder / "edited.yaml")
         opened.bank().export(folder / "edited.csv")
-        opened.bank("small").export(folder / "small.yaml")
+        opened.bank("small").export(folder / "small.csv")
         same = ScriptedGrader(json.dumps(items_of("q1")[1:3]), record=False)
         opened.bank("main").generate(same, prompt="dl-questions", query_id="q1")
     for name in ("my", "graders", "banks"):
@@ -209,10 +209,9 @@ def make(folder: Path, queries: int) -> None:
     (folder / "bad.judged.jsonl").write_text("".join([*judged, '["q9", {"broken": 1}]\n']))
     (folder / "labels.judged.jsonl").write_text("".join(map(by_unknown, judged)))
     for name, before, after in (
-        ("stale.yaml", "part 0", "section 0"),
-        ("edited.yaml", "part 1", "section 1"),
+        ("stale.csv", "part 0", "section 0"),
         ("edited.csv", "part 1", "section 1"),
-        ("small.yaml", "part 1", "section 1"),
+        ("small.csv", "part 1", "section 1"),
     ):
         text = (folder / name).read_text()
         (folder / name).write_text(text.replace(before, after))
@@ -282,6 +281,7 @@ class Recorded(Grader):
         self.settings = {"made": said}
 
     def answer(self, asks: Any) -> Iterator[tuple[Request, Reply]]:
+        """Rate every passage 4, and list two questions for a request without one."""
         for ask in asks:
             yield (
                 ask,
