@@ -436,8 +436,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--scores": "other.json",
             "--round": "0",
             "--theme": "dark",
-            "--width": "single",
-            "--no-title": "",
         },
         choices("plot leaderboard", " -o out.json"),
     ),

@@ -221,7 +221,7 @@ PANELS: Mapping[str, str] = {
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "Output": "format wide notes digits title theme width no-title json",
+    "Output": "format wide notes digits title theme json",
 }
 """The options of each panel by their long names; one may name another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
