@@ -38,7 +38,7 @@ from exampp.cli.main import main as exampp_main
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.store.checksums import mismatches
+from exampp.store.sql import mismatches
 
 COLLECTION = "my.exam"
 GROWING = (
@@ -210,7 +210,9 @@ def cases(url: str) -> dict[str, Case]:
         "bank apply": Case(
             command("bank", "apply", COLLECTION, "bank.csv", *bank, "--force"), graded, edit_beside
         ),
-        "bank undo": Case(command("bank", "undo", COLLECTION, "6", *bank), edited, edit_beside),
+        "bank revert --edit": Case(
+            command("bank", "revert", COLLECTION, "--edit", "6", *bank), edited, edit_beside
+        ),
         "bank split": Case(command("bank", "split", COLLECTION, "--secret", "0.5", *bank), graded),
         "generate": Case(generate, plain, edit_beside),
         "decide": Case(decide, graded, edit_beside),

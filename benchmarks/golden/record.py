@@ -54,7 +54,6 @@ ON_GRADED = (
     "bank show {}",
     "status {}",
     "pool {}",
-    "bank near {}",
 )
 """Commands that run on any exam; `{}` is the exam."""
 WRITING = (
@@ -92,7 +91,7 @@ ROUND_TRIPS = {
 def shared(name: str) -> ModuleType:
     """Import a module that tests share, wherever the recorded revision keeps it."""
     place = f"support.{name}"
-    return import_module(place if find_spec("support") else name)
+    return import_module(place if find_spec("support") and find_spec(place) else name)
 
 
 class Line(NamedTuple):
@@ -111,7 +110,9 @@ def main() -> None:
     out, tree, data = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
     only = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
     tests = tree / "tests"
-    sys.path += [str(tests), *(str(one) for one in sorted(tests.iterdir()) if one.is_dir())]
+    folders = [one for one in sorted(tests.iterdir()) if one.is_dir()]
+    campaigns = tree / "benchmarks" / "campaigns"
+    sys.path += map(str, (tests, *folders, campaigns))
     work = Path(tempfile.mkdtemp(prefix="golden"))
     os.environ |= {"NO_COLOR": "1", "COLUMNS": "120", "EXAMPP_AUTHOR": "golden"}
     try:
@@ -222,9 +223,9 @@ def of_pages(work: Path, only: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
 def of_options(work: Path) -> Iterator[Line]:
     """Yield the command lines of the option tests, alone and with each option."""
     options_example = shared("options_example")
-    test_options = import_module("test_options")
+    options = import_module("options" if find_spec("options") else "test_options")
     folders: dict[int, Path] = {}
-    for uses in test_options.OPTIONS.values():
+    for uses in options.OPTIONS.values():
         if uses.queries not in folders:
             folder = folders[uses.queries] = work / f"options{uses.queries}"
             folder.mkdir()
@@ -236,7 +237,7 @@ def of_options(work: Path) -> Iterator[Line]:
                 styled = [f"{line} --format {style}" for style in MACHINE]
             for one in styled:
                 yield Line(folders[uses.queries], one)
-            for _, longer in test_options.longer_lines(styled[0], uses.options):
+            for _, longer in options.longer_lines(styled[0], uses.options):
                 yield Line(folders[uses.queries], longer)
 
 

@@ -28,7 +28,6 @@ from exampp.items.edits import (
     changes_to_apply,
     describe_edit,
     edit_conflict,
-    end_of_moment,
     find_item,
     item_key,
     log_table,
@@ -38,7 +37,7 @@ from exampp.items.edits import (
     parse_version,
     version_of,
 )
-from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables, near_table
+from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
 from exampp.items.lint import lint, lint_table
 from exampp.items.sealing import (
     Verification,
@@ -79,7 +78,6 @@ from exampp.store.bank import (
     states,
 )
 from exampp.store.connection import file_of, transaction
-from exampp.store.generation import read_near_items
 from exampp.store.inputs import query_keys, some_texts
 
 if TYPE_CHECKING:
@@ -207,16 +205,10 @@ class Bank:
     def diff(self, one: str | int, other: str | int = NOW) -> Table:
         """Return what changed from one state to another.
 
-        A state is an edit's number, a date or time (ISO 8601, UTC), `now`, or the name of a bank.
+        A state is an edit's number, `now`, or the name of a bank.
         """
         changes = bank_difference(self._at(str(one)), self._at(str(other)))
         return changes_table(changes, f"{self.name}: from {one} to {other}")
-
-    def near(self, query_id: str | None = None) -> Table:
-        """Return items that models made although the bank has the same, or nearly the same."""
-        self._states()
-        self._check_query(query_id)
-        return near_table(read_near_items(self.connection, self.name, query_id))
 
     # ---- editing --------------------------------------------------------------------------------
 
@@ -370,7 +362,7 @@ class Bank:
         return changes_table(changes, notes=notes)
 
     def revert(self, to: str | int, *, author: str | None = None, reason: str = "") -> Table:
-        """Restore the bank as it was after edit `to` or at a date, by further edits; list them.
+        """Restore the bank as it was after edit `to`, by further edits; list them.
 
         What was added since is retired; nothing is deleted, so that this can be reverted, too.
         """
@@ -462,7 +454,6 @@ class Bank:
         query_id: str | None = None,
         more: int = 0,
         grounded: int = 0,
-        keep_near: bool = False,
         author: str | None = None,
         reason: str = "",
         **options: Any,
@@ -474,7 +465,7 @@ class Bank:
         `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
         or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
         the query `query_id`, and `grounded` shows so many of the query's best passages. An item
-        that asks the same as another one of its query is dropped unless `keep_near`.
+        that asks the same as another one of its query is dropped.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):
@@ -493,7 +484,6 @@ class Bank:
             per=per,
             query_id=query_id,
             wish=GenerationRequest(keys, more, grounded),
-            keep_near=keep_near,
         )
 
     def generate(
@@ -634,8 +624,10 @@ class Bank:
             if number > last:
                 raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
             return states(self.connection, self.name, number)
-        number = last_edit(self.connection, self.name, end_of_moment(moment))
-        return states(self.connection, self.name, number)
+        raise InputError(
+            f"{brief(moment)} is no edit or bank",
+            hint="Give the number of an edit (exampp bank log), now, or the name of a bank",
+        )
 
     def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
         """Return the state that the file was written from."""

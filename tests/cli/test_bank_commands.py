@@ -12,8 +12,6 @@ from support.commands import Commands
 import exampp
 from exampp.records import item_id
 
-LOOKING = ("list", "show", "log", "diff", "lint")
-COMMANDS = (*LOOKING, "edit", "export", "apply", "revert", "split", "verify")
 SKY_ID = item_id("q1", "What does air scatter?")
 
 
@@ -21,13 +19,6 @@ SKY_ID = item_id("q1", "What does air scatter?")
 def exam(tmp_path: Path) -> Path:
     with exams.make(tmp_path) as collection:
         return collection.path
-
-
-def test_every_command_helps(exampp_command: Commands) -> None:
-    listed = exampp_command("bank", "--help").out
-    for name in COMMANDS:
-        assert name in listed
-        assert exampp_command("bank", name, "--help").code == 0
 
 
 def test_looking(exam: Path, exampp_command: Commands) -> None:
@@ -109,7 +100,7 @@ def test_sealing_and_proving(exam: Path, tmp_path: Path, exampp_command: Command
     for proof in ((sealed, "--commitment", commitment), (sealed, "--against", exam)):
         ran = exampp_command("bank", "verify", *proof)
         assert (ran.code, "NOT what was committed to" in ran.out) == (1, True)
-        assert "changed" in ran.out
+        assert ("changed" in ran.out) == ("--against" in proof)
     ran = exampp_command("bank", "verify", exam, "--commitment", "0" * 64)
     assert ran.code == 1
     assert exampp_command("bank", "split", exam, "--secret", "0.5").code == 2
@@ -125,7 +116,7 @@ def test_sealing_and_proving(exam: Path, tmp_path: Path, exampp_command: Command
         (("apply", "{exam}", "none.csv"), "none.csv: no such file"),
         (("split", "{exam}", "--secret", "2"), "the share 2 is not between 0 and 1"),
         (("verify", "none.jsonl"), "none.jsonl: no such file"),
-        (("diff", "{exam}", "x"), "'x' is no edit, date or bank"),
+        (("diff", "{exam}", "x"), "'x' is no edit or bank"),
         (("list", "none.exam"), "no such collection"),
     ],
 )
@@ -136,30 +127,6 @@ def test_bad_arguments(
     assert ran.code == 2
     assert what in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_real_banks_side_by_side_come_out_as_they_went_in(
-    tmp_path: Path, shared_data: Path, exampp_command: Commands
-) -> None:
-    import gzip
-
-    exam = tmp_path / "car.exam"
-    for name in ("questions", "nuggets"):
-        source = shared_data / "car-y3" / f"{name}.jsonl.gz"
-        assert exampp_command("import", exam, source, "--bank-name", name).code == 0
-    listed = exampp_command("bank", "list", exam, "--format", "csv").out.splitlines()[1:]
-    assert listed == ["questions,question,132,8551,0,0", "nuggets,nugget,132,3180,0,0"]
-    for name in ("questions", "nuggets"):
-        out = tmp_path / f"{name}.jsonl"
-        assert exampp_command("bank", "export", exam, out, "--bank", name).code == 0
-        source = shared_data / "car-y3" / f"{name}.jsonl.gz"
-        with gzip.open(source) as stream:
-            before = [json.loads(line) for line in stream]
-        after = [json.loads(line) for line in out.read_text().splitlines()]
-        places = [
-            [(line["query_id"], line["facet_id"]) for line in lines] for lines in (before, after)
-        ]
-        assert dict(zip(places[1], after, strict=True)) == dict(zip(places[0], before, strict=True))
 
 
 FILES = {
@@ -181,14 +148,3 @@ def test_every_kind_of_bank_is_imported_and_told_from_its_content(
     assert (ran.code, f"{kind}, 1 record\n" in ran.out) == (0, True)
     with exampp.Collection(tmp_path / "new.exam") as collection:
         assert len(collection.bank().show().rows) == 1
-
-
-def test_export_to_nuggetizer(exam: Path, tmp_path: Path, exampp_command: Commands) -> None:
-    out = tmp_path / "n.jsonl"
-    assert exampp_command("export", exam, out, "--format", "nuggetizer").code == 0
-    first = json.loads(out.read_text().splitlines()[0])
-    assert first["nuggets"][0] == {
-        "text": "What does air scatter?",
-        "importance": "vital",
-        "kind": "question",
-    }

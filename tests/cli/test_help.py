@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import options_example
 import pytest
-from support import options_example
 from support.commands import Commands
 
 import exampp

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.contract import GraderContract, Make
 from support.openai_graders import openai_grader
-from support.servers import FaultServer, capable, llama_server
+from support.servers import FaultServer, llama_server
 
 POLICY: dict[str, Any] = {"concurrency": 16, "timeout": 30, "backoff": 0.01}
 LABELS = tuple("012345")
@@ -20,12 +20,8 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-SLOTS, ITEMS = 2, 10
-"""Of llama.cpp here, and of a passage in the contract: whole passages are pulled."""
-
-
 class TestText(GraderContract):
-    look_ahead = 2 * SLOTS * ITEMS + 1
+    look_ahead = 2 * POLICY["concurrency"]
 
     @pytest.fixture
     def make(self, llama: str) -> Make:
@@ -33,7 +29,7 @@ class TestText(GraderContract):
 
 
 class TestLabels(GraderContract):
-    look_ahead = 2 * SLOTS * ITEMS + 1
+    look_ahead = 2 * POLICY["concurrency"]
 
     @pytest.fixture
     def make(self, llama: str) -> Make:
@@ -48,19 +44,3 @@ class TestStandIn(GraderContract):
         with FaultServer() as server:
             url = server.url.replace("127.0.0.1", "localhost")
             yield lambda: openai_grader("tiny", url, decode="text", **POLICY)
-
-
-class TestDecisions(GraderContract):
-    look_ahead = 2 * POLICY["concurrency"] * 10 + 1
-
-    @pytest.fixture
-    def make(self) -> Iterator[Make]:
-        with capable("systemone") as server:
-            yield lambda: openai_grader(
-                "tiny",
-                server.url,
-                labels=LABELS,
-                meanings=dict.fromkeys(LABELS, "a level"),
-                decode="decisions",
-                **POLICY,
-            )

@@ -32,7 +32,6 @@ def grader_at(
         url,
         labels=labels,
         field="grade",
-        meanings=dict.fromkeys(labels, "a level"),
         decode=decode,
         **POLICY,
         max_new_tokens=max_tokens,
@@ -87,8 +86,3 @@ def test_passage_that_is_too_long_is_a_fault_of_its_own(llama: str) -> None:
     assert not replies[1].fault
     assert replies[2].fault.startswith("too long for the model (HTTP 400: ")
     assert grader.spent.retries == 0
-
-
-def test_typed_decisions_are_missed_before_the_first_ask(llama: str) -> None:
-    with pytest.raises(InputError, match="has no typed decisions"):
-        list(grader_at(llama, "decisions").answer(make_asks(1)))

@@ -14,11 +14,10 @@ from support.servers import Answer, FaultServer, Seen, capable, completion, erro
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.openai import OpenAICompatibleGrader
-from exampp.graders.openai.modes import CompletionMode
+from exampp.graders.openai.modes import Mode
 from exampp.graders.options import OpenAIOptions
 
 SIX = tuple("012345")
-MEANINGS = {label: f"meaning {label}" for label in SIX}
 POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
@@ -33,7 +32,7 @@ def log(chances: Mapping[str, float]) -> dict[str, float]:
 
 
 def read_labels(labels: tuple[str, ...], chances: Mapping[str, float], text: str = "4") -> Reply:
-    mode = CompletionMode(OpenAIOptions(), "labels", labels)
+    mode = Mode(OpenAIOptions(), "labels", labels)
     data = completion(text, "length", logprobs=logprobs(log(chances)))
     return mode.read(data, []).replies[0]
 
@@ -68,13 +67,13 @@ class TestLabels:
         )
         first = data["choices"][0]["logprobs"]["content"][0]
         first["top_logprobs"] = first["top_logprobs"][1:]  # the said one is not among the top
-        scores = CompletionMode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0].scores
+        scores = Mode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0].scores
         assert scores is not None
         assert scores["4"] == pytest.approx(0.6)
 
     def test_refusal_is_kept(self) -> None:
         data = completion(None, message={"refusal": "I cannot"})
-        reply = CompletionMode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0]
+        reply = Mode(OpenAIOptions(), "labels", SIX).read(data, []).replies[0]
         assert reply.detail["refusal"]
         assert reply.text == "I cannot"
 
@@ -106,7 +105,7 @@ class TestJson:
         ],
     )
     def test_schema_has_the_labels(self, labels: tuple[str, ...], value: dict[str, Any]) -> None:
-        schema = CompletionMode(OpenAIOptions(), "json", labels, "grade").settings()["schema"]
+        schema = Mode(OpenAIOptions(), "json", labels, "grade").settings()["schema"]
         assert schema["properties"] == {"grade": value}
         assert schema["required"] == ["grade"]
         assert schema["additionalProperties"] is False
@@ -126,7 +125,6 @@ class TestChoice:
             ((), SIX, "grade", "text", "I say 2"),
             (("logprobs", "json"), (), "answer", "text", "I say 2"),
             (("logprobs", "json"), ("1", "10"), "grade", "json", '{"grade": 10}'),
-            (("decisions", "systemone"), SIX, "grade", "text", "I say 2"),
         ],
     )
     def test_auto_takes_the_first_that_the_server_does(
@@ -138,7 +136,7 @@ class TestChoice:
         text: str,
     ) -> None:
         with capable(*features) as server:
-            grader = grader_at(server, "auto", labels, field=field, meanings=MEANINGS)
+            grader = grader_at(server, "auto", labels, field=field)
             assert grader.settings["decode"] == decode
             assert grader.spent.requests == grader.spent.probes == len(server.requests)
             assert {r.text for r in answers(grader, make_asks(2)).values()} == {text}
@@ -187,12 +185,11 @@ class TestChoice:
         [
             ("labels", "gives no likeliest tokens"),
             ("json", "does not keep to a JSON schema"),
-            ("decisions", "has no typed decisions"),
         ],
     )
     def test_mode_that_is_silently_ignored_is_an_error(self, decode: str, message: str) -> None:
         with capable() as server:
-            grader = grader_at(server, decode, field="grade", meanings=MEANINGS)
+            grader = grader_at(server, decode, field="grade")
             assert grader.settings["decode"] == decode
             with pytest.raises(InputError, match=f"127.0.0.1:[0-9]+ {message}.*Choose decode"):
                 list(grader.answer(make_asks(3)))
@@ -201,13 +198,11 @@ class TestChoice:
     @pytest.mark.parametrize("status", [400, 422, 500, 501])
     def test_refused_feature_is_a_lack(self, status: int) -> None:
         def plan(seen: Seen) -> Answer | None:
-            features = {"logprobs", "response_format", "questions"} & seen.body.keys()
+            features = {"logprobs", "response_format"} & seen.body.keys()
             return error(status, "unknown", param="response_format") if features else None
 
         with FaultServer(plan=plan) as server:
             assert grader_at(server, field="grade").settings["decode"] == "text"
-            with pytest.raises(InputError, match="has no typed decisions"):
-                list(grader_at(server, "decisions", meanings=MEANINGS).answer(make_asks(1)))
 
     def test_fewer_likeliest_tokens_are_taken(self) -> None:
         def plan(seen: Seen) -> Answer | None:
@@ -240,7 +235,7 @@ class TestChoice:
 
 
 def test_requests_say_what_the_settings_say() -> None:
-    schema = CompletionMode(OpenAIOptions(), "json", SIX, "grade").settings()["schema"]
+    schema = Mode(OpenAIOptions(), "json", SIX, "grade").settings()["schema"]
     sampling: dict[str, Any] = {
         "temperature": None,
         "seed": 3,

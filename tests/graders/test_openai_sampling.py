@@ -159,7 +159,6 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
         ({"top_p": 0}, "top-p is 0"),
         ({"max_new_tokens": 0}, "max-new-tokens is 0"),
         ({"endpoint": "completions", "reasoning_effort": "low"}, "has no reasoning_effort"),
-        ({"endpoint": "completions", "decode": "decisions"}, "a separate endpoint"),
         ({"endpoint": "responses"}, "endpoint is 'responses'. Give one of chat, completions"),
     ],
 )

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import exams
 
 import exampp
 from exampp.formats import bank as workbench_bank
@@ -138,32 +137,6 @@ def test_what_is_seen_makes_no_twins() -> None:
     assert found("Caf\u00e9 or bar, which?", "Cafe or bar, which?") == []
 
 
-def test_ids_and_queries_that_look_alike() -> None:
-    entries = [
-        BankEntry("caf\u00e9", (Item("a1", "caf\u00e9", "What is a?"),)),
-        BankEntry("cafe\u0301", (Item("a1", "cafe\u0301", "Why b?"),)),
-        BankEntry("q", (Item("b\u200b1", "q", "What is b?"), Item("b1", "q", "When is c?"))),
-        BankEntry("q", (Item("d1", "q", "What is d?", subtopic_id="s"),), subtopic_id="s"),
-        BankEntry(
-            "q", (Item("e1", "q", "Who is e?", subtopic_id="s\u2060"),), subtopic_id="s\u2060"
-        ),
-    ]
-    queries = {"caf\u00e9": "Tea", "cafe\u0301": "Coffee", "q": "Milk\u200b", "r": "Milk"}
-    twins = [f for f in lint(entries, queries) if f.rule == "twin"]
-    assert [(f.query_id, f.item_id, f.detail.partition(";")[0]) for f in twins] == [
-        (
-            "cafe\u0301",
-            "",
-            "its id as caf\u00e9: U+0301 (combining acute accent) at character 5 is not composed "
-            "(NFC)",
-        ),
-        ("r", "", "as q: there invisible U+200B (zero width space) at character 5"),
-        ("q", "", "its subtopic as s: invisible U+2060 (word joiner) at character 2"),
-        ("q", "b\u200b1", "its id as b1: invisible U+200B (zero width space) at character 2"),
-    ]
-    assert all("import" in f.detail or "another id" in f.detail for f in twins)
-
-
 def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
     question, nugget = items("basalt"), items("basalt", kind="nugget")
     entries = [
@@ -229,20 +202,19 @@ def test_every_rule_says_why_and_is_in_order() -> None:
     assert set(rules) <= RULES.keys()
 
 
-def test_lint_of_a_collection(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        assert collection.bank().lint().notes == ("nothing was found",)
-        collection.bank().add("q1", "Is the sky blue?", author="ann")
-        (tmp_path / "more.json").write_text('{"q8": "a query"}')
-        collection.import_files(tmp_path / "more.json", kind="queries")
-        table = collection.bank().lint()
-        assert [(row[0], row[1], row[5]) for row in table.rows] == [
-            ("yes-no", "q1", RULES["yes-no"]),
-            ("repeats-query", "q1", RULES["repeats-query"]),
-            ("no-items", "q8", RULES["no-items"]),
-        ]
-        with pytest.raises(exampp.InputError, match="has no bank 'x'"):
-            collection.bank("x").lint()
+def test_lint_of_a_collection(collection: exampp.Collection, tmp_path: Path) -> None:
+    assert collection.bank().lint().notes == ("nothing was found",)
+    collection.bank().add("q1", "Is the sky blue?", author="ann")
+    (tmp_path / "more.json").write_text('{"q8": "a query"}')
+    collection.import_files(tmp_path / "more.json", kind="queries")
+    table = collection.bank().lint()
+    assert [(row[0], row[1], row[5]) for row in table.rows] == [
+        ("yes-no", "q1", RULES["yes-no"]),
+        ("repeats-query", "q1", RULES["repeats-query"]),
+        ("no-items", "q8", RULES["no-items"]),
+    ]
+    with pytest.raises(exampp.InputError, match="has no bank 'x'"):
+        collection.bank("x").lint()
 
 
 def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:

@@ -127,7 +127,6 @@ HOSTILE: dict[str, Callable[[Seen], Answer]] = {
     "null": lambda _: Answer(completion(None)),
     "content is a number": lambda _: Answer(completion(5)),
     "web page with status 200": lambda _: Answer("<html>Try later</html>"),
-    "redirect to itself": lambda seen: Answer("", 307, {"location": seen.path}),
     "gzip bomb": lambda _: Answer(_bomb(), headers={"content-encoding": "gzip"}),
     "no gzip": lambda _: Answer("{}", headers={"content-encoding": "gzip"}),
     "packed in another way": lambda seen: _packed(json.dumps(_said(seen)).encode(), "br"),
@@ -284,9 +283,6 @@ def capable(*features: str, mass: float = 0.9) -> FaultServer:
 
     def script(seen: Seen) -> Answer:
         body = seen.body
-        if seen.path.endswith(("decisions", "systemone")):
-            known = seen.path.rpartition("/")[2] in features
-            return decide(seen) if known else error(404, "Not Found")
         if "response_format" in body and "json" in features:
             schema = body["response_format"]["json_schema"]["schema"]
             name, value = next(iter(schema["properties"].items()))
@@ -299,47 +295,10 @@ def capable(*features: str, mass: float = 0.9) -> FaultServer:
     return FaultServer(script)
 
 
-def decide(seen: Seen) -> Answer:
-    """Typed decisions: the level of a question is its length modulo the levels."""
-    usage = {"input_tokens": 103, "output_tokens": 0, "input_tokens_details": {"cached_tokens": 7}}
-    body: Body = seen.body
-    if "state" in body:
-        found = {name: decide_one(question) for name, question in body["questions"].items()}
-        answers: Any = {
-            name: {"type": "score", "probabilities": {str(n): p for n, p in enumerate(chances)}}
-            for name, chances in found.items()
-        }
-    else:
-        answers = [
-            {
-                "type": "score",
-                "score": 1.0,
-                "confidence": 0.5,
-                "probabilities": [
-                    {"label": level["label"], "value": n, "probability": p}
-                    for n, (level, p) in enumerate(
-                        zip(question["levels"], decide_one(question), strict=True)
-                    )
-                ],
-            }
-            for question in body["questions"]
-        ]
-    return Answer({"model": "tiny", "answers": answers, "usage": usage})
-
-
-def decide_one(question: Body) -> list[float]:
-    levels = len(question["levels"] if "levels" in question else question["criteria"])
-    best = len(question["instructions"]) % levels
-    rest = 0.4 / (levels - 1)
-    return [0.6 if level == best else rest for level in range(levels)]
-
-
 def text_of(body: Body) -> str:
-    """What a request is known by: the last message, or the judged text of a decision."""
+    """What a request is known by: the last message, or the prompt."""
     messages = body.get("messages")
-    if messages:
-        return str(messages[-1]["content"])
-    return str(next((body[name] for name in ("input", "state", "prompt") if name in body), ""))
+    return str(messages[-1]["content"] if messages else body.get("prompt", ""))
 
 
 DIGITS = "012345"

@@ -210,7 +210,7 @@ def _why_not(book: Gradebook, pool: JudgedPool) -> str:
     for what, values in (("judgment", pool.judgment), ("rating", pool.label)):
         if values.min() == values.max():
             return f"every judged passage has the {what} {values[0]:g}"
-    if len(np.unique(pool.query)) < 2:
+    if np.ptp(pool.query) == 0:
         return "judged passages belong to one query only"
     return ""
 
@@ -228,7 +228,7 @@ def _row(
         system=name,
         passages=int(mine.sum()),
         returned=int(returned[row]),
-        queries=len(np.unique(pool.query[mine])),
+        queries=len(set(pool.query[mine].tolist())),
         label=float(pool.label[mine].mean()) if mine.any() else None,
         judgment=float(pool.judgment[mine].mean()) if mine.any() else None,
         matched=number(found.matched[row]),

@@ -45,7 +45,7 @@ def backend_options(
 
 
 def graders_with(name: str) -> str:
-    """Return which graders of exampp have an option, as in "openai, inspect"."""
+    """Return which graders of exampp have an option, as in "hf, openai"."""
     from exampp.graders.registry import BUILT_IN
 
     name = name.lstrip("-").replace("-", "_")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @option_rules(
     OptionRule(
-        ("--author", "--reason", "--format", "--grace", "--keep-near", *LIMITS),
+        ("--author", "--reason", "--format", "--grace", *LIMITS),
         "where requests are sent, not with --dry-run",
         lambda values: not values["dry_run"],
     ),
@@ -89,10 +89,6 @@ def generate_bank(
         int | None,
         keyword(min=1, help="With --query: so many others than the bank has already."),
     ] = None,
-    keep_near: Annotated[
-        bool,
-        keyword("--keep-near", help="Keep items that ask the same as others, too, marked."),
-    ] = False,
     grounded: Annotated[
         int | None,
         keyword(min=1, help="Show so many of the query's best passages with the prompt."),
@@ -110,8 +106,7 @@ def generate_bank(
 
     Every reply is kept as it comes: the same command continues after an interrupt, and asks again
     only where the last reply failed. Items that ask the same as others of the query are dropped,
-    those that differ in a name, a number, a negation, an order or a word are kept and marked:
-    exampp bank near lists both.
+    those that differ in a name, a number, a negation, an order or a word are kept and marked.
 
     Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
     --dry-run
@@ -125,7 +120,6 @@ def generate_bank(
             query_id=query,
             more=more or 0,
             grounded=grounded or 0,
-            keep_near=keep_near,
             author=author,
             reason=reason,
             **options,
@@ -205,6 +199,11 @@ class EditOptions:
     bank: NamedBank = "main"
     author: Author = None
     reason: Reason = ""
+
+    @property
+    def by(self) -> dict[str, Any]:
+        """Who edits and why, as keywords."""
+        return {"author": self.author, "reason": self.reason}
 
     def make(self, collection: Path, edit: Callable[[Bank], Table], display: Display) -> None:
         """Make an edit and show what it changed; or try it out, and show what it would do too."""
@@ -319,18 +318,9 @@ def edit_bank(
                 subtopic_id=subtopic,
                 answers=answer or (),
                 model=model,
-                author=edit.author,
-                reason=edit.reason,
+                **edit.by,
             )
-        return bank.edit(
-            operation,
-            subject,
-            *given,
-            query_id=query,
-            kind=kind,
-            author=edit.author,
-            reason=edit.reason,
-        )
+        return bank.edit(operation, subject, *given, query_id=query, kind=kind, **edit.by)
 
     edit.make(collection, change, display)
 
@@ -372,13 +362,7 @@ def apply_bank(
     """
 
     def change(bank: Bank) -> Table:
-        return bank.apply(
-            file,
-            retire_missing=retire_missing,
-            force=force,
-            author=edit.author,
-            reason=edit.reason,
-        )
+        return bank.apply(file, retire_missing=retire_missing, force=force, **edit.by)
 
     edit.make(collection, change, display)
 
@@ -407,9 +391,7 @@ def log_bank(
 @app.verb("diff")
 def diff_bank(
     collection: CollectionFile,
-    one: Annotated[
-        str, argument(metavar="A", help="An edit's number, a date, now, or a bank's name.")
-    ],
+    one: Annotated[str, argument(metavar="A", help="An edit's number, now, or a bank's name.")],
     other: Annotated[str, argument(metavar="B", help="The same.")] = "now",
     bank: NamedBank = "main",
     *,
@@ -427,38 +409,27 @@ def diff_bank(
 @option_rules(KEPT_WITH_EDITS)
 def revert_bank(
     collection: CollectionFile,
-    to: Annotated[str, keyword(help="The edit (exampp bank log) or date to go back to.")],
+    to: Annotated[
+        str | None, keyword(help="The edit (exampp bank log) to go back to, for the whole bank.")
+    ] = None,
+    undo: Annotated[
+        int | None, keyword("--edit", help="Take back this edit alone, the newest of its item.")
+    ] = None,
     *,
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Restore an earlier state of a bank, by further edits; nothing is deleted.
+    """Restore an earlier state of a bank, or take back one edit, by further edits.
+
+    Nothing is deleted: what was reverted can be reverted, too.
 
     Example: exampp bank revert my.exam --to 1 --dry-run
     """
+    if (to is None) == (undo is None):
+        raise InputError("what is taken back?", hint="Give --to EDIT, or --edit EDIT")
 
     def change(bank: Bank) -> Table:
-        return bank.revert(to, author=edit.author, reason=edit.reason)
-
-    edit.make(collection, change, display)
-
-
-@app.verb("undo")
-@option_rules(KEPT_WITH_EDITS)
-def undo_edit(
-    collection: CollectionFile,
-    number: Annotated[int, argument(metavar="EDIT", help="The edit's number (exampp bank log).")],
-    *,
-    edit: EditOptions,
-    display: Display,
-) -> None:
-    """Take back the newest edit of an item, by a further edit; nothing is deleted.
-
-    Example: exampp bank undo my.exam 1 --dry-run
-    """
-
-    def change(bank: Bank) -> Table:
-        return bank.undo(number, author=edit.author, reason=edit.reason)
+        return bank.revert(to or "", **edit.by) if undo is None else bank.undo(undo, **edit.by)
 
     edit.make(collection, change, display)
 
@@ -476,22 +447,6 @@ def lint_bank(
     """
     with exampp.Collection(collection) as opened:
         show(opened.bank(bank).lint(), display)
-
-
-@app.verb("near")
-def near_items(
-    collection: CollectionFile,
-    query: QueryId = None,
-    bank: NamedBank = "main",
-    *,
-    display: Display,
-) -> None:
-    """List generated items that were dropped or marked, each with the item it resembles.
-
-    Example: exampp bank near my.exam
-    """
-    with exampp.Collection(collection) as opened:
-        show(opened.bank(bank).near(query), display)
 
 
 @app.verb("split")

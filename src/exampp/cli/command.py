@@ -205,8 +205,8 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
-    "max-queries pool shard retry-failed per more keys grounded keep-near credit "
-    "build battery uses targets attack answers texts rating "
+    "max-queries pool shard retry-failed per more keys grounded "
+    "build battery targets attack answers texts rating "
     "labels design number secret public sealed again plan over predictor folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
@@ -214,7 +214,7 @@ PANELS: Mapping[str, str] = {
     "Model": "model revision device dtype decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
     "repetition batch-size learning-rate max-steps",
-    "Server": "host port base-url endpoint extra-body redirect-to concurrency retries timeout",
+    "Server": "host port base-url endpoint extra-body concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
     "max-cost price-read price-cached price-written "
     "price-hour max-failures grace",

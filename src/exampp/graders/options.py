@@ -152,7 +152,7 @@ class BilledOptions(ModelOptions):
         "The share of likely tokens that it chooses from.", above=0, most=1
     )
     reasoning_effort: str | None = option("How long a model may think, such as low, medium, high.")
-    concurrency: int = option("Requests in flight at each address at most.", 32, least=1)
+    concurrency: int = option("Requests in flight at most.", 32, least=1)
     retries: int = option("Retries of a request.", 6, least=0)
     timeout: float = option("Seconds to wait for a reply.", 120.0, above=0)
     max_requests: int | None = option("Stop before more requests.")
@@ -181,10 +181,10 @@ class OpenAIOptions(BilledOptions, TextOptions):
 
     max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
     decode: str = option(
-        "What a reply is: text, the likeliest of the labels, json, or typed decisions. auto takes "
-        "labels where the server gives their probabilities, else json, else text.",
+        "What a reply is: text, the likeliest of the labels, or json. auto takes labels where the "
+        "server gives their probabilities, else json, else text.",
         "auto",
-        choices=("auto", "text", "labels", "json", "decisions"),
+        choices=("auto", "text", "labels", "json"),
         writes=False,
     )
     endpoint: str = option(
@@ -193,13 +193,9 @@ class OpenAIOptions(BilledOptions, TextOptions):
         choices=("chat", "completions"),
     )
     base_url: str | None = option(
-        "The server's address; several, separated by commas, share the work. The key comes from "
-        "OPENAI_API_KEY and is never stored."
+        "The server's address. The key comes from OPENAI_API_KEY and is never stored."
     )
     api_key: str | None = option("", shown=False)
-    redirect_to: str | None = option(
-        "Another host that the server may redirect passages to.", metavar="HOST"
-    )
     repetition: int = option(
         "Grade again, as a separate grader: 2, 3, ... Its seed differs.",
         1,
@@ -239,23 +235,10 @@ class OpenAIOptions(BilledOptions, TextOptions):
 
 
 _REQUEST_KEYS = frozenset(
-    {"model", "messages", "prompt", "input", "state", "questions", "stream", "n"}
+    {"model", "messages", "prompt", "stream", "n"}
     | {"temperature", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format"}
 )
 """Keys of requests that options have; not those of `extra_body`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class InspectOptions(BilledOptions):
-    """Options of `inspect`: a model of any provider, through inspect_ai."""
-
-    model: str | None = option("PROVIDER/NAME as inspect_ai has it: anthropic/..., google/...")
-    max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
-    base_url: str | None = option("Another address of the provider.")
-    temperature: float | None = option(
-        "Temperature of the model. [default: the provider's]", least=0
-    )
-    seed: int | None = option("Seed of the model. [default: none]")
 
 
 def check_least_mass(options: TextOptions, *, scores: bool) -> None:

@@ -10,7 +10,6 @@ from exampp.errors import InputError
 from exampp.graders.base import Grader
 from exampp.graders.options import (
     GraderOptions,
-    InspectOptions,
     KindOptions,
     LocalOptions,
     OpenAIOptions,
@@ -18,7 +17,6 @@ from exampp.graders.options import (
 )
 from exampp.plugins import Registry
 from exampp.prompts import Prompt
-from exampp.prompts.prompt import meanings_of
 
 DEFAULT_PROMPT = "question-self-rating"
 
@@ -55,25 +53,18 @@ def _local(options: LocalOptions, prompt: Prompt) -> Grader:
 def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
     from exampp.graders.openai import OpenAICompatibleGrader
 
-    return OpenAICompatibleGrader(options, prompt.labels, prompt.field, meanings_of(prompt))
-
-
-def _inspect(options: InspectOptions, _: Prompt) -> Grader:
-    from exampp.graders.inspect_models import InspectGrader
-
-    return InspectGrader(options)
+    return OpenAICompatibleGrader(options, prompt.labels, prompt.field)
 
 
 BUILT_IN: Mapping[str, Backend] = {
     "draft": Backend(_draft, KindOptions, "draft"),
     "hf": Backend(_local, LocalOptions, writes={"decode": "generate"}),
     "openai": Backend(_openai, OpenAIOptions, writes={"decode": "text"}),
-    "inspect": Backend(_inspect, InspectOptions, writes={}),
 }
 RESERVED = frozenset(
     {"collection", "grader", "bank", "depth", "select", "answers_of", "max_failures"}
     | {"max_queries", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
-    | {"per", "keys", "query", "query_id", "more", "keep_near", "grounded", "author", "reason"}
+    | {"per", "keys", "query", "query_id", "more", "grounded", "author", "reason"}
     | {"format", "style", "name", "batch", "batches", "batch_file", "replies", "cancel_batches"}
     | {"poll"}
 )

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
@@ -328,7 +327,6 @@ class Version:
 _REMARK = re.compile(
     r'^"?# exampp bank version: (\d+) ([0-9a-f]{16}) (.*?)"?[,;\t ]*\r?$', re.MULTILINE
 )
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
@@ -346,22 +344,6 @@ def parse_version(text: str) -> Version | None:
     """Return the version that a file names as its origin, None if it names none."""
     found = _REMARK.search(text)
     return None if found is None else Version(found[3], int(found[1]), found[2])
-
-
-def end_of_moment(moment: str) -> str:
-    """Return the last second of a date or time, as edits are stamped."""
-    try:
-        found = datetime.fromisoformat(moment)
-    except ValueError:
-        raise InputError(
-            f"{brief(moment)} is no edit, date or bank",
-            hint="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
-            "name of a bank",
-        ) from None
-    if _DAY.fullmatch(moment):
-        found += timedelta(days=1, seconds=-1)
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return found.astimezone(UTC).isoformat(timespec="seconds")
 
 
 # ---- an edited file ------------------------------------------------------------------------------

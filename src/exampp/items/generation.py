@@ -36,7 +36,6 @@ from exampp.store.generation import (
     FAILED,
     MADE,
     GeneratedBy,
-    StoredDuplicate,
     StoredReply,
     Subject,
     best_passages,
@@ -62,7 +61,7 @@ class GenerationOutcome:
     state: str
     reason: str
     items: tuple[Item, ...] = ()
-    near: tuple[StoredDuplicate, ...] = ()
+    near: tuple[NearDuplicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class GenerationRun:
     that fails `MAX_FAILURES` times in a row raises Unfinished. `stop` ends it in time, called from
     a signal handler or another thread. `why_stopped` tells what else ended the run before its end,
     such as a limit on requests or cost, and `left` how many requests remained. Items that ask the
-    same as others of their query are dropped unless `keep_near`; those that nearly do are marked.
+    same as others of their query are dropped; those that nearly do are marked.
     """
 
     def __init__(
@@ -101,7 +100,6 @@ class GenerationRun:
         per: str | None = None,
         query_id: str | None = None,
         wish: GenerationRequest | None = None,
-        keep_near: bool = False,
     ) -> None:
         self.connection = connection
         self.bank = bank
@@ -111,7 +109,6 @@ class GenerationRun:
         self.wish = wish or GenerationRequest()
         if prompt.needs_passages and not self.wish.grounded:
             self.wish = replace(self.wish, grounded=WINDOW)
-        self.keep_near = keep_near
         self.why_stopped = ""
         self.left = 0
         self.notes: tuple[str, ...] = ()
@@ -309,9 +306,7 @@ class GenerationRun:
         with self.connection, transaction(self.connection):
             items = add_items(self.connection, self.bank, settled.items, OPERATION, edit)
             replied = StoredReply(settled.state, settled.reason, raw, len(items), at)
-            put_generation(
-                self.connection, self.bank, subject, self._asked(), replied, settled.near
-            )
+            put_generation(self.connection, self.bank, subject, self._asked(), replied)
         settled = replace(settled, items=tuple(items))
         self._known.setdefault(subject.query_id, []).extend(settled.items)
         self.left -= 1
@@ -332,30 +327,21 @@ class GenerationRun:
 
     def _select(
         self, subject: Subject, made: Sequence[ParsedItem], at: str
-    ) -> tuple[tuple[Item, ...], tuple[StoredDuplicate, ...]]:
+    ) -> tuple[tuple[Item, ...], tuple[NearDuplicate, ...]]:
         """Return the new items, and the duplicates and near duplicates of the query's items."""
         earlier = self._of(subject)
         known = {item.item_id: item for item in earlier}
         fresh = [self._item(subject, one, at) for one in made]
-        near = [
-            StoredDuplicate(i.text, True, "", i.item_id, i.text)
-            for i in fresh
-            if i.item_id in known
-        ]
+        near = [NearDuplicate(i, known[i.item_id], "") for i in fresh if i.item_id in known]
         new = {item.item_id: item for item in fresh if item.item_id not in known}
-        for one in (
-            near_duplicates([*earlier, *new.values()], keep_same=self.keep_near) if new else ()
-        ):
+        for one in near_duplicates([*earlier, *new.values()]) if new else ():
             if (item := new.get(one.item.item_id)) is None:
                 continue
-            dropped = not one.differs and not self.keep_near
-            near.append(
-                StoredDuplicate(item.text, dropped, one.differs, one.like.item_id, one.like.text)
-            )
-            if dropped:
-                del new[item.item_id]
-            else:
+            near.append(one)
+            if one.differs:
                 new[item.item_id] = _marked(item, one)
+            else:
+                del new[item.item_id]
         return tuple(new.values()), tuple(near)
 
     def _item(self, subject: Subject, made: ParsedItem, at: str) -> Item:
@@ -391,12 +377,17 @@ def generation_tables(
 ) -> tuple[Table, Table]:
     """Return one row per request, and one per item that was dropped or marked as like another."""
     rows: list[tuple[Value, ...]] = []
-    near: list[tuple[str, str, StoredDuplicate]] = []
+    near: list[tuple[Value, ...]] = []
+    fates: dict[str, list[NearDuplicate]] = {"dropped": [], "kept": []}
     for one in settled:
         place = (one.subject.query_id, one.subject.subtopic_id or "")
-        dropped = sum(item.dropped for item in one.near)
+        dropped = sum(not pair.differs for pair in one.near)
         rows.append((*place, one.state, len(one.items), dropped, one.reason))
-        near += [(*place, item) for item in one.near]
+        for pair in one.near:
+            became, like = "kept" if pair.differs else "dropped", pair.like
+            fates[became].append(pair)
+            differs = pair.differs or "nothing"
+            near.append((*place, pair.item.text, became, differs, f"{like.item_id}: {like.text}"))
     made = sum(len(one.items) for one in settled)
     failed = sum(one.state == FAILED for one in settled)
     notes = [f"{len(settled)} replies, {made} new {run.prompt.makes}s in the bank {run.bank!r}"]
@@ -405,32 +396,23 @@ def generation_tables(
     if run.left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         notes.append(f"{run.left} not asked yet{why}; the same command continues")
-    heads = ["query", "subtopic", "state", "items", "dropped", "how"]
     if note := run.grader.note:
         notes.append(note)
-    return Table.of(heads, rows, notes=[*notes, *run.notes]), near_table(near)
-
-
-def near_table(found: Sequence[tuple[str, str, StoredDuplicate]]) -> Table:
-    """Return one row per item that a model made like another one: (query, subtopic, item)."""
-    rows: list[tuple[Value, ...]] = []
-    fates: dict[str, list[StoredDuplicate]] = {fate: [] for fate in _FATES.values()}
-    for query, subtopic, one in found:
-        became = "dropped" if one.dropped else "kept"
-        like = f"{one.like_id}: {one.like_text}"
-        rows.append((query, subtopic, one.text, became, one.differs or "nothing", like))
-        fates[_FATES[one.dropped, bool(one.differs) and not one.dropped]].append(one)
-    notes = [
-        f"{len(some)} {fate}: {some[0].text!r} ({some[0].differs or 'as'}: {some[0].like_text!r})"
-        for fate, some in fates.items()
+    heads = ["query", "subtopic", "state", "items", "dropped", "how"]
+    near_notes = [
+        f"{len(some)} {_FATES[became]}: {some[0].item.text!r} "
+        f"({some[0].differs or 'as'}: {some[0].like.text!r})"
+        for became, some in fates.items()
         if some
     ]
-    heads = ["query", "subtopic", "made", "became", "differs in", "from"]
-    return Table.of(heads, rows, notes=notes)
+    near_heads = ["query", "subtopic", "made", "became", "differs in", "from"]
+    return (
+        Table.of(heads, rows, notes=[*notes, *run.notes]),
+        Table.of(near_heads, near, notes=near_notes),
+    )
 
 
 _FATES = {
-    (True, False): "dropped, because they ask the same as others",
-    (False, False): "kept although they ask the same as others",
-    (False, True): "kept and marked, because they differ from others in little",
+    "dropped": "dropped, because they ask the same as others",
+    "kept": "kept and marked, because they differ from others in little",
 }

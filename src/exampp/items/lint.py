@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from exampp.prompts.words import (
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.readings import describe_items_without_text
 from exampp.results.result import Table
-
-Key = TypeVar("Key")
 
 SIMILAR = 85.0
 """Token ratio (0 to 100) from which two texts of one query are near duplicates."""
@@ -91,7 +89,6 @@ def lint(
         *_alone(entries, queries),
         *(pairs := list(_pairs(entries))),
         *_marked(entries, pairs),
-        *_twin_ids(entries, queries),
         *_without_key(entries),
         *_other_language(entries, passages),
         *_queries(entries, queries),
@@ -275,9 +272,9 @@ def similar_items(items: Sequence[Item]) -> Iterator[Finding]:
     for index, item in enumerate(items):
         earlier = first.setdefault(texts[index], index)
         if look_alike(item.text, items[earlier].text):
-            how = "retire one, or reword it"
             like = items[earlier]
-            yield _finding("twin", item, _twin(item.text, like.text, like.item_id, how))
+            seen = describe_invisible(item.text) or f"there {describe_invisible(like.text)}"
+            yield _finding("twin", item, f"as {like.item_id}: {seen}; retire one, or reword it")
             continue
         if earlier != index:
             yield _finding("duplicate", item, f"as {items[earlier].item_id}")
@@ -294,11 +291,6 @@ def similar_items(items: Sequence[Item]) -> Iterator[Finding]:
 def look_alike(one: str, other: str) -> bool:
     """Return whether two texts are not the same, but look the same to whoever reads them."""
     return one != other and visible_form(one) == visible_form(other)
-
-
-def _twin(text: str, other: str, name: str, hint: str) -> str:
-    """Describe a twin: the other item, the invisible difference, and how to fix it."""
-    return f"as {name}: {describe_invisible(text) or f'there {describe_invisible(other)}'}; {hint}"
 
 
 def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator[Finding]:
@@ -319,44 +311,6 @@ def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator
         if as_made and text is not None and texts.get((item.query_id, like)) == text:
             differs = mark.get("differs") or "nothing"
             yield _finding("near-duplicate", item, f"as {like}: {text} (differs in {differs})")
-
-
-def _twin_ids(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield ids of queries, subtopics and items, and texts of queries, that look alike."""
-    named = dict(queries)
-    for entry in entries:
-        named.setdefault(entry.query_id, entry.query_text)
-    file = "fix it in its source file, and import that file into a new collection"
-    for query, like in _look_alikes((name, name) for name in named):
-        yield Finding("twin", query, "", named[query], f"its id {_twin(query, like, like, file)}")
-    for query, like in _look_alikes((name, text) for name, text in named.items() if text.strip()):
-        if named[query] != named[like]:
-            how = "fix one of them and import it with --update, or leave one out"
-            yield Finding(
-                "twin", query, "", named[query], _twin(named[query], named[like], like, how)
-            )
-    subtopics = dict.fromkeys((e.query_id, e.subtopic_id) for e in entries if e.subtopic_id)
-    of_subtopics = ((key, f"{key[0]}/{key[1]}") for key in subtopics)
-    for (query, subtopic), (of, other) in _look_alikes(of_subtopics):
-        if query == of:
-            detail = f"its subtopic {_twin(subtopic, other, other, file)}"
-            yield Finding("twin", query, "", named[query], detail)
-    items = {(i.query_id, i.kind, i.item_id): i for entry in entries for i in entry.items}
-    of_items = ((key, f"{visible_form(key[0])}/{key[1]}/{key[2]}") for key in items)
-    for key, earlier in _look_alikes(of_items):
-        if key[2] != earlier[2]:
-            how = "retire one, or give it another id in its file"
-            detail = f"its id {_twin(key[2], earlier[2], earlier[2], how)}"
-            yield _finding("twin", items[key], detail)
-
-
-def _look_alikes(named: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Key]]:
-    """Yield (thing, earlier thing) whose texts look the same."""
-    first: dict[str, Key] = {}
-    for key, text in named:
-        earlier = first.setdefault(visible_form(text), key)
-        if earlier != key:
-            yield key, earlier
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -490,10 +444,10 @@ def text_difference(one: str, other: str) -> str:
     return "a word"
 
 
-def near_duplicates(items: Sequence[Item], *, keep_same: bool = False) -> Iterator[NearDuplicate]:
+def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
     """Yield each item that duplicates an earlier one, or nearly, with the most similar one.
 
-    Later items are not compared with a duplicate, unless `keep_same`.
+    Later items are not compared with a duplicate.
     """
     import numpy as np
     from rapidfuzz import fuzz, process
@@ -510,7 +464,7 @@ def near_duplicates(items: Sequence[Item], *, keep_same: bool = False) -> Iterat
             NearDuplicate(item, items[n], text_difference(item.text, items[n].text)) for n in near
         ]
         same = next((one for one in found if not one.differs), None)
-        if same is not None and not keep_same:
+        if same is not None:
             gone.add(index)
         if best := same or next(iter(found), None):
             yield best

@@ -7,8 +7,7 @@ Published beside the public part, it tells nobody what is sealed, since the salt
 stays with the sealed items; and nobody can find other items that have it.
 
 The file of sealed items is a workbench bank whose first line also holds the seal, `sealed`: the
-name of the `bank`, the `salt`, the `commitment`, and `fingerprints` [[query id, item id,
-SHA-256]], one per item, by which a changed item can be named.
+name of the `bank`, the `salt` and the `commitment`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -54,7 +53,6 @@ SealedRecord = tuple[str, str, str | None, str, float, tuple[str, ...]]
 """(item id, query id, subtopic, text, weight, answers): the parts of an item committed to."""
 Numbered = tuple[str, str, int]
 """(query id, item id, position among the items of this id)."""
-T = TypeVar("T")
 FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
 
 
@@ -201,11 +199,6 @@ def commitment_of(records: Iterable[SealedRecord], salt: str) -> str:
     return _sha256({"items": ordered, "salt": salt})
 
 
-def fingerprint(record: SealedRecord, salt: str) -> str:
-    """Return the same for one item, by which a file names the item that changed."""
-    return _sha256({"item": record, "salt": salt})
-
-
 def _checked_commitment(text: str) -> str:
     found = text.strip().lower().removeprefix("sha256:")
     if not _HEX.fullmatch(found):
@@ -215,23 +208,19 @@ def _checked_commitment(text: str) -> str:
     return found
 
 
-def _numbered(things: Iterable[tuple[str, str, T]]) -> dict[Numbered, T]:
-    """Return things of items, given as (query id, item id, thing), by item.
+def _by_id(records: Iterable[SealedRecord]) -> dict[Numbered, SealedRecord]:
+    """Return the records by query and item id.
 
     A question and a nugget may have one id; a commitment does not say which is which.
     """
-    groups: dict[tuple[str, str], list[T]] = {}
-    for query, item, thing in things:
-        groups.setdefault((query, item), []).append(thing)
-    return {(*ids, n): thing for ids, some in groups.items() for n, thing in enumerate(some)}
-
-
-def _by_id(records: Iterable[SealedRecord]) -> dict[Numbered, SealedRecord]:
-    groups = _numbered((record[1], record[0], record) for record in records)
-    if not any(number for _, _, number in groups):
-        return groups
-    ordered = sorted(groups.values(), key=json.dumps)
-    return _numbered((record[1], record[0], record) for record in ordered)
+    groups: dict[tuple[str, str], list[SealedRecord]] = {}
+    for record in records:
+        groups.setdefault((record[1], record[0]), []).append(record)
+    return {
+        (*ids, number): record
+        for ids, some in groups.items()
+        for number, record in enumerate(sorted(some, key=json.dumps))
+    }
 
 
 # ---- the sealed file -----------------------------------------------------------------------------
@@ -243,7 +232,6 @@ class Seal(msgspec.Struct):
     bank: str
     salt: str
     commitment: str
-    fingerprints: list[tuple[str, str, str]]
 
 
 def write_sealed(
@@ -271,15 +259,13 @@ def write_sealed(
             answers=state.answers,
         )
         groups.setdefault((state.query_id, state.subtopic_id), []).append(item)
-    sealed = sorted(chain.from_iterable(groups.values()), key=lambda i: json.dumps(record_of(i)))
-    fingerprints = [(i.query_id, i.item_id, fingerprint(record_of(i), split.salt)) for i in sealed]
-    about = msgspec.to_builtins(Seal(bank, split.salt, split.commitment, fingerprints))
+    about = msgspec.to_builtins(Seal(bank, split.salt, split.commitment))
     first, *others = (
         replace(heads.get(key, BankEntry(key[0], (), subtopic_id=key[1])), items=tuple(items))
         for key, items in groups.items()
     )
     workbench_bank.write(path, [replace(first, extra={**first.extra, _SEAL: about}), *others])
-    return len(sealed)
+    return sum(map(len, groups.values()))
 
 
 def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
@@ -330,7 +316,7 @@ class Verification:
 def verify_file(path: Path, commitment: str | None = None) -> Verification:
     """Check a file of sealed items against a published commitment, or against its own.
 
-    A changed item is named by its fingerprint in the file, as far as that was left alone.
+    Which items changed shows only beside the collection: `verify_in_collection`.
 
     Raises:
         InputError: The file has no seal, or the commitment is none.
@@ -342,20 +328,8 @@ def verify_file(path: Path, commitment: str | None = None) -> Verification:
         proved = "the published commitment" if commitment else "the commitment that it holds itself"
         note = f"{len(records)} sealed items are unchanged: they give {proved}"
         return Verification(True, actual, (), (note,))
-    known, found = _numbered(about.fingerprints), _by_id(records)
-    changed = {
-        key: f"is now {brief(record[3])}"
-        for key, record in found.items()
-        if key in known and fingerprint(record, about.salt) != known[key]
-    }
-    faults = _faults(changed, dict.fromkeys(known, ""), {key: r[3] for key, r in found.items()})
-    notes = [_mismatch(actual, expected)]
-    if not faults:
-        notes.append(
-            "every item has its fingerprint: the file was rewritten as a whole, or the commitment "
-            "is of another split; check it against the collection that was split"
-        )
-    return Verification(False, actual, faults, tuple(notes))
+    which = "Check the file against the collection that was split to see which items differ"
+    return Verification(False, actual, (), (_mismatch(actual, expected), which))
 
 
 def verify_in_collection(
@@ -411,17 +385,11 @@ def _compare(
         for key, record in old.items()
         if key in new and new[key] != record
     }
-    return _faults(
-        changed, {key: r[3] for key, r in old.items()}, {key: r[3] for key, r in new.items()}
-    )
-
-
-def _faults(
-    changed: Mapping[Numbered, str], old: Mapping[Numbered, str], new: Mapping[Numbered, str]
-) -> tuple[SealFault, ...]:
-    missing = {key: text for key, text in old.items() if key not in new}
-    added = {key: text for key, text in new.items() if key not in old}
-    kinds = {"changed": changed, "missing": missing, "added": added}
+    kinds = {
+        "changed": changed,
+        "missing": {key: record[3] for key, record in old.items() if key not in new},
+        "added": {key: record[3] for key, record in new.items() if key not in old},
+    }
     return tuple(
         SealFault(what, *key[:2], detail)
         for what, some in kinds.items()

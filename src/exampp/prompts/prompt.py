@@ -117,22 +117,6 @@ def prompt_content_hash(prompt: Prompt) -> str:
     return hash_of(json.dumps(content, sort_keys=True, ensure_ascii=False))
 
 
-def meanings_of(prompt: Prompt) -> dict[str, str]:
-    """Return the meanings of labels: the prompt's line for each (`4: The answer is`), or the word.
-
-    Labels of which the prompt says nothing have no entry.
-    """
-    text = f"{prompt.system}\n{prompt.user}"
-    found: dict[str, str] = {}
-    for label in prompt.labels:
-        line = re.search(rf"(?m)^[\s*•-]*{re.escape(label)}\s*[:=.)\u2013-]\s*(\S.*)$", text)
-        if line:
-            found[label] = line[1].strip()
-        elif not label.isdigit():
-            found[label] = label
-    return found
-
-
 def placeholders(template: str) -> tuple[str, ...]:
     """Return names of the slots that a template uses, in order of appearance."""
     return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))

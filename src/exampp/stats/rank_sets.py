@@ -263,6 +263,6 @@ def _as_student(z: float, freedom: Floats) -> Floats:
     found: Floats = np.asarray(sum(term / n**power for power, term in enumerate(terms)))
     level = 2 * NormalDist().cdf(z) - 1
     if 0 < level < 1:
-        for few in np.unique(freedom[freedom < _FEW]).tolist():
+        for few in sorted(set(freedom[freedom < _FEW].tolist())):
             found = np.where(freedom == few, student_quantile(level, int(few)), found)
     return found

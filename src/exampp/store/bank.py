@@ -30,7 +30,7 @@ from exampp.store.inputs import (
     put_subtopics,
     query_keys,
 )
-from exampp.store.interning import (
+from exampp.store.sql import (
     column,
     exists,
     extra_json,
@@ -707,13 +707,13 @@ def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Itera
         known[key] = state
 
 
-def last_edit(connection: sqlite3.Connection, bank: str, until: str | None = None) -> int:
-    """The number of a bank's last edit, or of the last one at or before a time; 0 where none."""
+def last_edit(connection: sqlite3.Connection, bank: str) -> int:
+    """The number of a bank's last edit; 0 where it has none."""
     return select_integer(
         connection,
         "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
-        "JOIN bank b USING (bank) WHERE b.name = ? AND (? IS NULL OR e.at <= ?)",
-        (bank, until, until),
+        "JOIN bank b USING (bank) WHERE b.name = ?",
+        (bank,),
     )
 
 

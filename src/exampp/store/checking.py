@@ -15,10 +15,9 @@ from exampp.errors import InputError
 from exampp.records import State
 from exampp.records.graders import ITEM_KINDS, MOST_RATINGS
 from exampp.records.ids import text_hash
-from exampp.store.checksums import mismatches
 from exampp.store.connection import file_of
-from exampp.store.error_mapping import Damaged, GuardedConnection
 from exampp.store.grades import graders
+from exampp.store.sql import Damaged, GuardedConnection, mismatches
 
 MOST_PROBLEMS = 20
 """Rows that are reported of each table and rule."""
@@ -111,24 +110,25 @@ class Problem(NamedTuple):
 
 
 def refuse_unsound(connection: sqlite3.Connection) -> None:
-    """Check the values that evaluation reads, and once per connection all pages and checksums.
+    """Check once per connection the values that evaluation reads, all pages and all checksums.
 
     Raises:
         Damaged: A value is impossible, such as an infinite weight or a rating off its scale, or a
             row is not what exampp wrote.
     """
+    guarded = connection if isinstance(connection, GuardedConnection) else None
+    if guarded and guarded.verified:
+        return
     for found in _broken(connection, _EVALUATED, 1):
         said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
         raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
     # checksums are written at the end of a transaction
-    if not isinstance(connection, GuardedConnection):
-        return
-    if not (connection.verified or connection.in_transaction):
+    if guarded and not guarded.in_transaction:
         # a damaged index finds other rows than a table holds
-        for found in (*_pages(connection), *_checksums(connection)):
+        for found in (*_pages(guarded), *_checksums(guarded)):
             what = " ".join(filter(None, found))
-            raise Damaged(str(file_of(connection)), what, "rows changed after exampp wrote them")
-        connection.verified = True
+            raise Damaged(str(file_of(guarded)), what, "rows changed after exampp wrote them")
+        guarded.verified = True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from exampp.store.bank import bank_key
 from exampp.store.inputs import WHOLE_QUERY
-from exampp.store.interning import column
+from exampp.store.sql import column
 
 MADE = "made"
 FAILED = "failed"
@@ -44,19 +43,6 @@ class StoredReply(NamedTuple):
     reply: str | None
     items: int
     at: str
-
-
-class StoredDuplicate(NamedTuple):
-    """An item that a model made although the query has one like it: dropped, or kept and marked.
-
-    `differs` says what tells the two apart, and is empty where they are the same.
-    """
-
-    text: str
-    dropped: bool
-    differs: str
-    like_id: str
-    like_text: str
 
 
 def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subject]:
@@ -97,36 +83,13 @@ def put_generation(
     subject: Subject,
     asked: GeneratedBy,
     replied: StoredReply,
-    near: Iterable[StoredDuplicate] = (),
 ) -> None:
-    """Record what became of one request, and which of its items are like others."""
-    made = connection.execute(
+    """Record what became of one request."""
+    connection.execute(
         "INSERT INTO generation (bank, query, subtopic, model, prompt, prompt_hash, settings, "
         "state, reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (bank_key(connection, bank), subject.query, subject.subtopic, *asked, *replied),
     )
-    connection.executemany(
-        "INSERT INTO likeness (generation, text, dropped, differs, like_id, like_text) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [(made.lastrowid, *one) for one in near],
-    )
-
-
-def read_near_items(
-    connection: sqlite3.Connection, bank: str, query_id: str | None = None
-) -> list[tuple[str, str, StoredDuplicate]]:
-    """(query id, subtopic id, item) of every item that was dropped or marked, in order."""
-    rows = connection.execute(
-        "SELECT q.query_id, coalesce(f.subtopic_id, ''), l.text, l.dropped, l.differs, l.like_id, "
-        "l.like_text FROM likeness l JOIN generation g USING (generation) JOIN bank b USING (bank) "
-        "JOIN query q ON q.query = g.query LEFT JOIN subtopic f ON f.subtopic = g.subtopic "
-        "WHERE b.name = :bank AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY likeness",
-        {"bank": bank, "query_id": query_id},
-    )
-    return [
-        (query, subtopic, StoredDuplicate(text, bool(dropped), *rest))
-        for query, subtopic, text, dropped, *rest in rows
-    ]
 
 
 def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) -> list[str]:

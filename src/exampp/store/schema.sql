@@ -1,4 +1,4 @@
--- The tables of a collection. `store.schema` makes them and refuses a file with any other.
+-- The tables of a collection. `store.connection` makes them and refuses a file with any other.
 --
 -- A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts:
 -- after a change of a text only its cells are pending, and a restored text finds its grades again.
@@ -190,18 +190,6 @@ CREATE TABLE generation (
 
 CREATE INDEX generation_of_query ON generation (bank, query, subtopic);
 
-CREATE TABLE likeness (
-    likeness INTEGER PRIMARY KEY,
-    generation INTEGER NOT NULL REFERENCES generation,
-    text TEXT NOT NULL,
-    dropped INTEGER NOT NULL,
-    differs TEXT NOT NULL,
-    like_id TEXT NOT NULL,
-    like_text TEXT NOT NULL
-) STRICT;
-
-CREATE INDEX likeness_of_generation ON likeness (generation);
-
 -- Grading. `grade.answer_key` is 0 where known answers played no part, otherwise the key of the
 -- answers that the grade was made from. `grader.rules` says how replies are read where known answers
 -- play a part ('{}': unknown), NULL for all other graders. `sheet` keeps what a workbench file said
@@ -373,7 +361,7 @@ CREATE TABLE step (
     at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The rows of every other table and the sum of their checksums (see `store.checksums`).
+-- The rows of every other table and the sum of their checksums (see `store.sql`).
 
 CREATE TABLE checksum (
     name TEXT PRIMARY KEY,

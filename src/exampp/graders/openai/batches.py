@@ -31,7 +31,7 @@ from exampp.graders.openai.failures import (
     describe_malformed,
     failure_of_status,
 )
-from exampp.graders.openai.modes import CompletionMode
+from exampp.graders.openai.modes import Mode
 from exampp.store.connection import put_in_place
 from exampp.store.runs import FILE
 
@@ -110,7 +110,7 @@ class BatchAdapter:
     """Makes the requests of one grader, and reads the lines that came back."""
 
     address: ServerAddress
-    mode: CompletionMode
+    mode: Mode
     quirks: ServerQuirks
 
     @property

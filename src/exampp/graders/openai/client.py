@@ -1,8 +1,7 @@
-"""HTTP to OpenAI-compatible servers: addresses and keys, redirects, rate limits, retries.
+"""HTTP to OpenAI-compatible servers: addresses and keys, rate limits, retries.
 
 One `Client` belongs to one event loop and serves one run. Every request is counted, obeys the rate
-limit of its server, and is never sent twice for one reply. Where several servers have the model, a
-request that one does not answer goes to another, and the first is left alone for a while.
+limit of the server, and is never sent twice for one reply.
 
 Keys and full URLs stay in closures of `ServerAddress`: no `repr`, `vars`, pickle or setting shows
 them, and messages of servers pass through `scrub`, because servers quote keys that they reject.
@@ -17,10 +16,10 @@ import os
 import random
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.budget import Budget
@@ -48,14 +47,11 @@ NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 """Where `max_tokens` is refused for current models; most other servers know the older name."""
 PROPERTIES = "/props"
 """llama.cpp's properties, which are beside the API."""
-SLOT = "id_slot"
-"""llama.cpp's name of the slot that a request is for."""
 SHORTEST_SECRET = 4
 """Characters; shorter keys are placeholders, and replacing them would garble messages."""
 CONNECT_SECONDS = 10.0
 LONGEST_BODY = 2**25
 """Bytes of a reply, unpacked; the longest that is stored has a tenth."""
-MOST_REDIRECTS = 5
 LONGEST_BACKOFF = 60.0
 MALFORMED_RETRIES = 2
 """A server that answers in an undocumented shape will hardly change its mind."""
@@ -73,9 +69,8 @@ class ServerAddress:
     """A server; `name` is its host and port, the only part that may be shown or stored.
 
     `hint` says how to fix a server that does not answer, `scrub` takes the key out of a text.
-    `send(session, method, path, data, content_type, sink)` sends one request. A redirect is
-    followed only to the server itself and to `redirect_to` (`host` or `host:port`): passages go to
-    nobody else.
+    `send(session, method, path, data, content_type, sink)` sends one request. A redirect is an
+    error: passages go to nobody else.
 
     Raises:
         InputError: aiohttp is not installed, the URL is invalid or has secrets, the key is missing.
@@ -84,12 +79,7 @@ class ServerAddress:
 
     __slots__ = ("hint", "name", "scrub", "send")
 
-    def __init__(
-        self,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        redirect_to: str | None = None,
-    ) -> None:
+    def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
         try:
             import aiohttp  # noqa: F401
         except ImportError:
@@ -116,7 +106,7 @@ class ServerAddress:
         self.scrub: Callable[[str], str] = lambda text: (
             text.replace(secret, "***") if secret else text
         )
-        self.send = _sender(url, key or "none", redirect_to or "")
+        self.send = _sender(url, key or "none")
 
     def __repr__(self) -> str:
         return f"ServerAddress({self.name!r})"
@@ -126,15 +116,6 @@ class ServerAddress:
         """Name of the longest reply in tokens in a request."""
         host = self.name.partition(":")[0]
         return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
-
-
-def addresses_of(
-    base_url: str | None = None, api_key: str | None = None, redirect_to: str | None = None
-) -> tuple[ServerAddress, ...]:
-    """Return the servers of one URL, or of several separated by commas."""
-    named = base_url or os.environ.get("OPENAI_BASE_URL") or ""
-    urls = dict.fromkeys(filter(None, map(str.strip, named.split(","))))
-    return tuple(ServerAddress(url, api_key, redirect_to) for url in urls or ("",))
 
 
 def _server_name(url: str) -> str:
@@ -167,7 +148,7 @@ def _check_key(key: str) -> str:
 Send = Callable[..., Any]
 
 
-def _sender(url: str, key: str, redirect_to: str) -> Send:
+def _sender(url: str, key: str) -> Send:
     """Return the function that sends a request; URL and key stay in its closure."""
     own = {"Accept-Encoding": "gzip", "Authorization": f"Bearer {key}"}
     proxy = _proxy_of(url)
@@ -181,20 +162,16 @@ def _sender(url: str, key: str, redirect_to: str) -> Send:
         sink: BinaryIO | None,
     ) -> HttpReply:
         target = (url.removesuffix("/v1") if path == PROPERTIES else url) + path
-        headers = {**own, "Content-Type": content_type} if content_type else dict(own)
-        for _ in range(MOST_REDIRECTS):
-            async with session.request(
-                method, target, data=data, headers=headers, proxy=proxy, allow_redirects=False
-            ) as response:
-                location = response.headers.get("location")
-                if location is None or not 300 <= response.status < 400:
-                    # the body of an error says what is wrong: it belongs into no file
-                    body = await _read_body(response, sink if response.status < 300 else None)
-                    return HttpReply(response.status, response.headers, body)
-            target = _redirected(url, target, location, response.status, redirect_to)
-            if _origin(urlsplit(target)) != _origin(urlsplit(url)):
-                headers.pop("Authorization", None)
-        raise Broken("the server redirects in a circle")
+        headers = {**own, "Content-Type": content_type} if content_type else own
+        async with session.request(
+            method, target, data=data, headers=headers, proxy=proxy, allow_redirects=False
+        ) as response:
+            location = response.headers.get("location")
+            if location is not None and 300 <= response.status < 400:
+                raise _redirected(url, urljoin(target, location), path)
+            # the body of an error says what is wrong: it belongs into no file
+            body = await _read_body(response, sink if response.status < 300 else None)
+            return HttpReply(response.status, response.headers, body)
 
     return send
 
@@ -212,40 +189,15 @@ class Broken(Exception):
     """A reply that cannot be read as HTTP; the text is the reason."""
 
 
-def _redirected(url: str, before: str, location: str, status: int, redirect_to: str) -> str:
-    """Return the target of a redirect that may be followed.
-
-    An upgrade from http to https on the same host is the same server; the other way round, passages
-    and key would travel in the open. Source: RFC 9110, section 15.4.
-
-    Raises:
-        InputError: It leads to another server, or loses the request.
-
-    """
-    following = urljoin(before, location)
-    own, target = urlsplit(url), urlsplit(following)
-    upgraded = (own.scheme, target.scheme) == ("http", "https") and target.port is None
-    same = target.hostname == own.hostname and (upgraded or _origin(target) == _origin(own))
-    name = f"{target.hostname}:{target.port}" if target.port else str(target.hostname)
-    allowed = redirect_to.lower() in (name.lower(), target.hostname)
-    safe = target.scheme == "https" or own.scheme == "http"
-    if not (same or (allowed and safe)):
-        raise InputError(
-            f"{_server_name(url)} redirects requests to {target.scheme}://{name}, and passages "
-            "with them",
-            hint=f"Give that server as the base URL, or allow it with --redirect-to {name}",
-        )
-    if status not in (307, 308):
-        raise InputError(
-            f"{_server_name(url)} answers with a redirect that drops the request (HTTP {status})",
-            hint=f"Give {target.scheme}://{name}{target.path.rpartition('/chat/')[0]} as the "
-            "base URL",
-        )
-    return following
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+def _redirected(url: str, target: str, path: str) -> InputError:
+    """Return the error of a redirect, which could take passages or the key to another server."""
+    parts = urlsplit(target)
+    place = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+    return InputError(
+        f"{_server_name(url)} redirects requests to {place}, and passages with them",
+        hint=f"Give {place}{parts.path.removesuffix(path)} as the base URL, if you trust that "
+        "server",
+    )
 
 
 async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
@@ -335,10 +287,6 @@ def _parse(body: bytes) -> tuple[Any, bool]:
         return None, False
 
 
-class Unavailable(Exception):
-    """A request need not wait for this server: another one has room."""
-
-
 class RateLimit:
     """How many requests may be in flight at one server, and until when none may be sent.
 
@@ -364,27 +312,21 @@ class RateLimit:
         self.limit = float(min(self.START, most))
         self._most = most
         self.active = 0
-        self._waiting: deque[asyncio.Future[bool]] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._resume_at = self._halved_at = -math.inf
         self._doubling = True
         self.recent = self.best = math.inf
 
     async def enter(self) -> float:
-        """Wait for room; returns the time on the event loop's clock.
-
-        Raises:
-            Unavailable: There is no use in waiting.
-
-        """
+        """Wait for room; returns the time on the event loop's clock."""
         loop = asyncio.get_running_loop()
         if self._waiting or not self._free():
             future = loop.create_future()
             self._waiting.append(future)
             try:
-                if not await future:
-                    raise Unavailable
+                await future
             except asyncio.CancelledError:
-                if future.done() and not future.cancelled() and future.result():
+                if future.done() and not future.cancelled():
                     self._release()
                 raise
         else:
@@ -410,13 +352,6 @@ class RateLimit:
             self._resume_at = until
             loop.call_at(until, self._wake)
 
-    def turn_away(self) -> None:
-        """Send everyone who waits to another server."""
-        while self._waiting:
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(False)
-
     def _free(self) -> bool:
         now = asyncio.get_running_loop().time()
         return now + self.EARLY >= self._resume_at and self.active < int(self.limit)
@@ -431,7 +366,7 @@ class RateLimit:
             if not future.done():
                 # the room is the waiter's from now on: nobody can take it before it runs
                 self.active += 1
-                future.set_result(True)
+                future.set_result(None)
 
     def _grow(self, latency: float) -> None:
         if math.isinf(self.recent):
@@ -444,29 +379,8 @@ class RateLimit:
             self.limit = min(float(self._most), self.limit + step)
 
 
-class Server:
-    """One server as requests go to it.
-
-    `assigned` counts the requests that are meant for it, `consecutive_failures` those in a row
-    without a reply, and until `rests_until` (the event loop's clock) others are preferred.
-    `answered`: it has answered at least once.
-    """
-
-    def __init__(self, address: ServerAddress, most: int) -> None:
-        self.address = address
-        self.rate = RateLimit(most)
-        self.assigned = 0
-        self.answered = False
-        self.consecutive_failures = 0
-        self.rests_until = 0.0
-
-    def load(self, now: float) -> tuple[float, float]:
-        """Return what servers are compared by; the smaller, the sooner it would answer."""
-        return max(0.0, self.rests_until - now), (self.assigned + 1) / self.rate.limit
-
-
 class Client:
-    """Sends requests to one or more servers until one answers or there is no hope.
+    """Sends requests to a server until it answers or there is no hope.
 
     `sending` are the tasks whose request is on its way. Once `stopping` is set nothing is sent
     again: a task that would, ends as cancelled.
@@ -475,14 +389,15 @@ class Client:
     def __init__(
         self,
         session: ClientSession,
-        addresses: Sequence[ServerAddress],
+        address: ServerAddress,
         options: OpenAIOptions,
         budget: Budget,
         quirks: ServerQuirks,
         *,
         probing: bool = False,
     ) -> None:
-        self.servers = tuple(Server(one, options.concurrency) for one in addresses)
+        self.address = address
+        self.rate = RateLimit(options.concurrency)
         self.sending: set[asyncio.Task[Any]] = set()
         self.stopping = False
         self._session = session
@@ -490,17 +405,8 @@ class Client:
         self._budget = budget
         self._quirks = quirks
         self._probing = probing
+        self._answered = False
         self._consecutive_failures = 0
-
-    def best_server(self, preferred: Server | None = None) -> Server:
-        """Return the server likely to answer soonest; `preferred`, unless it answered and rests.
-
-        One that has never answered is tried to the end: its address may be wrong.
-        """
-        now = _now()
-        if preferred is not None and not (preferred.answered and preferred.rests_until > now):
-            return preferred
-        return min(self.servers, key=lambda one: one.load(now))
 
     async def post(
         self,
@@ -508,27 +414,22 @@ class Client:
         body: Mapping[str, Any],
         read: Callable[[Any], Read],
         worst: float = 0.0,
-        server: Server | None = None,
     ) -> Read | RequestFailure:
         """Return what `read` makes of the reply, or the failure after all retries.
 
         `read` raises one of `MALFORMED_ERRORS` if the reply has another shape. `worst` is the most
         that the request can cost. Optional parameters that the server refuses are left out, and the
-        rest is sent at once. The request goes to `server`, whose slot it may name, unless that one
-        rests.
+        rest is sent at once.
         """
         malformed = 0
-        pinned, unpinned = server, {name: body[name] for name in body if name != SLOT}
         for attempt in count():
-            server, entered = await self._enter(server)
-            chosen = self._quirks.adapt(body if server is pinned else unpinned)
-            outcome = await self._attempt(
-                server, entered, path, chosen, read, worst, retry=attempt > 0
-            )
+            entered = await self.rate.enter()
+            chosen = self._quirks.adapt(body)
+            outcome = await self._attempt(entered, path, chosen, read, worst, retry=attempt > 0)
             if not isinstance(outcome, RequestFailure):
                 self._consecutive_failures = 0
                 return outcome
-            failure = self._stop_for_long_wait(server, outcome)
+            failure = self._stop_for_long_wait(outcome)
             malformed += failure.malformed
             self._quirks.learn(failure)
             dropped = failure.parameter and failure.parameter not in self._quirks.adapt(body)
@@ -538,33 +439,19 @@ class Client:
                 return failure
             spent = attempt >= self._options.retries or malformed > MALFORMED_RETRIES
             if failure.action is RetryAction.REJECT or (spent and not dropped):
-                return self._give_up(server, failure, attempt)
+                return self._give_up(failure, attempt)
             if self.stopping:
                 raise asyncio.CancelledError
             if over := self._budget.retry(worst, lost=failure.lost):
                 reason = f"{failure.reason}; not retried: {over}"
                 return failure._replace(action=RetryAction.FAIL, reason=reason)
-            if not dropped and self.best_server(server) is server:
+            if not dropped:
                 longest = min(LONGEST_BACKOFF, self._options.backoff * 2**attempt)
                 await asyncio.sleep(random.uniform(0, longest))
         raise AssertionError("count() does not end")
 
-    async def _enter(self, server: Server | None) -> tuple[Server, float]:
-        """Wait for room at the best server; returns it and the time."""
-        while True:
-            server = self.best_server(server)
-            server.assigned += 1
-            try:
-                return server, await server.rate.enter()
-            except Unavailable:
-                server.assigned -= 1
-            except asyncio.CancelledError:
-                server.assigned -= 1
-                raise
-
     async def _attempt(
         self,
-        server: Server,
         entered: float,
         path: str,
         body: Mapping[str, Any],
@@ -581,13 +468,15 @@ class Client:
             self.sending.add(task)
         try:
             self._budget.sent(retry=retry, probe=self._probing)
-            outcome = await self._exchange(server, path, body, read)
+            outcome = await self._exchange(path, body, read)
             if isinstance(outcome, RequestFailure):
                 if outcome.parameter not in body:
                     outcome = outcome._replace(parameter="")
                 failure = outcome
+                if failure.wait is not None:
+                    self.rate.pause(min(failure.wait, self._options.max_wait))
             answered = failure is None
-            self._note(server, failure)
+            self._answered |= failure is None or failure.status > 0
             return outcome
         except asyncio.CancelledError:
             self._budget.lose(worst)
@@ -595,16 +484,15 @@ class Client:
         finally:
             if task is not None:
                 self.sending.discard(task)
-            server.assigned -= 1
             overload = failure is not None and failure.overload
-            server.rate.leave(entered, answered=answered, overload=overload)
+            self.rate.leave(entered, answered=answered, overload=overload)
 
     async def _exchange(
-        self, server: Server, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
+        self, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
     ) -> Read | RequestFailure:
         found = await send_json(
             self._session,
-            server.address,
+            self.address,
             ("POST", path),
             json.dumps(body).encode(),
             model=self._options.model or "",
@@ -618,47 +506,20 @@ class Client:
             reason = describe_malformed(error)
             return RequestFailure(RetryAction.RETRY, reason, lost=True, malformed=True)
 
-    def _note(self, server: Server, failure: RequestFailure | None) -> None:
-        """Let a server rest that fails, the longer the more often.
-
-        Who waits for one that rests is sent to another that does not.
-        """
-        now = _now()
-        if failure is not None and failure.wait is not None:
-            server.rate.pause(min(failure.wait, self._options.max_wait))
-        if failure is None:
-            was_well = not server.consecutive_failures
-            server.answered, server.consecutive_failures, server.rests_until = True, 0, 0.0
-        elif failure.action is RetryAction.RETRY and not failure.parameter:
-            was_well = False
-            server.answered |= failure.status > 0
-            rest = min(LONGEST_BACKOFF, self._options.backoff * 2**server.consecutive_failures)
-            server.rests_until = max(server.rests_until, now + max(rest, failure.wait or 0.0))
-            server.consecutive_failures += 1
-        else:
-            return
-        if not was_well and self.best_server().rests_until <= now:
-            for one in self.servers:
-                if one.rests_until > now:
-                    one.rate.turn_away()
-
-    def _stop_for_long_wait(self, server: Server, failure: RequestFailure) -> RequestFailure:
-        """Stop the run if the server asks to wait too long, and so do all others."""
-        longest = self._options.max_wait
-        if failure.action is not RetryAction.RETRY or (failure.wait or 0) <= longest:
+    def _stop_for_long_wait(self, failure: RequestFailure) -> RequestFailure:
+        """Stop the run if the server asks to wait too long."""
+        if failure.action is not RetryAction.RETRY or (failure.wait or 0) <= self._options.max_wait:
             return failure
-        if self.best_server().rests_until <= _now() + longest:
-            return failure
-        what = f"{server.address.name} asks to wait {failure.wait:.0f} s"
+        what = f"{self.address.name} asks to wait {failure.wait:.0f} s"
         error = Unfinished(f"{what} ({failure.reason}). Run it again later")
         return failure._replace(action=RetryAction.STOP, error=error)
 
-    def _give_up(self, server: Server, failure: RequestFailure, retries: int) -> RequestFailure:
+    def _give_up(self, failure: RequestFailure, retries: int) -> RequestFailure:
         self._consecutive_failures += 1
-        name = server.address.name
+        name = self.address.name
         error: InputError | Unfinished | None = None
-        if failure.unreachable and not server.answered:
-            error = InputError(f"{name} does not answer", hint=server.address.hint)
+        if failure.unreachable and not self._answered:
+            error = InputError(f"{name} does not answer", hint=self.address.hint)
         elif self._consecutive_failures >= self._options.give_up_after:
             error = Unfinished(
                 f"{name}: {self._consecutive_failures} requests in a row without a reply "
@@ -668,7 +529,3 @@ class Client:
             return failure._replace(action=RetryAction.STOP, error=error)
         times = f" (tried {retries + 1} times)" if retries else ""
         return failure._replace(action=RetryAction.FAIL, reason=failure.reason + times)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

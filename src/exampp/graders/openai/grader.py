@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.background import BackgroundLoop, Cancelled
@@ -17,19 +17,13 @@ from exampp.graders.openai.client import (
     PROPERTIES,
     Client,
     ServerAddress,
-    addresses_of,
     open_session,
     send_json,
 )
-from exampp.graders.openai.failures import RequestFailure, ServerQuirks, context_of, positive
+from exampp.graders.openai.failures import RequestFailure, ServerQuirks, context_of
 from exampp.graders.openai.modes import (
-    DECISIONS,
-    INSTRUCTIONS,
-    SYSTEM_ONE,
     TOP_LOGPROBS,
     Completion,
-    CompletionMode,
-    DecisionsMode,
     Mode,
     check_labels,
     json_format,
@@ -45,8 +39,6 @@ FEWER_LOGPROBS = 5
 """Some servers refuse more."""
 REFUSALS = (400, 422, 500, 501)
 """Statuses with which servers refuse a parameter that they do not know."""
-UNKNOWN_PATH = (400, 403, 404, 405, 422, 500, 501)
-"""Statuses of a path that a server does not have, or not for this model."""
 FEATURES = ("logprobs", "top_logprobs", "response_format")
 UNLIKELY = 7531
 """A number that no model writes unless a schema makes it."""
@@ -56,39 +48,24 @@ PROPERTIES_SECONDS = 10.0
 """For a server to describe itself; one that is slower does not."""
 
 
-class ServerProperties(NamedTuple):
-    """What a server says of itself, None where it does not.
-
-    `context` is how many tokens prompt and reply may have together. `slots` is how many requests
-    llama.cpp works on at a time, each in a slot that keeps what it has read.
-    """
-
-    context: int | None = None
-    slots: int | None = None
-
-
 class OpenAICompatibleGrader(ApproximateTokens):
     """Grades with a model on any OpenAI-compatible server.
 
-    `labels`, `field` and `meanings` (of the labels) come from the prompt. `options.decode` says
-    what a reply is:
+    `labels` and `field` come from the prompt. `options.decode` says what a reply is:
 
     - `text`: what the model writes;
     - `labels`: the likeliest label as the first token, with the probabilities of all labels;
     - `json`: an object whose `field` is one of the labels, enforced by the server;
-    - `decisions`: a typed decision about the passage; the text of the prompt is not sent, but
-      `instructions` with the item in it;
     - `auto`: `labels` if there are any, the server gives likeliest tokens, and the labels hold most
       of the first token of a sample reply; else `json` if there are labels and a field, and the
       server obeys schemas; else `text`. `settings` has the mode that was found; name it to be sure
       that another server or version does not make another grader.
 
-    Several addresses share the work: a request that one does not answer goes to another. What the
-    server refuses of temperature, seed and top_p is left out of all requests; `note` and the detail
-    of every reply (`without`) say so. A mode that the server silently ignores is an error, found by
-    a few requests before the first cell; so are labels with less than `least_mass` of the
-    probability of a first token. When the limits could be exceeded by the next request, it is not
-    sent, no more requests are pulled and `stopped` says why. One `answer` at a time.
+    What the server refuses of temperature, seed and top_p is left out of all requests; `note` and
+    the detail of every reply (`without`) say so. A mode that the server silently ignores is an
+    error, found by a few requests before the first cell; so are labels with less than `least_mass`
+    of the probability of a first token. When the limits could be exceeded by the next request, it
+    is not sent, no more requests are pulled and `stopped` says why. One `answer` at a time.
 
     Raises:
         InputError: Impossible options, aiohttp or a key is missing; later, from `settings` or
@@ -107,24 +84,18 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options: OpenAIOptions,
         labels: Sequence[str] = (),
         field: str = "",
-        meanings: Mapping[str, str] | None = None,
-        *,
-        instructions: str = INSTRUCTIONS,
     ) -> None:
-        # the key stays with the addresses
+        # the key stays with the address
         self.options = replace(options, api_key=None)
         self._model = options.named_model
-        self._addresses = addresses_of(options.base_url, options.api_key, options.redirect_to)
+        self._address = ServerAddress(options.base_url, options.api_key)
         self._labels = tuple(labels)
         self._field = field
-        self._meanings = dict(meanings or {})
-        self._instructions = instructions
-        self._quirks = ServerQuirks(self._addresses[0].limit_name)
+        self._quirks = ServerQuirks(self._address.limit_name)
         self._budget = Budget(options)
-        self._known_properties: tuple[ServerProperties, ...] = ()
+        self._server_context: tuple[int | None] | None = None
         self._checked: Mode | None = None
         self._stop: Callable[[float], None] | None = None
-        self._silent: dict[str, None] = {}
         self.stopped = ""
         self.late: Sequence[tuple[Request, Reply]] = ()
         check_least_mass(options, scores=options.decode in ("auto", "labels"))
@@ -132,7 +103,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._declared = None if options.decode == "auto" else self._mode_of(options.decode)
 
     def __repr__(self) -> str:
-        return f"OpenAICompatibleGrader({self._model!r} at {self._addresses[0].name})"
+        return f"OpenAICompatibleGrader({self._model!r} at {self._address.name})"
 
     @property
     def mode(self) -> Mode:
@@ -159,7 +130,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
     @property
     def unnumbered(self) -> str | None:
         """What a text without a number means from a model that is asked to rate."""
-        return None if self.mode.decode in ("labels", "decisions") else "unparsed"
+        return None if self.mode.decode == "labels" else "unparsed"
 
     @property
     def varies(self) -> bool:
@@ -171,14 +142,13 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """Hosts that the replies came from."""
-        return {"server": ", ".join(one.name for one in self._addresses)}
+        """The host that the replies come from."""
+        return {"server": self._address.name}
 
     @property
     def note(self) -> str:
         """What a user should know of how the server is used."""
-        silent = [f"{one} did not answer: the others were used" for one in self._silent]
-        return "\n".join(filter(None, [self._quirks.note, *silent]))
+        return self._quirks.note
 
     @property
     def spent(self) -> BudgetSpent:
@@ -195,46 +165,30 @@ class OpenAICompatibleGrader(ApproximateTokens):
         """Tokens that a prompt may have: as given, else what the server says less the reply's.
 
         The server says it when it is asked, or when a request is too long for it: so the limit may
-        fall. None where nobody says it, and for typed decisions, which send no prompt.
+        fall. None where nobody says it.
         """
         given, learnt = self.options.limit, self._quirks.context
         if given is not None and learnt is None:
             return given
-        mode = self.mode
-        if mode.decode == "decisions":
-            return None
-        contexts = [learnt]
-        if given is None:
-            contexts += [one.context for one in self._properties()]
-        room = [max(1, one - (mode.max_written or 0)) for one in contexts if one is not None]
+        contexts = [learnt, self._context() if given is None else None]
+        written = self.mode.max_written or 0
+        room = [max(1, one - written) for one in contexts if one is not None]
         return min(room if given is None else [*room, given], default=None)
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every request with its reply as they come, pulling ahead twice `concurrency`.
-
-        Where servers have slots, or there are several, the requests about a passage go to one, in
-        their order: then twice as many passages are pulled as there are slots or `concurrency`.
-        """
+        """Yield every request with its reply as they come, pulling ahead twice `concurrency`."""
         self.stopped = ""
         try:
             mode = self._checked_mode()
-            properties = self._properties()
         except Cancelled:
             return
-        concurrency = self.options.concurrency
-        most = [min(one.slots or concurrency, concurrency) for one in properties]
-        slots = most if mode.most == 1 and all(one.slots for one in properties) else ()
-        stream = RequestStream(
-            self._addresses, self.options, mode, self._budget, self._quirks, slots
-        )
+        stream = RequestStream(self._address, self.options, mode, self._budget, self._quirks)
         self._stop = stream.stop
         try:
-            yield from stream.answer(requests, LOOK_AHEAD * sum(most))
+            yield from stream.answer(requests, LOOK_AHEAD * self.options.concurrency)
         finally:
             self._stop = None
             self.late = stream.late
-            if len(self._addresses) > 1:
-                self._silent |= dict.fromkeys(stream.silent)
             self._budget.release()
             self.stopped = stream.stopped
 
@@ -242,8 +196,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         """Return how requests go into batches; `offline` asks no server for anything.
 
         Raises:
-            InputError: Several requests go into one, there are several addresses, or only the
-                server could say what is sent.
+            InputError: Only the server could say what is sent.
 
         """
         if offline:
@@ -253,67 +206,37 @@ class OpenAICompatibleGrader(ApproximateTokens):
                     field="decode",
                     hint="Name it: --decode text, labels or json",
                 )
-            self._checked, self._known_properties = self._declared, (ServerProperties(),)
-        if len(self._addresses) > 1:
-            raise InputError(
-                "batches go to one address", field="base_url", hint="Give one --base-url"
-            )
-        mode = self._checked_mode()
-        if isinstance(mode, DecisionsMode):
-            raise InputError(
-                "typed decisions do not go into batches",
-                field="decode",
-                hint="Choose --decode text, labels or json",
-            )
-        return BatchAdapter(self._addresses[0], mode, self._quirks)
+            self._checked, self._server_context = self._declared, (None,)
+        return BatchAdapter(self._address, self._checked_mode(), self._quirks)
 
     def stop(self, grace: float) -> None:
         """Send nothing from now on, and let `answer` end within `grace` seconds."""
         if (stop := self._stop) is not None:
             stop(grace)
 
-    def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS, path: str = DECISIONS) -> Mode:
-        if decode == "decisions":
-            return DecisionsMode(
-                self.options, path, self._labels, self._meanings, self._instructions
-            )
-        return CompletionMode(self.options, decode, self._labels, self._field, top)
+    def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
+        return Mode(self.options, decode, self._labels, self._field, top)
 
     def _checked_mode(self) -> Mode:
-        """Return the mode, once every server has shown that it can do it."""
+        """Return the mode, once the server has shown that it can do it."""
         if self._checked is None:
-            first, *others = [(one, self._find_mode(one)) for one in self._addresses]
-            for address, mode in others:
-                if mode.settings() != first[1].settings():
-                    raise InputError(
-                        f"{address.name} would not grade as {first[0].name} does: "
-                        f"{mode.settings()}, not {first[1].settings()}",
-                        field="decode",
-                        hint="Name a --decode that both can do, or leave one address out",
-                    )
-            self._checked = first[1]
+            self._checked = self._find_mode()
         return self._checked
 
-    def _find_mode(self, address: ServerAddress) -> Mode:
+    def _find_mode(self) -> Mode:
         decode = self.options.decode
         if decode == "text":
             return self._mode_of(decode)
-        if decode == "decisions":
-            path = self._probe(address, partial(probe_decisions, options=self.options))
-            if not path:
-                raise _unable(address, "has no typed decisions (/decisions, /systemone)", "labels")
-            return self._mode_of(decode, path=path)
-        if decode == "json" and not self._obeys_schemas(address):
-            what = "does not keep to a JSON schema (response_format)"
-            raise _unable(address, what, "labels")
         if decode == "json":
+            if not self._obeys_schemas():
+                raise self._unable("does not keep to a JSON schema (response_format)", "labels")
             return self._mode_of(decode)
-        if (top := self._find_labels(address)) is not None:
+        if (top := self._find_labels()) is not None:
             return self._mode_of("labels", top=top)
-        json_works = self._labels and self._field and self._obeys_schemas(address)
+        json_works = self._labels and self._field and self._obeys_schemas()
         return self._mode_of("json" if json_works else "text")
 
-    def _find_labels(self, address: ServerAddress) -> int | None:
+    def _find_labels(self) -> int | None:
         """Return how many likeliest tokens the server gives; None where `auto` needs another mode.
 
         Raises:
@@ -327,54 +250,48 @@ class OpenAICompatibleGrader(ApproximateTokens):
             if required:
                 raise
             return None
-        mode = CompletionMode(self.options, "labels", self._labels)
-        top, mass = self._probe(address, partial(probe_logprobs, mode=mode))
+        mode = self._mode_of("labels")
+        top, mass = self._probe(partial(probe_logprobs, mode=mode))
         if top and mass >= mode.least_mass:
             return top
         if not required:
             return None
         if not top:
-            raise _unable(address, "gives no likeliest tokens (top_logprobs)", "json")
-        other = "json" if self._field and self._obeys_schemas(address) else "text"
+            raise self._unable("gives no likeliest tokens (top_logprobs)", "json")
+        other = "json" if self._field and self._obeys_schemas() else "text"
         raise InputError(
-            f"{address.name}: the labels have {mass:.2f} of the probability of a first token, and "
-            f"{mode.least_mass:g} is needed: the model writes something else first, so that cells "
-            "would be paid for and not graded",
+            f"{self._address.name}: the labels have {mass:.2f} of the probability of a first "
+            f"token, and {mode.least_mass:g} is needed: the model writes something else first, so "
+            "that cells would be paid for and not graded",
             field="decode",
             hint=f"Choose --decode {other}, or take less with --least-mass",
         )
 
-    def _obeys_schemas(self, address: ServerAddress) -> bool:
-        return self._probe(address, partial(probe_json_schema, options=self.options))
+    def _obeys_schemas(self) -> bool:
+        return self._probe(partial(probe_json_schema, options=self.options))
 
-    def _probe(
-        self,
-        address: ServerAddress,
-        check: Callable[[Client], Coroutine[Any, Any, T]],
-    ) -> T:
+    def _unable(self, what: str, other: str) -> InputError:
+        hint = f"Choose decode {other!r} or 'text'"
+        return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
+
+    def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
         """Run a check, whose requests are counted as probes."""
         options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
             async with open_session() as session:
                 client = Client(
-                    session, [address], options, self._budget, self._quirks, probing=True
+                    session, self._address, options, self._budget, self._quirks, probing=True
                 )
                 return await check(client)
 
         return self._run(run())
 
-    def _properties(self) -> tuple[ServerProperties, ...]:
-        """Return what each server says of itself; asked for once."""
-        if not self._known_properties:
-            self._known_properties = self._run(self._ask_properties())
-        return self._known_properties
-
-    async def _ask_properties(self) -> tuple[ServerProperties, ...]:
-        async with open_session() as session:
-            return tuple(
-                [await read_properties(session, one, self._model) for one in self._addresses]
-            )
+    def _context(self) -> int | None:
+        """Return the tokens that prompt and reply may have, as the server says; asked for once."""
+        if self._server_context is None:
+            self._server_context = (self._run(ask_context(self._address, self._model)),)
+        return self._server_context[0]
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         with BackgroundLoop(THREAD) as loop:
@@ -385,32 +302,26 @@ class OpenAICompatibleGrader(ApproximateTokens):
                 self._stop = None
 
 
-def _unable(address: ServerAddress, what: str, other: str) -> InputError:
-    hint = f"Choose decode {other!r} or 'text'"
-    return InputError(f"{address.name} {what}", field="decode", hint=hint)
-
-
-async def read_properties(session: Any, address: ServerAddress, model: str) -> ServerProperties:
-    """Ask a server what it is.
+async def ask_context(address: ServerAddress, model: str) -> int | None:
+    """Ask a server how many tokens prompt and reply may have together; None where it is silent.
 
     vLLM, SGLang, OpenRouter and others give the context in the list of models, llama.cpp among its
     properties (per slot). Ollama says nothing and cuts prompts by itself.
     """
+    async with open_session() as session:
 
-    async def get(path: str) -> Mapping[str, Any]:
-        found = await send_json(
-            session, address, ("GET", path), None, model=model, timeout=PROPERTIES_SECONDS
-        )
-        return found if isinstance(found, Mapping) else {}
+        async def get(path: str) -> Mapping[str, Any]:
+            found = await send_json(
+                session, address, ("GET", path), None, model=model, timeout=PROPERTIES_SECONDS
+            )
+            return found if isinstance(found, Mapping) else {}
 
-    properties, models = await get(PROPERTIES), await get("/models")
-    listed = models.get("data")
-    named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    of_model = next((one for one in named if one.get("id") == model), {})
-    context = context_of(properties, "default_generation_settings")
-    return ServerProperties(
-        context or context_of(of_model, "meta"), positive(properties.get("total_slots"))
-    )
+        if context := context_of(await get(PROPERTIES), "default_generation_settings"):
+            return context
+        listed = (await get("/models")).get("data")
+    named = listed if isinstance(listed, list) else []
+    of_model = (one for one in named if isinstance(one, Mapping) and one.get("id") == model)
+    return context_of(next(of_model, {}), "meta")
 
 
 # What a server can do, found out by effect: servers silently ignore what they do not know. A server
@@ -418,7 +329,7 @@ async def read_properties(session: Any, address: ServerAddress, model: str) -> S
 # that a bad moment does not choose how a collection is graded.
 
 
-async def probe_logprobs(client: Client, mode: CompletionMode) -> tuple[int, float]:
+async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
     """Return how many likeliest tokens the server gives, and the probability of the labels."""
     user = (
         f"How many legs does a snake have? Answer with one of: {', '.join(mode.labels)}.\nAnswer:"
@@ -435,7 +346,7 @@ async def probe_logprobs(client: Client, mode: CompletionMode) -> tuple[int, flo
 
 async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
     """Return whether the server obeys a schema that no model would obey by itself."""
-    mode = CompletionMode(options)
+    mode = Mode(options)
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
     schema = object_schema("number", {"type": "integer", "enum": [UNLIKELY]})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
@@ -446,24 +357,7 @@ async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
         return False
 
 
-async def probe_decisions(client: Client, options: OpenAIOptions) -> str:
-    """Return the path where the server answers a typed question with probabilities, or nothing."""
-    requests = [Request(0, "Is this about rain?", "It rained all day.")]
-    for path in (DECISIONS, SYSTEM_ONE):
-        mode = DecisionsMode(options, path, ("0", "1"), {"0": "no", "1": "yes"}, "{item}")
-        outcome = await client.post(
-            path, mode.body(requests), partial(mode.read, requests=requests)
-        )
-        if not isinstance(outcome, RequestFailure):
-            return path
-        if outcome.status not in UNKNOWN_PATH and not (outcome.status == 0 and outcome.malformed):
-            _raise(client, outcome)
-    return ""
-
-
-async def _probe_feature(
-    client: Client, mode: CompletionMode, body: dict[str, Any]
-) -> Completion | None:
+async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Completion | None:
     """Return the reply to a request with a feature; None if the server refuses the feature."""
     outcome = await client.post(mode.path, body, mode.completion)
     if not isinstance(outcome, RequestFailure):
@@ -481,5 +375,5 @@ async def _probe_feature(
 
 
 def _raise(client: Client, failure: RequestFailure) -> NoReturn:
-    server = client.servers[0].address.name
+    server = client.address.name
     raise failure.error or Unfinished(f"{server} did not show what it can do ({failure.reason})")

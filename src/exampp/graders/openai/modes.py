@@ -1,4 +1,4 @@
-"""How a request looks and how its reply is read: chat and completions, and typed decisions.
+"""How a request looks and how its reply is read, in chats and completions.
 
 A text reply is what the model writes; with JSON, the server keeps it to a schema. With labels, the
 reply is read from the likeliest first tokens: a label counts with every token that is it but for
@@ -6,20 +6,13 @@ blanks around it and for case (`4`, ` 4`; `Yes`, `yes`), and the probabilities a
 the labels. The reply is the likeliest label. Where the labels have less than `least_mass`, the
 model wants to say something else first: then the reply is that first token, truncated and without
 probabilities. Source: probabilities of the ratings in place of one greedy digit as in G-Eval (Liu
-et al., EMNLP 2023).
-
-Typed decisions put all questions about a passage into one request, and get a probability for every
-level. The prompt's text is not sent: the passage is what is judged, `instructions` with the item is
-the question, the labels are the levels with their meanings. So the replies are those of another
-grader than the same model with a prompt, and `auto` never chooses this. There are two protocols:
-`/decisions` of OpenAI, and `/systemone` of `transformers serve` and others.
-"""
+et al., EMNLP 2023)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple, TypeGuard
 
@@ -38,13 +31,6 @@ THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Fields of a message beside its content: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
 BLANKS = " \t\r\n\u2581\u0120\u010a"
 """Also as SentencePiece and byte-level BPE write them, for servers that show raw pieces."""
-DECISIONS, SYSTEM_ONE = "/decisions", "/systemone"
-MOST_QUESTIONS = {DECISIONS: 400, SYSTEM_ONE: 64}
-"""Questions that a request may have."""
-ITEM = "{item}"
-INSTRUCTIONS = "How well does the text answer or cover this: {item}"
-DECISION_TOKENS = 16
-"""Tokens that an answer can cost at most; servers that answer from logits write none."""
 
 
 class ReadReplies(NamedTuple):
@@ -73,8 +59,10 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionMode:
-    """One request a cell; `decode` is text, json (with a `field`) or labels.
+class Mode:
+    """What is sent and read; `decode` is text, json (with a `field`) or labels.
+
+    One request can be for `most` cells.
 
     With `options.endpoint` completions there is no chat template: the model continues the system
     text and the user's. The papers' banks were written by an instruct model through this endpoint.
@@ -362,148 +350,3 @@ def _chances(logprobs: Iterable[tuple[Any, Any]]) -> tuple[tuple[str, float], ..
     if any(math.isnan(chance) for _, chance in found):
         raise Malformed("a log-probability is no number")
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionsMode:
-    """The reply is the likeliest label, its scores the probabilities of all.
-
-    Whole numbers as labels are levels of a score, lowest first; other labels are options of a
-    choice.
-
-    Raises:
-        InputError: There are fewer than two labels, a label has no meaning, or the instructions
-            have no place for the item.
-
-    """
-
-    options: OpenAIOptions
-    path: str
-    labels: tuple[str, ...]
-    meanings: Mapping[str, str] = field(hash=False)
-    instructions: str = INSTRUCTIONS
-
-    decode = "decisions"
-    max_written = DECISION_TOKENS
-
-    def __post_init__(self) -> None:
-        if len(self.labels) < 2:
-            raise InputError("decode 'decisions' needs two labels", field="labels")
-        missing = [label for label in self.labels if not self.meanings.get(label)]
-        if missing:
-            raise InputError(
-                f"decode 'decisions' needs the meanings of the labels {', '.join(missing)}",
-                field="meanings",
-                hint="Let lines of the prompt say what they mean ('0: not covered'), or give "
-                "meanings={'0': 'not covered', ...}: the server sees no prompt",
-            )
-        if ITEM not in self.instructions:
-            raise InputError("the instructions have no place for {item}", field="instructions")
-        if self.options.endpoint != "chat":
-            raise InputError(
-                "typed decisions have a separate endpoint",
-                field="endpoint",
-                hint="Leave --endpoint out",
-            )
-
-    @property
-    def most(self) -> int:
-        """Questions that one request can hold."""
-        return MOST_QUESTIONS[self.path]
-
-    @property
-    def is_score(self) -> bool:
-        """Whether the labels are levels, and not options."""
-        return all(is_whole(label) for label in self.labels)
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The labels in the order of a request."""
-        return tuple(sorted(self.labels, key=int)) if self.is_score else self.labels
-
-    def settings(self) -> dict[str, Any]:
-        """Return what determines a reply; both protocols put the same question."""
-        return {
-            "decode": "decisions",
-            "labels": list(self.levels),
-            "meanings": [self.meanings[label] for label in self.levels],
-            "instructions": self.instructions,
-            **({"extra_body": dict(self.options.extra_body)} if self.options.extra_body else {}),
-        }
-
-    def texts(self, request: Request) -> tuple[str, ...]:
-        """Return what a question can cost: servers may read the passage for every one."""
-        question = (request.passage, request.item, self.instructions)
-        return *question, *self.labels, *self.meanings.values()
-
-    def body(self, requests: Sequence[Request]) -> dict[str, Any]:
-        """Return one request for questions about one passage."""
-        passage = replace_surrogates(requests[0].passage)
-        questions = [self._question(request) for request in requests]
-        body: dict[str, Any] = {"model": self.options.model, **(self.options.extra_body or {})}
-        if self.path == SYSTEM_ONE:
-            named = {str(number): question for number, question in enumerate(questions)}
-            return body | {"state": passage, "questions": named}
-        return body | {"input": passage, "questions": questions}
-
-    def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:
-        """Return the replies, among which the tokens of the request are divided."""
-        answers = data["answers"]
-        if self.path == SYSTEM_ONE:
-            answers = [answers[str(number)] for number in range(len(requests))]
-        if len(answers) != len(requests):
-            raise Malformed(f"{len(answers)} answers to {len(requests)} questions")
-        usage = read_usage(data)
-        shares = _divide(usage or Usage(), len(requests))
-        return ReadReplies([self._reply(a, u) for a, u in zip(answers, shares, strict=True)], usage)
-
-    def _question(self, request: Request) -> dict[str, Any]:
-        text = replace_surrogates(self.instructions.replace(ITEM, request.item))
-        question: dict[str, Any] = {
-            "type": "score" if self.is_score else "choice",
-            "instructions": text,
-        }
-        meanings = {label: self.meanings[label] for label in self.levels}
-        if self.path == SYSTEM_ONE:
-            return question | {"criteria": list(meanings.values()) if self.is_score else meanings}
-        name, parts = ("label", "levels") if self.is_score else ("value", "choices")
-        levels = [{name: label, "description": meaning} for label, meaning in meanings.items()]
-        return question | {parts: levels}
-
-    def _reply(self, answer: Mapping[str, Any], usage: Usage) -> Reply:
-        if answer["type"] == "refusal":
-            return Reply("", usage=usage, detail={"refusal": True, "reason": "refusal"})
-        chances = self._chances(answer["probabilities"])
-        total = sum(chances.values())
-        if not math.isfinite(total) or total <= 0 or min(chances.values()) < 0:
-            raise Malformed("its probabilities are none")
-        scores = {label: chance / total for label, chance in chances.items()}
-        best = max(scores, key=scores.__getitem__)
-        detail = {"outside": round(max(0.0, 1.0 - total), 6)}
-        return Reply(best, scores=scores, usage=usage, detail=detail)
-
-    def _chances(self, given: Any) -> dict[str, float]:
-        if self.path == SYSTEM_ONE:
-            names = map(str, range(len(self.labels))) if self.is_score else self.levels
-            return {
-                label: float(given[name]) for label, name in zip(self.levels, names, strict=True)
-            }
-        name = "label" if self.is_score else "value"
-        found = {str(one[name]): float(one["probability"]) for one in given}
-        return {label: found[label] for label in self.levels}
-
-
-Mode = CompletionMode | DecisionsMode
-
-
-def _divide(usage: Usage, parts: int) -> list[Usage]:
-    """Return shares that add up to the whole."""
-
-    def share(total: int, part: int) -> int:
-        return total // parts + (part < total % parts)
-
-    # the remainders go to the first shares, so that no share has more cached than read
-    return [
-        Usage(share(usage.read, n), share(usage.cached, n), share(usage.written, n))
-        for n in range(parts)
-    ]

@@ -1,11 +1,6 @@
 """Requests in, replies out: the blocking side that feeds a client on a background loop.
 
-Requests are pulled and replies are yielded on the caller's thread; the client works on the loop.
-
-llama.cpp keeps what it has read in slots, and requests that are in flight together miss each
-other's: there the requests about a passage take turns on one slot, and only passages go side by
-side. Servers such as vLLM find what was read wherever it is, and get what comes next at once.
-"""
+Requests are pulled and replies are yielded on the caller's thread; the client works on the loop."""
 
 from __future__ import annotations
 
@@ -21,14 +16,14 @@ from typing import NamedTuple
 from exampp.graders.background import BackgroundLoop
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.budget import Budget
-from exampp.graders.openai.client import SLOT, Client, Server, ServerAddress, open_session
+from exampp.graders.openai.client import Client, ServerAddress, open_session
 from exampp.graders.openai.failures import RequestFailure, RetryAction, ServerQuirks
 from exampp.graders.openai.modes import Mode
 from exampp.graders.options import OpenAIOptions
 from exampp.stopping import LOOK_UP_SECONDS
 
 LOOK_AHEAD = 2
-"""Turns that are prepared for each that may be in flight."""
+"""Bundles that are prepared for each that may be in flight."""
 THREAD = "exampp-openai"
 Pairs = list[tuple[Request, Reply]]
 
@@ -40,59 +35,46 @@ class Bundle(NamedTuple):
     worst: float
 
 
-Turn = list[Bundle]
-"""Bundles that are sent one after another: all about one passage, or a single one."""
-
-
-class TurnSource:
+class BundleSource:
     """Pulls requests and bundles them, as far as the budget goes.
 
     `stopped` says why nothing more is pulled although there may be more.
     """
 
-    def __init__(
-        self, requests: Iterable[Request], mode: Mode, budget: Budget, *, whole: bool
-    ) -> None:
+    def __init__(self, requests: Iterable[Request], mode: Mode, budget: Budget) -> None:
         self.stopped = ""
         self._too_expensive = False
         self._requests = requests
         self._mode = mode
         self._budget = budget
-        self._turns = self._all_turns(whole)
+        self._bundles = self._all_bundles()
 
     def check(self) -> None:
         """Raise InputError where the next request alone costs more than all may."""
         if self._too_expensive:
             self._budget.check_possible()
 
-    def pull(self, most: int) -> list[Turn]:
-        """Return the next turns; fewer at the end, or as long as the budget allows no more."""
-        turns: list[Turn] = []
-        while len(turns) < most and (turn := next(self._turns, None)):
-            turns.append(turn)
-        return turns
+    def pull(self, most: int) -> list[Bundle]:
+        """Return the next bundles; fewer at the end, or as long as the budget allows no more."""
+        bundles: list[Bundle] = []
+        while len(bundles) < most and (bundle := next(self._bundles, None)):
+            bundles.append(bundle)
+        return bundles
 
-    def _all_turns(self, whole: bool) -> Iterator[Turn]:
-        """Yield turns; an empty one means that the budget allows no more now."""
+    def _all_bundles(self) -> Iterator[Bundle | None]:
+        """Yield bundles about one passage each; None where the budget allows no more now."""
         for passage, group in groupby(self._affordable(), key=lambda one: one and one[0].passage):
             if passage is None:
-                for _ in group:
-                    yield []
+                yield from (None for _ in group)
                 continue
-            bundles = self._bundles(filter(None, group))
-            if whole:
-                yield list(bundles)
-            else:
-                yield from ([bundle] for bundle in bundles)
-
-    def _bundles(self, same: Iterator[tuple[Request, float]]) -> Iterator[Bundle]:
-        for first, worst in same:
-            requests = [first]
-            for request, more in islice(same, self._mode.most - 1):
-                self._budget.join()
-                requests.append(request)
-                worst += more
-            yield Bundle(requests, worst)
+            same = filter(None, group)
+            for first, worst in same:
+                requests = [first]
+                for request, more in islice(same, self._mode.most - 1):
+                    self._budget.join()
+                    requests.append(request)
+                    worst += more
+                yield Bundle(requests, worst)
 
     def _affordable(self) -> Iterator[tuple[Request, float] | None]:
         """Yield requests with their cost; None as long as the budget allows no more."""
@@ -114,43 +96,31 @@ class TurnSource:
 
 
 class RequestStream:
-    """Answers the requests of one run; `late` are replies that nobody had taken at its end.
-
-    `slots` is how many passages each server has read at a time, empty where it does not matter.
-    Where it does not, and there are several servers, a passage goes to the one that is least busy.
-    """
+    """Answers the requests of one run; `late` are replies that nobody had taken at its end."""
 
     def __init__(
         self,
-        addresses: Sequence[ServerAddress],
+        address: ServerAddress,
         options: OpenAIOptions,
         mode: Mode,
         budget: Budget,
         quirks: ServerQuirks,
-        slots: Sequence[int] = (),
     ) -> None:
         self.late: Pairs = []
         self.stopped = ""
         self._stopping = False
-        self._addresses = addresses
+        self._address = address
         self._options = options
         self._mode = mode
         self._budget = budget
         self._quirks = quirks
-        self._slots = slots
         self._loop = BackgroundLoop(THREAD)
-        self._done: SimpleQueue[tuple[Pairs, bool] | BaseException] = SimpleQueue()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def silent(self) -> list[str]:
-        """Servers that did not answer their last request."""
-        return [one.address.name for one in self._client.servers if one.consecutive_failures]
+        self._done: SimpleQueue[Pairs | BaseException] = SimpleQueue()
+        self._tasks: set[asyncio.Task[Pairs]] = set()
 
     def answer(self, requests: Iterable[Request], most: int) -> Iterator[tuple[Request, Reply]]:
-        """Yield requests with their replies, pulling at most `most` turns ahead."""
-        whole = bool(self._slots) or len(self._addresses) > 1
-        source = TurnSource(requests, self._mode, self._budget, whole=whole)
+        """Yield requests with their replies, pulling at most `most` bundles ahead."""
+        source = BundleSource(requests, self._mode, self._budget)
         batch = max(1, most // 4)
         outstanding = 0
         with self._loop:
@@ -158,16 +128,16 @@ class RequestStream:
                 self._loop.run(self._open())
                 while True:
                     while outstanding <= most - batch:
-                        turns = [] if self._stopping else source.pull(batch)
-                        self._loop.call(self._start, turns)
-                        outstanding += len(turns)
-                        if len(turns) < batch:
+                        bundles = [] if self._stopping else source.pull(batch)
+                        self._loop.call(self._start, bundles)
+                        outstanding += len(bundles)
+                        if len(bundles) < batch:
                             break
                     if not outstanding:
                         source.check()
                         return
-                    pairs, ended = self._take()
-                    outstanding -= ended
+                    pairs = self._take()
+                    outstanding -= 1
                     yield from pairs
             finally:
                 self.stopped = source.stopped
@@ -175,15 +145,15 @@ class RequestStream:
                 with suppress(Empty):
                     while True:
                         done = self._done.get_nowait()
-                        self.late += done[0] if isinstance(done, tuple) else ()
+                        self.late += done if isinstance(done, list) else ()
 
     def stop(self, grace: float) -> None:
         """Send nothing from now on, and cancel what is in flight after `grace` seconds."""
         self._stopping = True
         self._loop.call(self._stop, grace)
 
-    def _take(self) -> tuple[Pairs, bool]:
-        """Wait for replies, and whether a turn ends; raises what stops the run."""
+    def _take(self) -> Pairs:
+        """Wait for the replies of a bundle; raises what stops the run."""
         while True:
             with suppress(Empty):
                 # with a timeout, because a signal may not end a wait
@@ -196,13 +166,8 @@ class RequestStream:
     async def _open(self) -> None:
         self._session = open_session()
         self._client = Client(
-            self._session, self._addresses, self._options, self._budget, self._quirks
+            self._session, self._address, self._options, self._budget, self._quirks
         )
-        self._free: asyncio.Queue[tuple[Server, int]] = asyncio.Queue()
-        for slot in range(max(self._slots, default=0)):
-            for server, slots in zip(self._client.servers, self._slots, strict=True):
-                if slot < slots:
-                    self._free.put_nowait((server, slot))
 
     async def _close(self) -> None:
         self._stopping = True
@@ -215,46 +180,38 @@ class RequestStream:
         self._cancel(self._tasks - self._client.sending)
         asyncio.get_running_loop().call_later(grace, self._cancel, self._tasks)
 
-    def _cancel(self, tasks: Iterable[asyncio.Task[None]]) -> None:
+    def _cancel(self, tasks: Iterable[asyncio.Task[Pairs]]) -> None:
         for task in tasks:
             if not task.cancelling():
                 task.cancel()
 
-    def _start(self, turns: Sequence[Turn]) -> None:
-        for turn in turns:
+    def _start(self, bundles: Sequence[Bundle]) -> None:
+        for bundle in bundles:
             if self._stopping:
-                self._done.put(([], True))
+                self._done.put([])
                 continue
-            task = asyncio.create_task(self._answer_turn(turn))
+            task = asyncio.create_task(self._answer(bundle))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[Pairs]) -> None:
         self._tasks.discard(task)
-        self._done.put(([], True))
+        self._done.put([] if task.cancelled() else task.exception() or task.result())
 
-    async def _answer_turn(self, turn: Turn) -> None:
-        free = await self._free.get() if self._slots else None
-        server, slot = free or (self._client.best_server(), None)
+    async def _answer(self, bundle: Bundle) -> Pairs:
         try:
-            for bundle in turn:
-                if self._client.stopping:
-                    break
-                self._done.put((await self._answer_bundle(bundle, server, slot), False))
-        except Exception as error:
+            return [] if self._client.stopping else await self._replies(bundle)
+        except Exception:
             # cancelled here, and not when the caller takes the error: nothing is sent in between
             self._stopping = True
             self._cancel(self._tasks - {asyncio.current_task()})
-            self._done.put(error)
-        finally:
-            if free is not None:
-                self._free.put_nowait(free)
+            raise
 
-    async def _answer_bundle(self, bundle: Bundle, server: Server, slot: int | None) -> Pairs:
+    async def _replies(self, bundle: Bundle) -> Pairs:
         requests, worst = bundle
-        body = ({} if slot is None else {SLOT: slot}) | self._mode.body(requests)
+        body = self._mode.body(requests)
         read = partial(self._mode.read, requests=requests)
-        outcome = await self._client.post(self._mode.path, body, read, worst, server)
+        outcome = await self._client.post(self._mode.path, body, read, worst)
         if not isinstance(outcome, RequestFailure):
             self._budget.settle(worst, outcome.usage)
             without = self._quirks.missing(body)

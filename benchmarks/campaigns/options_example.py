@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from support import attacked
+
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from support import attacked
 
 FEW, MANY = 6, 15
 """Numbers of queries; of many there are more resamples than can all be drawn."""
@@ -280,6 +281,7 @@ class Recorded(Grader):
         self.settings = {"made": said}
 
     def answer(self, asks: Any) -> Iterator[tuple[Request, Reply]]:
+        """Rate every passage 4, and list two questions for a request without one."""
         for ask in asks:
             yield (
                 ask,
