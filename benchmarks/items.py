@@ -1,4 +1,4 @@
-"""Analyses the items of a large exam made at random: seconds and memory, without and with a model.
+"""Analyses the items of a large exam made at random: seconds and memory.
 
 python benchmarks/items.py [--systems 100] [--queries 200] [--items 10]
 """
@@ -72,7 +72,8 @@ def main() -> None:
     official = {"official": {name: float(rank) for rank, name in enumerate(book.systems)}}
     started, spent = time.perf_counter(), time.process_time()
     str(analyze(book, item_scores(book, 4), "", ItemSettings(), officials=official))
-    print(f"{time.perf_counter() - started:.1f} s, {time.process_time() - spent:.1f} s of CPU")
+    elapsed, cpu = time.perf_counter() - started, time.process_time() - spent
+    print(f"{elapsed:.1f} s, {cpu:.1f} s of CPU")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB")
 
 

@@ -44,8 +44,8 @@ from exampp.cli.main import app
 from exampp.graders.registry import BUILT_IN
 from exampp.records.gradebook import Gradebook
 from exampp.store import read_model
-from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import StoredGrader
+from exampp.store.sql import GuardedConnection
 
 pytest_plugins = ("conftest",)
 Value = str | Mapping[str, str]
@@ -654,7 +654,6 @@ OPTIONS: Mapping[str, Uses] = {
             "-k": "1",
             "--min-rating": {"analyze items graders.exam": "2"},
             "--min-relevant": "1",
-            "--credit": "graded",
             "--official": {"analyze items my.exam": "official.json"},
             "--limit": {"analyze items my.exam": "0"},
             "--splits": "7",

@@ -193,23 +193,8 @@ def test_a_poor_exam_gives_a_sentence(case: str) -> None:
 
 
 def test_numbers_that_make_no_sense() -> None:
-    book = exam_of("10", "01", "11")
     with pytest.raises(InputError, match="splits must be 2"):
         ItemSettings(splits=1)
-    with pytest.raises(InputError, match="no credit 'much'"):
-        item_scores(book, 4, credit="much")  # type: ignore[arg-type]
-
-
-def test_graded_credit_is_alpha_of_ratings() -> None:
-    book = make_book(
-        make_query([[5, 3], [0, 1], [2, 2]], *(make_ranking(n, [i]) for i, n in enumerate("abc")))
-    )
-    scores = item_scores(book, 4, credit="graded")
-    assert scores.credit.tolist() == [[1, 0.6], [0, 0.2], [0.4, 0.4]]
-    found = analyze(book, scores, "", ItemSettings(splits=2))
-    # variances 6.333 and 1 of a total of 12.333, in fifths
-    assert found.statistic == "alpha"
-    assert found.exams[0].alpha == pytest.approx(2 * (1 - (19 / 3 + 1) / (37 / 3)))
 
 
 # ---- TREC DL 2019 --------------------------------------------------------------------------------
@@ -225,8 +210,8 @@ def test_dl19(dl19_book: Gradebook, shared_data: Path, min_rating: int) -> None:
     name = f"dl19-items-min{min_rating}.json"
     expected = json.loads((shared_data / "science" / name).read_text())
     scores = item_scores(dl19_book, min_rating)
-    official = {"official": official_ranks()}
-    found = analyze(dl19_book, scores, "", ItemSettings(), officials=official)
+    settings = ItemSettings()
+    found = analyze(dl19_book, scores, "", settings, officials={"official": official_ranks()})
     check_exam(found, expected)
     check_items(found, expected)
     check_choices(found, expected)

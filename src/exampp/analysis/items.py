@@ -17,11 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.item_selection import (
-    ItemChoice,
-    choices,
-    choices_table,
-)
+from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, chance_floor, cover_exams, judged_ratings
@@ -67,7 +63,6 @@ SMALL = 4
 USUAL_SYSTEMS = 10
 _NAMED = 5
 _TEXT = 48
-_SHORTEST_ID = 6
 
 AGAINST = "against the rest"
 AGAINST_WITHOUT = "against the rest without the outlier"
@@ -153,7 +148,8 @@ class Jackknife(NamedTuple):
 class ItemSettings:
     """How items are examined: `min_relevant` is the lowest judgment of a relevant passage.
 
-    Raises InputError for numbers out of range.
+    Raises:
+        InputError: A number is out of range.
     """
 
     min_relevant: int = 2
@@ -193,14 +189,12 @@ class ItemAnalysis(Result):
 
     @property
     def statistic(self) -> str:
-        """The name of alpha: KR-20 where items are 0 or 1 and count alike."""
-        return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
+        """The name of alpha: KR-20 where items count alike."""
+        return "KR-20" if self.scores.equal else "alpha"
 
     @property
     def name(self) -> str:
         """The name of the scores."""
-        if self.scores.kind == "graded":
-            return f"graded Cover@{self.scores.k}"
         return heading(f"Cover@{self.scores.k}", self.scores.min_rating)
 
     @property
@@ -231,9 +225,7 @@ class ItemAnalysis(Result):
         """Return the exam, the `limit` worst items, the leaderboard without any, smaller exams."""
         shown = {"exam": self._exam()}
         if self.look:
-            shown["items"] = self._worst(limit)
-        if self.look:
-            shown["leaderboard"] = self._systems()
+            shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
         return shown
@@ -290,9 +282,8 @@ class ItemAnalysis(Result):
 
     def _worst(self, limit: int) -> Table:
         look = self.look[:limit]
-        short = _short_ids([row.item_id for row in self.items])
         parts: list[tuple[Column, list[Cell]]] = [
-            (Column("item"), [short[row.item_id] for row in look]),
+            (Column("item"), [row.item_id for row in look]),
             (Column("covered", 2), [row.difficulty for row in look]),
             (Column("rest", 2), [row.item_rest for row in look]),
             (Column("without", 2), [row.item_rest_without for row in look]),
@@ -466,8 +457,6 @@ class ItemAnalysis(Result):
             )
 
     def _floor(self) -> Iterator[str]:
-        if self.scores.kind == "graded":
-            return
         if not self.floor.values:
             yield (
                 f"Nobody judged a graded passage 0, so the chance level of {self.name} is unknown."
@@ -507,16 +496,6 @@ def _half_columns(group: str) -> Iterator[Column]:
 
 def _shown(tau: float | None) -> str:
     return "undefined" if tau is None else f"{tau:.3f}"
-
-
-def _short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return the starts of ids that tell them apart: hashes need not be shown whole."""
-    known = dict.fromkeys(ids)
-    for length in range(_SHORTEST_ID, 200):
-        found = {one: one[: one.rfind("/") + 1 + length] for one in known}
-        if len(set(found.values())) == len(known):
-            return found
-    return {one: one for one in known}
 
 
 # ---- computing -----------------------------------------------------------------------------------

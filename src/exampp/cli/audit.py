@@ -226,10 +226,6 @@ def items(
     selection: Selection,
     min_rating: MinRating = None,
     k: Annotated[int, keyword("-k", min=1, help="Passages of each system that are read.")] = 20,
-    credit: Annotated[
-        Literal["covered", "graded"],
-        keyword(help="An item is covered or not, or has its best rating as credit."),
-    ] = "covered",
     official: Officials = None,
     min_relevant: Annotated[
         int | None,
@@ -257,7 +253,6 @@ def items(
             min_rating=min_rating,
             k=k,
             subtopics=subtopics,
-            credit=credit,
             official=[str(one) for one in official or ()],
             min_relevant=min_relevant,
             splits=splits,

@@ -278,7 +278,7 @@ def _end_unfinished(run: GradingRun, progress: Progress) -> None:
 
 
 def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
-    from exampp.grading.estimate import Prices, estimate
+    from exampp.grading.plan import Prices, estimate
 
     read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
     found = estimate(run, Prices(read, cached, written, price_hour))

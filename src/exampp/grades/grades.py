@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
-    from exampp.measures.item_scores import Credit
     from exampp.measures.qrels import Labelling
     from exampp.results.page import Document
     from exampp.review.evidence import Criteria
@@ -286,7 +285,6 @@ class Grades(ChosenGrades, GradesBase):
         min_rating: int | None = None,
         k: int = 20,
         subtopics: SubtopicChoice = "auto",
-        credit: Credit = "covered",
         official: Officials = (),
         min_relevant: int | None = None,
         splits: int = 1000,
@@ -294,9 +292,9 @@ class Grades(ChosenGrades, GradesBase):
     ) -> ItemAnalysis:
         """The items of the exam by what they tell of systems, and how reliable it is.
 
-        Items are covered by the first `k` passages of a system, or have the `credit` of the best
-        rating among them. With an `official` leaderboard (see `correlate`) it is told what an
-        exam of fewer items gains. `splits` random halves are drawn, from the `seed`.
+        Items are covered by the first `k` passages of a system. With an `official` leaderboard
+        (see `correlate`) the result shows what an exam of fewer items gains. `splits` random halves
+        are drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
@@ -308,7 +306,7 @@ class Grades(ChosenGrades, GradesBase):
         relevant = relevance_threshold(min_relevant, self.highest_judgment)
         return analyze(
             book,
-            item_scores(book, least, k, subtopics=subtopics, credit=credit),
+            item_scores(book, least, k, subtopics=subtopics),
             describe_source(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed),
             texts=self.bank_texts(),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.errors import InputError
 from exampp.measures.cover import EXAM, CoverPolicy, cover_exams, per_system
 from exampp.measures.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
 from exampp.records.gradebook import MISSING, Gradebook
@@ -16,13 +14,11 @@ from exampp.sanitize import check_integer
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Credit = Literal["covered", "graded"]
-"""1 for an item that is covered and 0 for others, or its best rating from 0 (lowest) to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Systems x items of one exam: `credit` from 0 to 1, systems and items in the order of ids.
+    """Systems x items of one exam, in the order of ids: `credit` is 1 where covered, else 0.
 
     Per item, `query` is its number among the `queries`, `exam` that of the query or subtopic whose
     exam it belongs to, `weights` its weight in the bank. A cell without a grade counts as below
@@ -37,7 +33,6 @@ class ItemScores:
     exam: NDArray[np.intp]
     weights: Floats
     credit: Floats
-    kind: Credit
     min_rating: int
     k: int
     subtopics: Subtopics
@@ -110,20 +105,16 @@ def item_scores(
     k: int = 20,
     *,
     subtopics: SubtopicChoice = "auto",
-    credit: Credit = "covered",
     policy: CoverPolicy = EXAM,
 ) -> ItemScores:
     """What the first k passages of every system make of every item.
 
     Raises:
-        InputError: k is below 1, or there is no such subtopic mode or credit.
+        InputError: k is below 1, or there is no such subtopic mode.
     """
-    if credit not in get_args(Credit):
-        raise InputError(f"there is no credit {credit!r}", hint="Choose covered or graded")
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     order = sorted(range(len(gradebook.systems)), key=gradebook.systems.__getitem__)
-    lowest, span = gradebook.grader.lowest, gradebook.grader.highest - gradebook.grader.lowest
     columns: list[Floats] = []
     keys: list[tuple[str, str, str, float]] = []
     lacking = cells = 0
@@ -134,10 +125,7 @@ def item_scores(
         seen = ratings[layout.passages]
         lacking, cells = lacking + int((seen == MISSING).sum()), cells + seen.size
         best = per_system(np.maximum, seen, layout, MISSING)
-        if credit == "covered":
-            columns.append((best >= min_rating).astype(np.float64))
-        else:
-            columns.append((np.maximum(best, lowest) - lowest) / span)
+        columns.append((best >= min_rating).astype(np.float64))
         query = exam.query.query_id
         answered[query] = answered.get(query, False) | layout.answered
         ids = (exam.query.item_ids[item] for item in exam.items)
@@ -156,7 +144,6 @@ def item_scores(
         exam=np.array([exam_ids.index(keys[one][1]) for one in at], np.intp),
         weights=np.array([keys[one][3] for one in at], np.float64),
         credit=credit_of[order][:, at],
-        kind=credit,
         min_rating=min_rating,
         k=k,
         subtopics=mode,
