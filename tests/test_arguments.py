@@ -159,7 +159,7 @@ def test_training_takes_what_trains(tmp_path: Path, how: dict[str, Any]) -> None
 
     (name,) = how
     with pytest.raises(InputError, match=f"{name} must be"):
-        finetune("none", tmp_path / "none.json", tmp_path / "out", **how)
+        finetune("none", tmp_path / "none.json", tmp_path / "out", prompt=str.__add__, **how)
 
 
 _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {

@@ -250,7 +250,6 @@ OPTIONS: Mapping[str, Uses] = {
     "finetune": Uses(
         ("finetune m squad.json out",),
         {
-            "--task": "extractive",
             "--prompt": "question-self-rating",
             "--revision": "r",
             "--epochs": "3",
