@@ -107,7 +107,6 @@ def addresses(path: Path) -> dict[str, str]:
         "queries": "/queries",
         "items": "/items",
         "worst": "/items?order=worst",
-        "basket": "/basket",
         "queue": "/queue",
         "judge": "/judge",
         "judge-end": "/judge/end",

@@ -185,7 +185,6 @@ PAGES = [
     ("cells", "/agreement/cells"),
     ("trust", "/trust"),
     ("sample", "/sample"),
-    ("basket", "/basket"),
     ("search", "/search?q={word}"),
     ("found", "/search?q=the"),
     ("fresh", "/fresh?at=4e9"),

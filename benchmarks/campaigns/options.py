@@ -44,8 +44,8 @@ from exampp.cli.main import app
 from exampp.graders.registry import BUILT_IN
 from exampp.records.gradebook import Gradebook
 from exampp.store import read_model
-from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import StoredGrader
+from exampp.store.sql import GuardedConnection
 
 pytest_plugins = ("conftest",)
 Value = str | Mapping[str, str]
@@ -250,7 +250,6 @@ OPTIONS: Mapping[str, Uses] = {
     "finetune": Uses(
         ("finetune m squad.json out",),
         {
-            "--task": "extractive",
             "--prompt": "question-self-rating",
             "--revision": "r",
             "--epochs": "3",

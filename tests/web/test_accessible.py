@@ -29,7 +29,6 @@ PAGES = (
     "/compare?a=beta&b=alpha",
     "/items",
     "/items?order=worst",
-    "/basket",
     "/sample",
     "/judge/end",
     "/judge/guidelines",

@@ -13,7 +13,7 @@ from support import exams, live, pages
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.web.pages.trust import QUESTIONS
+from exampp.web.pages.exports import QUESTIONS
 
 ITEMS = {
     "query_id": "q1",
@@ -105,7 +105,6 @@ FIXED = (
     "/items?order=worst",
     "/items?order=nonsense&only=nonsense&page=99",
     "/items?find=x",
-    "/basket",
     "/?decisions=without&min_rating=2",
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )

@@ -89,17 +89,6 @@ def test_lists_count_as_the_expected_files(dl19: Client, shared_data: Path) -> N
     assert times == wanted[:50]
 
 
-@pytest.mark.parametrize("name", ["verify", "grid", "missing", "spurious"])
-def test_a_list_is_also_a_file(dl19: Client, name: str) -> None:
-    answer = dl19.get(f"/lists/{name}.json", query="1112341", min_relevant="2")
-    assert answer.status == 200
-    assert answer.headers["content-disposition"].startswith("attachment")
-    rows = json.loads(answer.text)["rows"]
-    assert {row["query"] for row in rows} == {"1112341"}
-    tsv = dl19.get(f"/lists/{name}.tsv", query="1112341", min_relevant="2").text
-    assert len(list(csv.reader(io.StringIO(tsv), delimiter="\t"))) == len(rows) + 1
-
-
 def test_verify_shows_the_best_and_the_worst_of_each_item_first(dl19: Client) -> None:
     page = dl19.get("/lists/verify", query="156493").text
     first = page.split("</table>")[0]

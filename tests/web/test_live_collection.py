@@ -17,8 +17,7 @@ from support import live
 import exampp
 from exampp.store.connection import connect, data_version, transaction
 from exampp.web import live_collection
-from exampp.web.live_collection import ChangeWatcher, LiveCollection
-from exampp.web.snapshot import Snapshot
+from exampp.web.live_collection import ChangeWatcher, LiveCollection, Snapshot
 
 Read = Callable[..., Snapshot]
 

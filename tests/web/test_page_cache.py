@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from exampp.web.page_cache import PageCache
+from exampp.web.live_collection import PageCache
 
 
 def test_a_value_is_made_once_and_a_failure_is_tried_again() -> None:

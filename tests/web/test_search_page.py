@@ -63,7 +63,7 @@ def test_results_stand_by_kind_and_every_one_leads_to_its_record(client: Client)
 def test_one_kind_shows_more_and_says_where_it_ends(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exampp.web.pages.search.PAGE", 4)
+    monkeypatch.setattr("exampp.web.pages.queries.PAGE", 4)
     page = read(client.get("/search", q="violet", kind="replies").text)
     assert len(page.all("section")[0].all("li")) == 4
     assert "There are more" in client.get("/search", q="violet", kind="replies").text

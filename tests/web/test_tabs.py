@@ -101,27 +101,6 @@ def test_a_page_of_a_bank_edits_that_bank(client: Client, path: Path) -> None:
     assert chosen(client) == RATER
 
 
-def test_a_basket_takes_what_is_put_from_the_page_of_its_bank(client: Client, path: Path) -> None:
-    form, second = bank_form(client), texts(path, "second")
-    (put,) = (
-        one.attributes["formaction"] for one in form.all("button") if "formaction" in one.attributes
-    )
-    choose(client, OTHER)
-    assert client.post(put, edited(form, "Reworded?")).status == 303
-    basket = pages.read(client.get("/basket").text)
-    assert {one.text for one in basket.all("ins")} == {"Reworded?", "Is it new?"}
-    drop, _, save = (
-        one for one in basket.all("form") if "/basket/" in one.attributes.get("action", "")
-    )
-    choose(client, OTHER)
-    client.post(drop.attributes["action"], drop.fields())
-    choose(client, OTHER)
-    assert client.post(save.attributes["action"], save.fields()).status == 303
-    assert texts(path, "second") == second
-    assert "Is it new?" in texts(path, "main")
-    assert "Reworded?" not in texts(path, "main")
-
-
 @pytest.mark.parametrize(
     "page", ["/judge?order=query&query=q1", "/cell?query=q1&passage=p1"], ids=["walk", "cell"]
 )

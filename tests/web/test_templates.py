@@ -17,12 +17,11 @@ from support.live import Client
 import exampp
 from exampp.store.connection import connect, transaction
 from exampp.web import app, page_request
-from exampp.web.pages import overview
-from exampp.web.pages.trust import QUESTIONS
+from exampp.web.pages.exports import QUESTIONS
 from exampp.web.rendering import HERE, render_template, templates
 
 WHOLE = (
-    *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items", "/basket"),
+    *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items"),
     *("/search?q=a", "/bank?query=q1", "/judge", "/judge/end", "/judge/guidelines", "/queue"),
     *("/disputes", "/agreement", "/agreement/cells", "/compare?a=beta&b=alpha", "/history"),
     *("/history?what=edits", "/export", "/plots", "/sample", "/sample/judge", "/nowhere"),
@@ -81,7 +80,7 @@ def test_every_variable_of_a_template_comes_from_its_page(
         contexts[template].append(set(context))
         return render_template(template, **context)
 
-    for module in (app, overview, page_request):
+    for module in (app, page_request):
         monkeypatch.setattr(module, "render_template", recorded)
     (tmp_path / "ungraded").mkdir()
     with exams.make(tmp_path / "ungraded") as collection:

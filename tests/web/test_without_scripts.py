@@ -81,22 +81,6 @@ def test_cells_are_judged_one_after_the_other(reader: Reader, path: Path) -> Non
         assert [d.decision.rating for d in collection.decisions.list()] == [5, 0, 3]
 
 
-def test_items_are_repaired_through_the_basket(reader: Reader, path: Path) -> None:
-    reader.follow("Items")
-    for number in range(2):
-        row = reader.page.all("a", class_="title")[number]
-        reader.open(row.attributes["href"])
-        form = reader.form("/basket/put")
-        text = next(name for name in form.fields() if name.startswith("text-"))
-        reader.send(form, None, **{text: f"What is asked now, {number}?"})
-    reader.follow("Basket")
-    reader.send(reader.form("/basket/save"))
-    assert "Saved 2 edits" in reader.page.text
-    with exampp.Collection(path) as collection:
-        log = collection.bank().log().rows
-    assert len([row for row in log if row[3] == "reword"]) == 2
-
-
 def test_from_the_leaderboard_to_the_quote(reader: Reader) -> None:
     reader.follow("beta")
     rows = next(one for one in reader.page.all("table") if "bars" in one.attributes["class"])

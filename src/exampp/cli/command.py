@@ -212,7 +212,7 @@ PANELS: Mapping[str, str] = {
     "allow-missing junit blind shared guidelines pair",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "model revision device dtype decode beams least-mass batch-tokens "
-    "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
+    "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered epochs "
     "repetition batch-size learning-rate max-steps",
     "Server": "host port base-url endpoint extra-body concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "

@@ -24,10 +24,7 @@ from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import StillComputing, limit_pages, page_request
 from exampp.web.rendering import render_template, sentence, static_files
 
-PAGES = (
-    *("overview", "queries", "search", "compare", "items", "judge", "sample"),
-    *("agreement", "trust", "bank", "lists", "history", "exports"),
-)
+PAGES = ("overview", "queries", "items", "bank", "judge", "history", "exports")
 """The modules of `web.pages` with a `router`."""
 READING = (
     "exampp.grades.decisions",

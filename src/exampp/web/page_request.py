@@ -23,9 +23,8 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK, bank_names
-from exampp.web.live_collection import LiveCollection
+from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
 from exampp.web.rendering import link, render_template
-from exampp.web.snapshot import Choice, CollectionCounts, Snapshot
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,7 +63,6 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
-    "/basket": "/items",
     "/compare": "/",
 }
 """The place in the navigation of pages that it does not name."""
@@ -82,6 +80,16 @@ class PageOfEntries(NamedTuple, Generic[T]):
     page: int
     pages: int
     first: int
+
+
+class TableColumn(NamedTuple):
+    """A column: heading, name of the order, explanation, sort key, whether it sorts descending."""
+
+    name: str
+    order: str
+    explanation: str
+    key: Callable[[Any], Any]
+    largest_first: bool = True
 
 
 def page_of(entries: Sequence[T], page: int, size: int) -> PageOfEntries[T]:
@@ -199,11 +207,6 @@ class PageRequest:
         return self.http.url.path == "/"
 
     @property
-    def is_older(self) -> bool:
-        """Whether the collection has changed since it was read for this page."""
-        return self.live.is_older(self.read_at.timestamp())
-
-    @property
     def places(self) -> tuple[tuple[str, str, str], ...]:
         """The entries of the navigation."""
         return PLACES
@@ -240,12 +243,9 @@ class PageRequest:
         code = self.choice.code if self.choices else None
         return link(path, **parameters, **{CHOICE: code})
 
-    def render(
-        self, template: str, context: NamedTuple | None = None, status: int = 200, **more: Any
-    ) -> HTMLResponse:
-        """Render a template with the fields of its context, and this request as `request`."""
-        fields = context._asdict() if context is not None else {}
-        answer = HTMLResponse(render_template(template, request=self, **fields, **more), status)
+    def render(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+        """Render a template with a context, and this request as `request`."""
+        answer = HTMLResponse(render_template(template, request=self, **context), status)
         self._stay(answer)
         return answer
 

@@ -1,11 +1,8 @@
-"""`/bank` and `/basket`: banks are edited in place, and the effect is shown before it is saved.
+"""`/bank`: banks are edited in place, and the effect is shown before it is saved.
 
 The whole bank of a query is one form. `/impact` shows what saving it would do; `/bank/edit` saves
 all of it or, if someone else edited one of the same items meanwhile, nothing: then the page comes
 back with both texts, and what was typed is still there.
-
-A basket holds forms of several queries as they were typed, to be tried out and saved together; it
-is one person's, and kept while the server runs.
 """
 
 from __future__ import annotations
@@ -15,24 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import zip_longest
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import check_weight, real
-from exampp.grading.status import grading_status
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
 from exampp.records.gradebook import QueryGrades
-from exampp.records.graders import grade_command
 from exampp.review.evidence import item_coverage
 from exampp.review.impact import Impact
-from exampp.store.bank import MAIN_BANK, ItemChange, ItemState
+from exampp.store.bank import ItemChange, ItemState
 from exampp.web.cells import read_query
-from exampp.web.live_collection import Basket
 from exampp.web.page_request import CurrentRequest, PageRequest
 
 router = APIRouter()
@@ -219,23 +213,20 @@ def changes_in(
 
 
 def impact_of(
-    request: PageRequest, collection: Collection, by_query: Mapping[str, Sequence[FormLine]]
+    request: PageRequest, collection: Collection, query_id: str, lines: Sequence[FormLine]
 ) -> tuple[Impact | None, int]:
-    """Return what saving forms would do, and how many cells would have to be graded.
+    """Return what saving a form would do, and how many cells would have to be graded.
 
     None if nothing is changed. InputError for edits that the bank would refuse.
     """
     baseline, grades = request.snapshot.baseline, request.choice.of(collection)
-    changes, kind = list[ItemChange](), grades.grader.kind
-    for query_id, lines in by_query.items():
-        of_query = list(changes_in(lines, query_id, kind, tried=True))
-        now = current_query(request, collection, query_id) if of_query else None
-        if now is not None and now is not baseline.query(query_id):
-            # a decision or an edit that the snapshot does not know of yet
-            baseline = baseline.with_queries({query_id: now})
-        changes += of_query
+    changes = list(changes_in(lines, query_id, grades.grader.kind, tried=True))
     if not changes:
         return None, 0
+    now = current_query(request, collection, query_id)
+    if now is not baseline.query(query_id):
+        # a decision or an edit that the snapshot does not know of yet
+        baseline = baseline.with_queries({query_id: now})
     found = collection.bank(grades.bank).preview(changes, grades.stored)
     return baseline.impact(found.queries), found.to_grade
 
@@ -248,20 +239,6 @@ def current_query(request: PageRequest, collection: Collection, query_id: str) -
     return snapshot.baseline.query(query_id)
 
 
-class ImpactPart(NamedTuple):
-    """What saving a form would do; `refused` says why it cannot be saved."""
-
-    lines: Sequence[FormLine]
-    changes: int
-    impact: Impact | None
-    to_grade: int
-    refused: str
-    findings: Mapping[int, Sequence[Finding]]
-    why: Mapping[str, str] = RULES
-    moves: int = MOVES
-    labels: int = LABELS
-
-
 @router.post("/impact")
 def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
     """Show what saving the form would do."""
@@ -269,13 +246,23 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
     with request.open() as collection:
         lines = typed_lines(request, collection, query, form)
         try:
-            found, to_grade = impact_of(request, collection, {query: lines})
+            found, to_grade = impact_of(request, collection, query, lines)
         except InputError as error:
             refused = str(error)
     findings = find_faults(request, query, lines)
     changes = sum(line.changes and not line.fault for line in lines)
-    context = ImpactPart(lines, changes, found, to_grade, refused, findings)
-    return request.render("_impact.html", context)
+    return request.render(
+        "_impact.html",
+        lines=lines,
+        changes=changes,
+        impact=found,
+        to_grade=to_grade,
+        refused=refused,
+        findings=findings,
+        why=RULES,
+        moves=MOVES,
+        labels=LABELS,
+    )
 
 
 def find_faults(
@@ -309,21 +296,6 @@ def find_faults(
 # ---- the page ------------------------------------------------------------------------------------
 
 
-class BankPage(NamedTuple):
-    """The bank of a query as a form, with how often each item is covered, of how many graded."""
-
-    query_id: str
-    query_text: str
-    lines: Sequence[FormLine]
-    subtopics: Sequence[str]
-    coverage: Mapping[str, tuple[int, int]]
-    findings: Mapping[int, Sequence[Finding]]
-    saved: int
-    trouble: str
-    reason: str
-    why: Mapping[str, str] = RULES
-
-
 @router.get("/bank")
 def bank(request: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
     """Show the bank of a query as a form; without a query, the queries to choose from."""
@@ -343,36 +315,17 @@ def edit(request: CurrentRequest, query: str, form: BankForm) -> Response:
         trouble = next((line.fault for line in lines if line.fault), "")
         if not trouble and not any(line.is_conflict for line in lines):
             try:
-                saved = save(request, collection, {query: lines}, reason)
-                return request.redirect("/bank", query=query, saved=saved)
+                changes = changes_in(lines, query, request.choice.grader.kind)
+                bank = collection.bank(request.choice.bank)
+                saved = bank.save(changes, author=request.assessor, reason=reason).rows
+                request.live.changed()
+                return request.redirect("/bank", query=query, saved=len(saved))
             except EditConflict:
                 # someone was faster by a moment: the lines show where
                 lines = typed_lines(request, collection, query, form)
             except InputError as error:
                 trouble = str(error)
         return _bank_page(request, collection, query, lines, trouble=trouble, reason=reason)
-
-
-def save(
-    request: PageRequest,
-    collection: Collection,
-    by_query: Mapping[str, Sequence[FormLine]],
-    reason: str,
-) -> int:
-    """Save the forms of some queries; return how many items were changed.
-
-    InputError for edits that the bank refuses, EditConflict if someone else was faster.
-    """
-    kind = request.choice.grader.kind
-    changes = [
-        change
-        for query_id, lines in by_query.items()
-        for change in changes_in(lines, query_id, kind)
-    ]
-    bank = collection.bank(request.choice.bank)
-    saved = len(bank.save(changes, author=request.assessor, reason=reason).rows)
-    request.live.changed()
-    return saved
 
 
 def _bank_page(
@@ -387,179 +340,22 @@ def _bank_page(
 ) -> HTMLResponse:
     grades = current_query(request, collection, query_id)
     coverage = item_coverage(grades, request.min_rating)
-    context = BankPage(
-        query_id,
-        request.snapshot.texts.get(query_id, ""),
-        lines,
-        list(dict.fromkeys(line.subtopic_id for line in lines if line.state and line.subtopic_id)),
-        dict(zip(grades.item_ids, coverage, strict=True)),
-        find_faults(request, query_id, lines),
-        saved,
-        trouble,
-        reason,
-    )
     status = HTTPStatus.BAD_REQUEST if trouble else HTTPStatus.OK
     if any(line.is_conflict for line in lines):
         status = HTTPStatus.CONFLICT
-    return request.render("bank.html", context, status)
-
-
-# ---- the basket ----------------------------------------------------------------------------------
-
-
-class BasketPage(NamedTuple):
-    """The edits by query, and what saving all of them would do.
-
-    After `saved` edits, `pending` cells wait for the `command` that grades them.
-    """
-
-    texts: Mapping[str, str]
-    queries: Mapping[str, Sequence[FormLine]]
-    changes: int
-    impact: Impact | None
-    to_grade: int
-    trouble: str
-    reason: str
-    saved: int
-    pending: int
-    command: str
-    moves: int = MOVES
-    labels: int = LABELS
-
-
-def basket_of(request: PageRequest) -> Basket:
-    """Return the basket of this person for the grades that are looked at."""
-    if not request.choices:
-        return {}
-    return request.live.baskets.setdefault((request.assessor, request.choice.code), {})
-
-
-def count_edits(basket: Basket) -> int:
-    """Count the items with edits in a basket, new ones included."""
-    return sum(
-        1 if name.startswith("seen-") else sum(map(bool, values)) if name == "new-text" else 0
-        for fields in basket.values()
-        for name, values in fields.items()
+    return request.render(
+        "bank.html",
+        status,
+        query_id=query_id,
+        query_text=request.snapshot.texts.get(query_id, ""),
+        lines=lines,
+        subtopics=list(
+            dict.fromkeys(line.subtopic_id for line in lines if line.state and line.subtopic_id)
+        ),
+        coverage=dict(zip(grades.item_ids, coverage, strict=True)),
+        findings=find_faults(request, query_id, lines),
+        saved=saved,
+        trouble=trouble,
+        reason=reason,
+        why=RULES,
     )
-
-
-@router.get("/basket")
-def basket(request: CurrentRequest, saved: int = 0) -> HTMLResponse:
-    """Show the edits in the basket, and what saving all of them would do."""
-    with request.open() as collection:
-        return _basket_page(request, collection, _lines(request, collection), saved=saved)
-
-
-@router.post("/basket/put")
-def put(request: CurrentRequest, query: str, form: BankForm) -> RedirectResponse:
-    """Put what was typed about items of a query into the basket; nothing is saved.
-
-    Items that the form leaves as they are in the bank stay as they are in the basket, unless the
-    form shows them as that (`queued`).
-    """
-    held = basket_of(request)
-    with request.open() as collection:
-        lines = typed_lines(request, collection, query, form)
-        added = form if "queued" in form else _changed_fields(form, lines)
-        fields = merge_fields(held.get(query, {}), added)
-        lines = typed_lines(request, collection, query, fields)
-        held[query] = _changed_fields(fields, lines)
-    if not held[query]:
-        del held[query]
-    return request.redirect_back("".join(form.get("back", ())), "/basket")
-
-
-@router.post("/basket/drop")
-def drop(
-    request: CurrentRequest, query: Annotated[str, Form()], key: Annotated[str, Form()] = ""
-) -> RedirectResponse:
-    """Drop the edits of an item; key 0 means the new items of the query."""
-    held = basket_of(request)
-    left = {name: said for name, said in held.pop(query, {}).items() if _key(name) != key}
-    if left:
-        held[query] = left
-    return request.redirect("/basket")
-
-
-@router.post("/basket/save")
-def save_basket(request: CurrentRequest, reason: Annotated[str, Form()] = "") -> Response:
-    """Save all edits, or nothing if one is refused or conflicts with another."""
-    trouble = ""
-    with request.open() as collection:
-        queries = _lines(request, collection)
-        if not any(one.fault or one.is_conflict for lines in queries.values() for one in lines):
-            try:
-                saved = save(request, collection, queries, reason.strip())
-                basket_of(request).clear()
-                return request.redirect("/basket", saved=saved)
-            except EditConflict:
-                queries = _lines(request, collection)
-            except InputError as error:
-                trouble = str(error)
-        return _basket_page(request, collection, queries, 400 if trouble else 409, trouble, reason)
-
-
-def merge_fields(old: Fields, new: Fields) -> Fields:
-    """Merge a form with what was typed later: of each item, and of the new items, the later one."""
-    later = {_key(name) for name in new}
-    return {
-        **{name: said for name, said in old.items() if _key(name) not in later},
-        **{name: said for name, said in new.items() if _key(name)},
-    }
-
-
-def _changed_fields(fields: Fields, lines: Sequence[FormLine]) -> Fields:
-    """Return the fields of the lines that change something, or are wrong."""
-    keys = {str(one.key) for one in lines if one.changes}
-    return {name: said for name, said in fields.items() if _key(name) in keys}
-
-
-def _key(name: str) -> str:
-    """Return the key of the item of a field; 0 for new items, "" for other fields."""
-    kind, _, key = name.partition("-")
-    return "0" if kind == "new" else key if kind in ("seen", "text", "weight", "retired") else ""
-
-
-def _lines(request: PageRequest, collection: Collection) -> dict[str, list[FormLine]]:
-    """Return the lines in the basket that change something, by query."""
-    found = {
-        query_id: [one for one in typed_lines(request, collection, query_id, fields) if one.changes]
-        for query_id, fields in basket_of(request).items()
-    }
-    return {query_id: lines for query_id, lines in found.items() if lines}
-
-
-def _basket_page(
-    request: PageRequest,
-    collection: Collection,
-    queries: Mapping[str, Sequence[FormLine]],
-    status: int = 200,
-    trouble: str = "",
-    reason: str = "",
-    saved: int = 0,
-) -> HTMLResponse:
-    impact, to_grade, pending, command = None, 0, 0, ""
-    try:
-        if queries:
-            impact, to_grade = impact_of(request, collection, queries)
-    except InputError as error:
-        trouble = trouble or str(error)
-    if saved:
-        grader, bank = request.choice
-        for one in grading_status(collection.connection):
-            if (one.grader.key, one.bank) == (grader.key, bank):
-                pending = one.due
-        command = grade_command(grader, request.live.path, "" if bank == MAIN_BANK else bank)
-    context = BasketPage(
-        request.snapshot.texts if queries else {},
-        queries,
-        sum(map(len, queries.values())),
-        impact,
-        to_grade,
-        trouble,
-        reason,
-        saved,
-        pending,
-        command,
-    )
-    return request.render("basket.html", context, status)

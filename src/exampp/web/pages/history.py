@@ -1,4 +1,4 @@
-"""`/history`: every decision and every edit, newest first, with undo."""
+"""`/history` and `/agreement`: decisions and edits with undo, and how far people agree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.decisions import CellDecision, Decision, replaces
 from exampp.results.result import Table
+from exampp.review.assessor_agreement import (
+    EVERYBODY,
+    ComparedCell,
+    compared_cells,
+)
+from exampp.web.cells import read_cells
 from exampp.web.page_request import LARGEST, CurrentRequest, PageOfEntries, PageRequest, page_of
+from exampp.web.pages.judge import comparison_of, session_decisions
 
 router = APIRouter()
 PAGE = 100
-"""Entries on one page."""
+"""Entries or cells on one page."""
 What = Literal["decisions", "edits"]
 
 
@@ -32,20 +39,6 @@ class Edits(NamedTuple):
     operation: str
     reason: str
     edits: Sequence[tuple[int, str, str, str]]
-
-
-class HistoryPage(NamedTuple):
-    """One page of decisions or of edits, of one query, author or item if these are given.
-
-    `undoable` has the numbers of decisions that this person can take back.
-    """
-
-    what: What
-    query: str | None
-    author: str | None
-    item: str | None
-    sheet: PageOfEntries[CellDecision] | PageOfEntries[Edits]
-    undoable: frozenset[int]
 
 
 @router.get("/history")
@@ -70,8 +63,15 @@ def history(
         else:
             log = collection.bank(request.bank).log(query)
             sheet = page_of(grouped_edits(log, author, item), page, PAGE)
-    context = HistoryPage(what, query, author, item, sheet, undoable)
-    return request.render("history.html", context)
+    return request.render(
+        "history.html",
+        what=what,
+        query=query,
+        author=author,
+        item=item,
+        sheet=sheet,
+        undoable=undoable,
+    )
 
 
 def _undoable(request: PageRequest, collection: Collection, query: str | None) -> frozenset[int]:
@@ -131,3 +131,65 @@ def undo(
             return request.render("undo_failed.html", status=409, what=what, text=str(error))
     request.live.changed()
     return request.redirect("/history", what=what)
+
+
+# ---- agreement ----------------------------------------------------------------------------------
+
+START = 600
+"""Characters of a passage of which a list shows the first words."""
+
+
+@router.get("/agreement")
+def agreement(request: CurrentRequest) -> HTMLResponse:
+    """Show all comparisons."""
+    with request.open() as collection:
+        grades = request.choice.of(collection)
+        judged = grades.decisions.judging(min_rating=request.min_rating, intervals=True)
+    return request.render(
+        "agreement.html",
+        judged=judged,
+        everybody=EVERYBODY,
+        together=comparison_of(judged.with_grader, EVERYBODY),
+        blind=comparison_of(judged.blind, EVERYBODY),
+    )
+
+
+@router.get("/agreement/cells")
+def cells(
+    request: CurrentRequest,
+    person: str = EVERYBODY,
+    other: str | None = None,
+    rating: int | None = None,
+    against: int | None = None,
+    blind: bool = False,
+    sitting: bool = False,
+    page: int = 1,
+) -> HTMLResponse:
+    """List cells with two ratings: all, or those with one `rating` or one `against` it."""
+    with request.open() as collection:
+        grades = request.choice.of(collection)
+        found: Sequence[ComparedCell] = [
+            one
+            for one in compared_cells(grades.judged(), person, other, blind=blind)
+            if rating in (None, one.rating) and against in (None, one.other)
+        ]
+        if sitting:
+            own = {
+                (one.query_id, one.item_id, one.passage_id)
+                for one in session_decisions(request, collection)
+            }
+            found = [one for one in found if one[:3] in own]
+        sheet = page_of(found, page, PAGE)
+        texts = read_cells(grades, [one[:3] for one in sheet.entries], START)
+    return request.render(
+        "agreement_cells.html",
+        sheet=sheet,
+        texts=texts,
+        everybody=EVERYBODY,
+        person=person,
+        other=other,
+        rating=rating,
+        against=against,
+        blind=blind,
+        session=sitting,
+    )

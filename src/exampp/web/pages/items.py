@@ -1,25 +1,40 @@
-"""`/items`: all items of all queries in one table, before and after they are graded."""
+"""`/items` and `/lists`: all items in one table, and the four lists of the workbench paper."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Annotated, Any, Literal, NamedTuple
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Response
 from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
-from exampp.review.lists import CellRecord, QueryView, item_errors
+from exampp.records.gradebook import Dossier
+from exampp.records.inputs import relevance_threshold
+from exampp.review.evidence import BASES, Criteria
+from exampp.review.lists import (
+    CellRecord,
+    MissingAndSpurious,
+    QueryView,
+    chosen_items,
+    grid,
+    item_errors,
+    seen_queries,
+    verification_list,
+)
+from exampp.store.inputs import highest_judgment
 from exampp.web.cells import read_query
 from exampp.web.live_collection import NothingYet
 from exampp.web.page_request import (
     CurrentRequest,
-    PageOfEntries,
     PageRequest,
     StillComputing,
+    TableColumn,
     page_of,
 )
-from exampp.web.pages.bank import FormLine, basket_of, count_edits, typed_lines
 
 router = APIRouter()
 PAGE = 100
@@ -27,43 +42,33 @@ PAGE = 100
 WORST = 20
 """Items in the list of the worst."""
 PATIENCE = 3.0
-"""Seconds that the page waits for the statistics of items."""
-
-
-class ItemColumn(NamedTuple):
-    """A column: heading, name of the order, explanation, sort key, whether it sorts descending."""
-
-    name: str
-    order: str
-    explanation: str
-    key: Callable[[ListedItem], Any]
-    largest_first: bool = True
+"""Seconds that a page waits for the statistics of items, or for the lists of all queries."""
 
 
 COLUMNS = (
-    ItemColumn("Item", "item", "", lambda one: one.text.casefold(), largest_first=False),
-    ItemColumn("Query", "query", "", lambda one: one.query_text.casefold(), largest_first=False),
-    ItemColumn(
+    TableColumn("Item", "item", "", lambda one: one.text.casefold(), largest_first=False),
+    TableColumn("Query", "query", "", lambda one: one.query_text.casefold(), largest_first=False),
+    TableColumn(
         "Covered by", "not_relevant", "shares covered of relevant and of not relevant passages",
         lambda one: one.not_relevant,
     ),
-    ItemColumn(
+    TableColumn(
         "Gap", "gap", "relevant minus not relevant", lambda one: one.gap, largest_first=False
     ),
-    ItemColumn(
+    TableColumn(
         "Discr.", "discrimination", "correlation with the rest of the exam over systems",
         lambda one: one.discrimination, largest_first=False,
     ),
-    ItemColumn("Cells", "cells", "graded passages in a top 20", lambda one: one.cells),
-    ItemColumn("Swaps", "swaps", "pairs of systems that swap without it", lambda one: one.swaps),
-    ItemColumn("Lint", "lint", "likely faults of its text", lambda one: len(one.lint)),
-    ItemColumn(
+    TableColumn("Cells", "cells", "graded passages in a top 20", lambda one: one.cells),
+    TableColumn("Swaps", "swaps", "pairs of systems that swap without it", lambda one: one.swaps),
+    TableColumn("Lint", "lint", "likely faults of its text", lambda one: len(one.lint)),
+    TableColumn(
         "Overturned", "overturned", "cells where the grader saw an answer and people none",
         lambda one: one.overturned,
     ),
-    ItemColumn("State", "state", "", lambda one: len(one.state)),
+    TableColumn("State", "state", "", lambda one: len(one.state)),
 )  # fmt: skip
-WORST_FIRST = ItemColumn(
+WORST_FIRST = TableColumn(
     "Worst",
     "worst",
     "",
@@ -92,23 +97,6 @@ class OpenItem(NamedTuple):
     basis: str
 
 
-class ItemsPage(NamedTuple):
-    """The items that match, in an order; `open` and `line` belong to the row that is open."""
-
-    found: ItemList
-    sheet: PageOfEntries[ListedItem]
-    columns: Sequence[ItemColumn]
-    filters: Mapping[str, tuple[str, Callable[[ListedItem], bool]]]
-    worst: int
-    find: str
-    only: str
-    order: str
-    open_row: tuple[str | None, str | None]
-    open: OpenItem | None
-    line: FormLine | None
-    edits: int
-
-
 @router.get("/items")
 def items(
     request: CurrentRequest,
@@ -132,21 +120,20 @@ def items(
         rows = [one for one in rows if one.worst is not None][:WORST]
     row = (query, item)
     chosen = next((one for one in found.items if (one.query_id, one.item_id) == row), None)
-    context = ItemsPage(
-        found,
-        page_of(rows, page, PAGE),
-        COLUMNS,
-        FILTERS,
-        WORST,
-        find,
-        only,
-        order,
-        row,
-        _open(request, chosen) if chosen and chosen.cells is not None else None,
-        _line(request, query, item),
-        count_edits(basket_of(request)),
+    return request.render(
+        "items.html",
+        found=found,
+        sheet=page_of(rows, page, PAGE),
+        columns=COLUMNS,
+        filters=FILTERS,
+        worst=WORST,
+        find=find,
+        only=only,
+        order=order,
+        open_row=row,
+        open=_open(request, chosen) if chosen and chosen.cells is not None else None,
+        is_graded_here=bool(chosen and request.choices) and row in _editable(request, query),
     )
-    return request.render("items.html", context)
 
 
 def _items(request: PageRequest) -> ItemList:
@@ -164,21 +151,21 @@ def _contains(one: ListedItem, words: Sequence[str]) -> bool:
     return all(word in inside for word in words)
 
 
-def _ordered(rows: Sequence[ListedItem], by: ItemColumn) -> list[ListedItem]:
+def _ordered(rows: Sequence[ListedItem], by: TableColumn) -> list[ListedItem]:
     """Sort rows; those with an undefined value come last, whichever end is first."""
     known = [one for one in rows if by.key(one) is not None]
     undefined = [one for one in rows if by.key(one) is None]
     return sorted(known, key=by.key, reverse=by.largest_first) + undefined
 
 
-def _line(request: PageRequest, query: str | None, item: str | None) -> FormLine | None:
-    """Return the open item as it is edited here: as it is in the basket if it is there."""
-    if not (query and item and request.choices and request.choice.grades_items):
-        return None
+def _editable(request: PageRequest, query: str | None) -> list[tuple[str, str]]:
+    """Return the items of a query that the grader grades, retired ones too."""
+    if query is None:
+        return []
     with request.open() as collection:
-        fields = basket_of(request).get(query, {})
-        lines = typed_lines(request, collection, query, fields)
-    return next((one for one in lines if one.state and one.state.item_id == item), None)
+        found = collection.bank(request.choice.bank).items(query)
+    kind = request.choice.grader.kind
+    return [(one.query_id, one.item_id) for one in found if one.kind == kind]
 
 
 def _open(request: PageRequest, one: ListedItem) -> OpenItem:
@@ -187,3 +174,174 @@ def _open(request: PageRequest, one: ListedItem) -> OpenItem:
         criteria = request.choice.of(collection).criteria(min_rating=request.min_rating)
         view = QueryView(dossier, criteria)
     return OpenItem(*item_errors(view, one.item_id), basis=view.evidence.by)
+
+
+# ---- lists --------------------------------------------------------------------------------------
+
+NAMES = {
+    "verify": ("Verify grading", "every reply and grade of an item, the best and the worst first"),
+    "grid": ("Grid", "the passages of a query by its items"),
+    "missing": ("Missing", "relevant passages that no item covers"),
+    "spurious": ("Spurious", "items covered by passages that are not relevant"),
+}
+"""The lists: title and content."""
+ENTRIES = 50
+"""Passages or items on one page."""
+FEW = 6
+"""Cells of each item if several items are shown."""
+By = Literal["auto", "judgments", "systems", "decisions"]
+
+
+class ListRequest(NamedTuple):
+    """The parameters of a list: thresholds, basis of relevance, query and item."""
+
+    min_rating: int
+    min_relevant: int | None
+    by: By
+    query: str | None
+    item: str | None
+
+    @property
+    def criteria(self) -> Criteria:
+        """What counts as an answer and as relevant."""
+        return Criteria(self.min_rating, self.min_relevant or 0, self.by)
+
+
+async def list_request(
+    request: CurrentRequest,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    by: By = "auto",
+    query: str | None = None,
+    item: str | None = None,
+) -> ListRequest:
+    """Return the parameters in an address."""
+    given = min_rating is not None
+    least = request.choice.grader.threshold(min_rating) if given else request.min_rating
+    return ListRequest(least, min_relevant, by, query or None, item or None)
+
+
+AskedList = Annotated[ListRequest, Depends(list_request)]
+
+
+@router.get("/lists")
+def lists(request: CurrentRequest) -> Response:
+    """Lead to the first list."""
+    return request.redirect("/lists/verify")
+
+
+class ItemCells(NamedTuple):
+    """An item with some of its `total` cells, and how often each rating occurs."""
+
+    item_id: str
+    text: str
+    cells: Sequence[CellRecord]
+    total: int
+    spread: Sequence[tuple[int, int]]
+
+
+class QueryOfList(NamedTuple):
+    """The query of a list: its place among all, their texts, and the queries before and after."""
+
+    dossier: Dossier
+    at: int | None
+    texts: Sequence[str]
+    before: str | None
+    after: str | None
+
+
+@router.get("/lists/{name}")
+def list_page(
+    request: CurrentRequest, name: str, asked: AskedList, at: int | None = None, page: int = 1
+) -> Response:
+    """Show a list; a form names the query by its place, which changes no id."""
+    if name not in NAMES:
+        raise HTTPException(404)
+    queries = request.snapshot.gradebook.queries
+    if at is not None and 0 <= at < len(queries):
+        to = request.here(query=queries[at].query_id, item=None, at=None)
+        return request.redirect_back(to, "/lists")
+    with request.open() as collection:
+        relevant = relevance_threshold(asked.min_relevant, highest_judgment(collection.connection))
+    asked = asked._replace(min_relevant=relevant)
+    fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
+    context = fill(request, asked, page)
+    bases = ("auto", *BASES)
+    return request.render(
+        f"list_{name}.html", name=name, names=NAMES, bases=bases, asked=asked, **context
+    )
+
+
+def _oversight(request: PageRequest, asked: ListRequest) -> MissingAndSpurious:
+    """Return missing and spurious entries, of one query or of all."""
+    if asked.query is not None:
+        with request.open() as collection:
+            dossiers = request.choice.of(collection).dossiers([asked.query], ())
+            return MissingAndSpurious.of(dossiers, asked.criteria)
+    counts = request.counts
+    if counts is not None and counts.oversight.criteria == asked.criteria:
+        return counts.oversight
+    found = request.snapshot.oversight(asked.criteria, PATIENCE)
+    if found is None:
+        raise StillComputing
+    return found
+
+
+def _missing(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    found = _oversight(request, asked)
+    sheet = page_of(found.missing, page, ENTRIES)
+    groups = [
+        (query_id, text, list(entries))
+        for (query_id, text), entries in groupby(
+            sheet.entries, key=lambda one: (one.item.query_id, one.item.query_text)
+        )
+    ]
+    return {"found": found, "sheet": sheet, "groups": groups}
+
+
+def _spurious(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    found, item = _oversight(request, asked), asked.item
+    entries = [one for one in found.spurious if item in (None, one.item.item_id)]
+    return {"found": found, "sheet": page_of(entries, page, ENTRIES)}
+
+
+def _read(
+    request: PageRequest, asked: ListRequest
+) -> tuple[QueryView, Mapping[tuple[int, int], str], QueryOfList]:
+    """Read the query of a list, or the first one, with the answers that were extracted."""
+    snapshot = request.snapshot
+    queries = snapshot.gradebook.queries
+    if not queries:
+        raise NothingYet("there are no queries yet", hint="Import some: exampp import")
+    query_id = queries[0].query_id if asked.query is None else asked.query
+    with request.open() as collection:
+        dossier, answers = next(seen_queries(request.choice.of(collection), [query_id]))
+        view = QueryView(dossier, asked.criteria)
+    at = snapshot.query_index.get(query_id)
+    texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]
+    before = queries[at - 1].query_id if at else None
+    after = queries[at + 1].query_id if at is not None and at + 1 < len(queries) else None
+    return view, answers, QueryOfList(dossier, at, texts, before, after)
+
+
+def _verify(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, asked)
+    chosen = asked.item
+    cells = groupby(
+        verification_list(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
+    )
+    by_item, sheet, items = {item_id: list(found) for item_id, found in cells}, None, []
+    for column in chosen_items(query.dossier, chosen):
+        item = query.dossier.items[column]
+        found = by_item.get(item.item_id, [])
+        spread = sorted(Counter(one.rating for one in found if one.rating is not None).items())
+        sheet = None if chosen is None else page_of(found, page, ENTRIES)
+        part = found[:FEW] if sheet is None else sheet.entries
+        items.append(ItemCells(item.item_id, item.text, part, len(found), spread))
+    return {"query": query, "items": items, "sheet": sheet}
+
+
+def _grid(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, asked)
+    found = grid(view, answers=answers)
+    return {"query": query, "items": found.items, "sheet": page_of(found.rows, page, ENTRIES)}

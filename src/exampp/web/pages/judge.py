@@ -1,15 +1,16 @@
-"""`/judge`, `/queue` and `/disputes`: people decide cells, one at a time.
+"""`/judge`, `/queue`, `/disputes` and `/sample`: people decide cells, one at a time.
 
 The page holds the addresses of the cells that come next; its script fetches them ahead, and sends
 each decision as it is made. Without the script every decision is a form that leads to the next
 cell. In blind mode nothing that a person gets before a decision reveals the grade, and the
-agreement with the grader is shown at the end of the session, so that it sways no decision.
+agreement with the grader is shown at the end of the session, so that it sways no decision. Nothing
+about a sample reveals grades, neither before a decision nor after it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Form
@@ -17,23 +18,39 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.decisions import CellDecision, Dispute, effective_decision, standing_decisions
+from exampp.records.decisions import (
+    CellDecision,
+    Dispute,
+    SamplePlan,
+    effective_decision,
+    standing_decisions,
+)
 from exampp.records.gradebook import Dossier
 from exampp.records.graders import GraderIdentity
+from exampp.records.inputs import DEFAULT_MIN_RELEVANT
+from exampp.results.result import Table
 from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.evidence import passage_order
 from exampp.review.queue import Assignment, Candidate, by_passage
+from exampp.review.sampling import SampleProgress, open_cells
+from exampp.store.bank import known_queries
 from exampp.store.decisions import JudgedCell, decisions_on
-from exampp.store.read_model import CellTexts
+from exampp.store.inputs import highest_judgment
 from exampp.web.cells import (
     CellIds,
     CellPanel,
+    PassageExcerpt,
+    RatingMark,
     cell_of,
     has_decided,
+    marks,
+    marks_of,
     panel,
     parse_versions,
+    passage_excerpt,
     read_cells,
     read_query,
+    versions_of,
 )
 from exampp.web.live_collection import NothingYet, SessionStart
 from exampp.web.page_request import (
@@ -41,7 +58,6 @@ from exampp.web.page_request import (
     DECISIONS,
     LARGEST,
     CurrentRequest,
-    PageOfEntries,
     PageRequest,
     limited_by,
     page_of,
@@ -83,22 +99,6 @@ class Case(NamedTuple):
     def adjudicates(self) -> bool:
         """Whether a decision settles a dispute."""
         return self.order == "disputes"
-
-
-class JudgePage(NamedTuple):
-    """The next cells in an order, the first of them to be decided now.
-
-    `more` is the address of the cells after these, `again` that of this page.
-    """
-
-    case: Case | None
-    walk: Sequence[tuple[str, int]]
-    order: str
-    order_name: str
-    query: str | None
-    session: JudgingSession
-    more: str
-    again: str
 
 
 @router.get("/judge")
@@ -144,22 +144,22 @@ def _page(
 ) -> HTMLResponse:
     asked = request.http.query_params
     query, item, passage = asked.get("query"), asked.get("item"), asked.get("passage")
-    context = JudgePage(
-        case,
-        [(case_address(place, order), left) for place, left in found],
-        order,
-        ORDERS[order],
-        query,
-        current_session(request, collection, order),
-        link(
+    return request.render(
+        "judge.html",
+        case=case,
+        walk=[(case_address(place, order), left) for place, left in found],
+        order=order,
+        order_name=ORDERS[order],
+        query=query,
+        session=current_session(request, collection, order),
+        more=link(
             "/judge",
             order=order if order != "cell" else "query",
             query=query,
             item=item if order == "item" else None,
         ),
-        link("/judge", order=order, query=query, item=item, passage=passage),
+        again=link("/judge", order=order, query=query, item=item, passage=passage),
     )
-    return request.render("judge.html", context)
 
 
 def _case(
@@ -433,16 +433,6 @@ def case_address(place: CellIds, order: str | None = None, path: str = "/judge/c
     return link(path, query=query, item=item, passage=passage, order=order)
 
 
-class EndPage(NamedTuple):
-    """The decisions of a session, and the agreement of all and of blind ones with the grader."""
-
-    decided: Sequence[CellDecision]
-    agreement: PersonComparison | None
-    blind: PersonComparison | None
-    scale: Sequence[int]
-    goal: int
-
-
 @router.get("/judge/end")
 def end(request: CurrentRequest) -> HTMLResponse:
     """Show the end of a session."""
@@ -451,14 +441,14 @@ def end(request: CurrentRequest) -> HTMLResponse:
         cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in decided)
         people = request.choice.of(collection).decisions
         found = people.judging(min_rating=request.min_rating, cells=cells)
-    context = EndPage(
-        decided,
-        comparison_of(found.with_grader, request.assessor),
-        comparison_of(found.blind, request.assessor),
-        found.scale,
-        GOAL,
+    return request.render(
+        "judge_end.html",
+        decided=decided,
+        agreement=comparison_of(found.with_grader, request.assessor),
+        blind=comparison_of(found.blind, request.assessor),
+        scale=found.scale,
+        goal=GOAL,
     )
-    return request.render("judge_end.html", context)
 
 
 def comparison_of(found: Sequence[PersonComparison], person: str) -> PersonComparison | None:
@@ -499,15 +489,6 @@ START = 600
 """Characters of a passage of which the queue shows the first words."""
 
 
-class QueuePage(NamedTuple):
-    """One page of the queue, of all queries or of one, with the texts of its cells."""
-
-    sheet: PageOfEntries[Candidate]
-    texts: Mapping[tuple[str, str, str], CellTexts]
-    shares: Assignment
-    query: str | None
-
-
 @router.get("/queue")
 def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
     """List the cells that are most worth a decision."""
@@ -515,15 +496,9 @@ def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> H
         grades = request.choice.of(collection)
         sheet = page_of(open_candidates(request, grades.judged(), query), page, WAITING)
         texts = read_cells(grades, [one.cell for one in sheet.entries], START)
-    return request.render("queue.html", QueuePage(sheet, texts, assignment(request), query))
-
-
-class DisputesPage(NamedTuple):
-    """One page of disputes."""
-
-    cases: Sequence[Case]
-    sheet: PageOfEntries[Dispute]
-    query: str | None
+    return request.render(
+        "queue.html", sheet=sheet, texts=texts, shares=assignment(request), query=query
+    )
 
 
 @router.get("/disputes")
@@ -541,4 +516,240 @@ def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -
         if item_id in dossier.grades.item_ids and passage_id in dossier.grades.passage_ids:
             shown = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
             cases.append(Case(shown, "disputes", dispute=one))
-    return request.render("disputes.html", DisputesPage(cases, sheet, query))
+    return request.render("disputes.html", cases=cases, sheet=sheet, query=query)
+
+
+# ---- sample -------------------------------------------------------------------------------------
+
+SAMPLED_CASE = "/sample/case"
+_RELEVANCES = ("not relevant", "related", "relevant", "perfectly relevant")
+"""The meaning of relevances 0 to 3. Source: the passage task of TREC Deep Learning 2019."""
+
+
+# ---- the sample ----------------------------------------------------------------------------------
+
+
+@router.get("/sample")
+def sample(request: CurrentRequest) -> HTMLResponse:
+    """Show the newest sample."""
+    corrected, trouble = list[Table](), ""
+    with request.open() as collection:
+        found = _progress(request, collection)
+        if found is not None and not found.open:
+            grades, plan = request.choice.of(collection), found.plan
+            try:
+                result = grades.corrected(plan.measure, plan=plan.number)
+                corrected = list(result.tables().values())
+            except InputError as error:
+                trouble = str(error)
+    facts = () if found is None else next(iter(found.tables().values())).rows
+    return request.render(
+        "sample.html", found=found, facts=facts, corrected=corrected, trouble=trouble
+    )
+
+
+def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
+    """Return the newest sample. InputError if there is none."""
+    plans = request.choice.of(collection).decisions.plans()
+    if not plans:
+        raise InputError("no sample was drawn", hint="Draw one: exampp review COLLECTION plan")
+    return plans[-1]
+
+
+def _progress(request: PageRequest, collection: Collection) -> SampleProgress | None:
+    """Return how far the newest sample is decided; None if none was drawn."""
+    grades = request.choice.of(collection).using(request.snapshot.gradebook)
+    return grades.decisions.sample() if grades.decisions.plans() else None
+
+
+# ---- judging -------------------------------------------------------------------------------------
+
+
+class SampledCell(NamedTuple):
+    """What a person looks at to decide a drawn unit: nothing of what is known of it.
+
+    A passage as a whole has the item id "". `versions` are the texts to decide about; `least` is
+    the lowest rating that counts as answered, or as relevant.
+    """
+
+    place: CellIds
+    query_text: str
+    asked: str
+    question: str
+    shown: PassageExcerpt | None
+    marks: Sequence[RatingMark]
+    versions: tuple[int, int] | None
+    sample: str
+    least: int
+
+
+@router.get("/sample/judge")
+def judge_sample(request: CurrentRequest) -> HTMLResponse:
+    """Show the next cells of the sample."""
+    with request.open() as collection:
+        found = _progress(request, collection)
+        places = [] if found is None else [CellIds(*one) for one in open_cells(found, LENGTH)]
+        case = recent = None
+        if found is not None:
+            recent = _recent_sampled(request, collection, found.plan)
+            case = _sampled_case(request, collection, found.plan, places[0]) if places else None
+    walk = [(case_address(place, path=SAMPLED_CASE), left) for place, left in steps(places)]
+    return request.render("sample_judge.html", case=case, walk=walk, found=found, session=recent)
+
+
+@router.get(SAMPLED_CASE)
+def sample_case(
+    request: CurrentRequest, query: str, passage: str, item: str = "", whole: bool = False
+) -> HTMLResponse:
+    """Show one drawn cell to decide."""
+    place = CellIds(query, item, passage)
+    with request.open() as collection:
+        plan = _plan(request, collection)
+        case = _sampled_case(request, collection, plan, place, whole=whole)
+        if request.wants_part:
+            return request.render("_sample_case.html", case=case)
+        found, recent = _progress(request, collection), _recent_sampled(request, collection, plan)
+    walk = [(case_address(place, path=SAMPLED_CASE), 1)]
+    return request.render("sample_judge.html", case=case, walk=walk, found=found, session=recent)
+
+
+@router.get("/sample/progress")
+def progress_part(request: CurrentRequest) -> HTMLResponse:
+    """Show how far the sample is decided."""
+    with request.open() as collection:
+        return request.render("_sample_progress.html", found=_progress(request, collection))
+
+
+@router.post("/sample/decide")
+@limited_by(DECISIONS)
+def decide_sampled(
+    request: CurrentRequest,
+    cell: Annotated[str, Form()],
+    sample: Annotated[str, Form()],
+    versions: Annotated[str, Form()],
+    rating: Annotated[int, Form(ge=-LARGEST, le=LARGEST)],
+    reason: Annotated[str, Form()] = "",
+) -> Response:
+    """Store a decision about a drawn cell."""
+    place, texts, author = CellIds.unpacked(cell), parse_versions(versions), request.assessor
+    reason = reason.strip()
+    with request.open() as collection:
+        grades, plan = request.choice.of(collection), _plan(request, collection)
+        if plan.sample != sample:
+            raise InputError("another sample was drawn meanwhile", hint="Load the page again")
+        query_id, _, passage_id = place
+        if plan.unit == "passage":
+            grades.decisions.judge(
+                plan, query_id, passage_id, rating, seen=texts[1], author=author, reason=reason
+            )
+        elif not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
+            raise InputError("this item is not in the sample", field="cell")
+        else:
+            grades.decisions.decide(
+                *place,
+                rating,
+                blind=True,
+                sample=plan.sample,
+                versions=texts,
+                author=author,
+                reason=reason,
+            )
+        return _sample_decided(request, collection, plan, "/sample/judge")
+
+
+@router.post("/sample/undo")
+@limited_by(DECISIONS)
+def undo_sampled(
+    request: CurrentRequest,
+    number: Annotated[int, Form(ge=1, le=LARGEST)],
+    back: Annotated[str, Form()] = "/sample/judge",
+) -> Response:
+    """Take a decision about a drawn cell back, and go back to it."""
+    with request.open() as collection:
+        plan = _plan(request, collection)
+        if plan.unit == "passage":
+            request.choice.of(collection).decisions.unjudge(number, author=request.assessor)
+        else:
+            collection.decisions.undo(number, author=request.assessor)
+        return _sample_decided(request, collection, plan, back)
+
+
+def _sample_decided(
+    request: PageRequest, collection: Collection, plan: SamplePlan, to: str
+) -> Response:
+    request.live.changed()
+    if request.wants_part:
+        return request.render("_recent.html", session=_recent_sampled(request, collection, plan))
+    return request.redirect_back(to, "/sample/judge")
+
+
+def _recent_sampled(
+    request: PageRequest, collection: Collection, plan: SamplePlan
+) -> JudgingSession:
+    """Return the last decisions of this person about a sample."""
+    if plan.unit == "item":
+        start = request.live.sessions.get(request.assessor) or start_session(request, collection)
+        made = [
+            one
+            for one in collection.decisions.since(start.after, author=request.assessor)
+            if one.decision.sample == plan.sample
+        ]
+        recent = recent_decisions(made, request.choice.grader, None, SAMPLED_CASE)
+    else:
+        texts = known_queries(collection.connection)
+        judged = request.choice.of(collection).decisions.judged_by(plan, request.assessor)
+        recent = [
+            RecentDecision(
+                one.number,
+                case_address(CellIds(one.query_id, "", one.passage_id), path=SAMPLED_CASE),
+                texts.get(one.query_id) or one.query_id,
+                rating,
+                rating_shade(rating, 0, max(DEFAULT_MIN_RELEVANT + 1, rating)),
+            )
+            for one in reversed(judged[-RECENT:])
+            for rating in [one.relevance or 0]
+        ]
+    return JudgingSession(0, 0, recent, undo="/sample/undo")
+
+
+def _sampled_case(
+    request: PageRequest,
+    collection: Collection,
+    plan: SamplePlan,
+    place: CellIds,
+    *,
+    whole: bool = False,
+) -> SampledCell:
+    dossier = read_query(request, collection, place.query_id)
+    if plan.unit == "passage":
+        passages = dossier.grades.passage_ids
+        if place.passage_id not in passages:
+            raise InputError("no such passage", field="passage")
+        row = passages.index(place.passage_id)
+        asked = dossier.query_text or dossier.query_id
+        question, least = "How relevant is this passage to it?", plan.min_relevant
+        text = dossier.passage_versions[row] if dossier.passage_versions else None
+        versions = None if text is None else (0, text)
+        # the scale of the judgments that there are, or 0 to 3
+        known = highest_judgment(collection.connection)
+        top = max(plan.min_relevant, len(_RELEVANCES) - 1 if known is None else known)
+        scale = marks(0, top, _RELEVANCES)
+    else:
+        cell = row, column = cell_of(dossier, place.item_id, place.passage_id)
+        item = dossier.items[column]
+        asked = item.text or item.item_id
+        question, least = "How well does this passage answer it?", plan.min_rating
+        if item.kind == "nugget":
+            question = "Is it in this passage?"
+        versions, scale = versions_of(dossier, cell), marks_of(dossier)
+    return SampledCell(
+        place,
+        dossier.query_text,
+        asked,
+        question,
+        passage_excerpt(dossier.texts[row], whole=whole),
+        scale,
+        versions,
+        plan.sample,
+        least,
+    )

@@ -1,29 +1,31 @@
-"""The overview: the leaderboard, the progress of grading, and what to look at next."""
+"""`/` and `/compare`: the leaderboard, what to look at next, and two systems compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis import figures
+from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total, verdict
 from exampp.analysis.verdict import about_bias
-from exampp.grading.status import GraderStatus, status_table
+from exampp.errors import InputError
+from exampp.grading.status import status_table
 from exampp.measures.board import Leaderboard
-from exampp.measures.leaderboard import MissingPrerequisite, missing_prerequisite
+from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Mean
-from exampp.records.gradebook import DecisionChoice
-from exampp.results.page import Line
+from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
 from exampp.results.plots.figure import Spread, round_axis
-from exampp.web.live_collection import LiveCollection
-from exampp.web.page_request import CHOICE, CurrentRequest, PageRequest
-from exampp.web.rendering import link, plural, render_template
+from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
+from exampp.web.page_request import CHOICE, CurrentRequest, PageOfEntries, PageRequest, page_of
+from exampp.web.rendering import link, plural, sentence
 
 if TYPE_CHECKING:
-    from exampp.analysis.significance import Significance
+    from exampp.analysis.compare import QueryDifference, SystemComparison
 
 router = APIRouter()
 LONGEST_QUEUE = 500
@@ -56,31 +58,6 @@ class RankedSystem(NamedTuple):
     bar: ErrorBar | None
 
 
-class OverviewPage(NamedTuple):
-    """The leaderboard by the column `chosen`, at a threshold; `state` changes when the page does.
-
-    `ticks` are the labels of the axis with their places in percent, `letters` the ties by system;
-    `ties` are None while they are tested, `grading` while it is counted. `tasks` wait for people:
-    name, amount, address, why it matters.
-    """
-
-    state: str
-    board: Leaderboard
-    headings: Sequence[str]
-    chosen: int
-    ticks: Sequence[tuple[float, float]]
-    systems: Sequence[RankedSystem]
-    ties: Significance | None
-    letters: Mapping[str, str]
-    threshold: int
-    decisions: DecisionChoice
-    lacking: MissingPrerequisite | None
-    bias: Line | None
-    grading: Sequence[GraderStatus] | None
-    tasks: Sequence[Task]
-    notes: Sequence[str]
-
-
 @router.get("/")
 def overview(
     request: CurrentRequest,
@@ -91,7 +68,7 @@ def overview(
     """Show the first page."""
     if not request.choices:
         return request.render("ungraded.html")
-    return request.render("overview.html", _context(request, by, min_rating, decisions))
+    return request.render("overview.html", **_context(request, by, min_rating, decisions))
 
 
 @router.get("/overview/live")
@@ -104,20 +81,9 @@ def live(
 ) -> Response:
     """Show the overview as it is now; nothing if the page shows that already."""
     context = _context(request, by, min_rating, decisions)
-    if context.state == seen:
+    if context["state"] == seen:
         return Response(status_code=204)
-    return request.render("_overview.html", context)
-
-
-@router.get("/fresh")
-async def fresh(request: Request, at: float) -> Response:
-    """Show a note if the collection has changed since a page was read."""
-    live: LiveCollection = request.app.state.live
-    return (
-        HTMLResponse(render_template("_older.html"))
-        if live.is_older(at)
-        else Response(status_code=204)
-    )
+    return request.render("_overview.html", **context)
 
 
 @router.post("/choose")
@@ -131,7 +97,11 @@ def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
 
 def _context(
     request: PageRequest, by: int, min_rating: int | None, decisions: DecisionChoice
-) -> OverviewPage:
+) -> dict[str, Any]:
+    """Return the leaderboard by a column, at a threshold; `state` changes when the page does.
+
+    `ties` are None while they are tested, `grading` while it is counted.
+    """
     snapshot, counts = request.snapshot, request.counts
     board = snapshot.leaderboard(min_rating, decisions)
     chosen = by if 0 <= by < len(board.columns) else 0
@@ -140,26 +110,25 @@ def _context(
         ties = snapshot.ties(chosen, min_rating, decisions, PATIENCE)
     # the state is taken before the page is rendered: a later change is shown by the next call
     counted = counts.read_at if counts else 0
-    state = f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}{request.is_older:d}"
     bias = about_bias(snapshot.bias)
     ticks, systems = ranked_systems(board, chosen)
-    return OverviewPage(
-        state,
-        board,
-        [heading(str(one.measure), one.min_rating) for one in board.columns],
-        chosen,
-        ticks,
-        systems,
-        ties,
-        {} if ties is None else {one.system: one.letters or "" for one in ties.systems},
-        snapshot.threshold(min_rating),
-        decisions,
-        missing_prerequisite(snapshot.gradebook),
-        bias.line if bias.known else None,
-        None if counts is None else sorted(counts.grading, key=lambda one: -one.due),
-        tasks(request),
-        () if counts is None else status_table(counts.grading).notes,
-    )
+    return {
+        "state": f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}",
+        "board": board,
+        "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
+        "chosen": chosen,
+        "ticks": ticks,
+        "systems": systems,
+        "ties": ties,
+        "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
+        "threshold": snapshot.threshold(min_rating),
+        "decisions": decisions,
+        "lacking": missing_prerequisite(snapshot.gradebook),
+        "bias": bias.line if bias.known else None,
+        "grading": counts and sorted(counts.grading, key=lambda one: -one.due),
+        "tasks": tasks(request),
+        "notes": status_table(counts.grading).notes if counts else (),
+    }
 
 
 def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
@@ -247,3 +216,193 @@ def tasks(request: PageRequest) -> list[Task]:
         if number:
             found.append((name, plural(number, noun), address, why))
     return found
+
+
+# ---- compare ------------------------------------------------------------------------------------
+
+PAGE = 15
+"""Queries on one page."""
+EXCERPT = 320
+"""Characters of a passage beside an item."""
+MEASURE = "Cover@20"
+
+
+class DifferenceBar(NamedTuple):
+    """A query with its bar, in percent of the width: where it starts, and how wide it is.
+
+    `query_id` is that of the query, even if the bar is that of a subtopic.
+    """
+
+    query: QueryDifference
+    query_id: str
+    text: str
+    start: float
+    width: float
+    page: int
+
+
+class SystemBest(NamedTuple):
+    """The best passage of one system for an item, and the address where it is judged."""
+
+    system: str
+    best: BestPassage | None
+    shown: PassageExcerpt | None
+    judge: str
+
+
+class Comparison(NamedTuple):
+    """Two systems compared over all queries, and on one `query` by its items.
+
+    `groups` have the items, each with the best passages of both systems, by which system covers
+    them; those in `opened` are open at first.
+    """
+
+    found: SystemComparison
+    verdict: str
+    notes: Sequence[str]
+    sheet: PageOfEntries[DifferenceBar]
+    query: str | None
+    query_text: str
+    groups: Sequence[tuple[CoveredBy, Sequence[tuple[PairedItem, SystemBest, SystemBest]]]]
+    opened: Sequence[CoveredBy]
+
+
+@router.get("/compare")
+def compare(
+    request: CurrentRequest,
+    a: str = "",
+    b: str = "",
+    s: Annotated[Sequence[str], Query()] = (),
+    measure: str = MEASURE,
+    min_rating: int | None = None,
+    decisions: DecisionChoice = "with",
+    query: str | None = None,
+    page: int = 1,
+) -> Response:
+    """Compare `b` with `a`; `s` are the systems ticked in a table."""
+    snapshot = request.snapshot
+    board = snapshot.leaderboard(min_rating, decisions)
+    systems = [one.system for one in ordered_systems(board, 0)] if board.columns else []
+    if len(s) == 2:
+        worse, better = sorted(s, key=lambda one: -_place(systems, one))
+        return request.redirect(
+            "/compare",
+            a=worse,
+            b=better,
+            measure=None if measure == MEASURE else measure,
+            min_rating=min_rating,
+            decisions=None if decisions == "with" else decisions,
+        )
+    if b and not a:
+        a = next((one for one in systems if one != b), "")
+    trouble, comparison = _trouble(s, systems, missing_prerequisite(snapshot.gradebook)), None
+    if a and b and len(systems) > 1:
+        try:
+            found = snapshot.comparison(a, b, measure, min_rating, decisions)
+        except InputError as error:
+            trouble = sentence(error)
+        else:
+            comparison = _compared(request, found, query, page)
+    # by default the best system, from the one behind it
+    a, b = a or next(iter(systems[1:]), ""), b or next(iter(systems), "")
+    return request.render(
+        "compare.html", a=a, b=b, systems=systems, trouble=trouble, comparison=comparison
+    )
+
+
+def _place(systems: Sequence[str], system: str) -> int:
+    return systems.index(system) if system in systems else len(systems)
+
+
+def _trouble(ticked: Sequence[str], systems: Sequence[str], missing: object) -> str:
+    if missing:
+        return str(missing)
+    if len(systems) < 2:
+        return "There is one system alone. Import another run: exampp import."
+    return f"You ticked {len(ticked)}: choose two here." if ticked else ""
+
+
+def _compared(
+    request: PageRequest, found: SystemComparison, query: str | None, page: int
+) -> Comparison:
+    snapshot = request.snapshot
+    chosen = query or next((one.query_id for one in found.changes), None)
+    if chosen is None and found.queries:
+        chosen = _query_of(found.queries[0].query_id, snapshot.query_index)
+    items = [] if chosen is None else _items(request, found, chosen)
+    groups = [(kind, [one for one in items if one[0].covered_by == kind]) for kind in ORDER]
+    # open are those that make the difference, or the first of all
+    full = [kind for kind, of_kind in groups if of_kind]
+    opened = [kind for kind in full if kind in ORDER[:2]] or full[:1]
+    return Comparison(
+        found,
+        verdict(found),
+        total(found).notes,
+        page_of(list(_bars(found, snapshot.texts, snapshot.query_index)), page, PAGE),
+        chosen,
+        snapshot.texts.get(chosen or "", "") or chosen or "",
+        groups,
+        opened,
+    )
+
+
+def _bars(
+    found: SystemComparison, texts: Mapping[str, str], known: Mapping[str, int]
+) -> Iterator[DifferenceBar]:
+    """Yield the queries with bars from the middle, the largest as wide as half of the space."""
+    differences = [abs(one.difference) for one in found.queries if one.difference is not None]
+    largest = max(differences, default=0.0) or 1.0
+    for number, one in enumerate(found.queries):
+        share = 50 * (one.difference or 0.0) / largest
+        query_id = _query_of(one.query_id, known)
+        text = texts.get(query_id, "") or query_id
+        if query_id != one.query_id:
+            text = f"{text} ({one.query_id})"
+        page = number // PAGE + 1
+        yield DifferenceBar(one, query_id, text, 50 + min(share, 0), abs(share), page)
+
+
+def _query_of(exam_id: str, known: Mapping[str, int]) -> str:
+    """Return the query of an exam, which is `query` or `query/subtopic`."""
+    query_id = exam_id
+    while query_id not in known and "/" in query_id:
+        query_id = query_id.rpartition("/")[0]
+    return query_id if query_id in known else exam_id
+
+
+def _items(
+    request: PageRequest, found: SystemComparison, query_id: str
+) -> list[tuple[PairedItem, SystemBest, SystemBest]]:
+    """Return the items of a query as they are now, with decisions that the leaderboard lacks."""
+    with request.open() as collection:
+        read = read_query(request, collection, query_id)
+    book = replace(found.book, queries=(read.grades,))
+    if found.book.left_out.cells:
+        book = without_decisions(book)
+    fresh = replace(found, book=book, read=lambda _: [read])
+    back = f"{request.here(query=query_id)}#items"
+    return [
+        (
+            item,
+            _best(read, item, found.first, item.first, back),
+            _best(read, item, found.second, item.second, back),
+        )
+        for item in fresh.on(query_id).items
+    ]
+
+
+def _best(
+    read: Dossier, item: PairedItem, system: str, best: BestPassage | None, back: str
+) -> SystemBest:
+    place = cell(read, item.item_id, best.passage_id) if best else None
+    if best is None or place is None:
+        return SystemBest(system, best, None, "")
+    shown = passage_excerpt(
+        read.texts[place[0]],
+        read.automatic.get(place) if best.quote.source == "answer" else None,
+        item.text if best.quote.source else "",
+        extracts=read.grader.highest <= 1,
+    )
+    ids = {"query": read.query_id, "item": item.item_id, "passage": best.passage_id}
+    judge = link("/cell", **ids, back=back)
+    return SystemBest(system, best, shown and shorten_excerpt(shown, EXCERPT), judge)

@@ -1,20 +1,27 @@
-"""`/queries`, `/query` and `/cell`: all queries, the passages of one by its items, one cell."""
+"""`/queries`, `/query`, `/cell`, `/search`: queries, passages by items, cells, any record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
+from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
+from exampp.records.search import (
+    LONGEST,
+    SEARCH_KINDS,
+    SearchHit,
+    SearchKind,
+    SearchPage,
+    excerpt_pieces,
+    search_words,
+)
 from exampp.review.evidence import item_coverage, passage_order, returned
-from exampp.review.lists import QuerySummary
 from exampp.web.cells import (
-    CellPanel,
     HeatCell,
-    RatingMark,
     cell_of,
     heat_cell,
     marks_of,
@@ -22,7 +29,7 @@ from exampp.web.cells import (
     read_query,
     visible_cells,
 )
-from exampp.web.page_request import CurrentRequest, PageOfEntries, is_own, page_of
+from exampp.web.page_request import CurrentRequest, TableColumn, is_own, page_of
 from exampp.web.rendering import first_line, link
 
 router = APIRouter()
@@ -36,66 +43,44 @@ REPLY = 20_000
 # ---- all queries ---------------------------------------------------------------------------------
 
 
-class QueryColumn(NamedTuple):
-    """A column: heading, name of the order, explanation, sort key, whether it sorts descending.
-
-    An undefined value sorts as the smallest.
-    """
-
-    name: str
-    order: str
-    explanation: str
-    key: Callable[[QuerySummary], Any]
-    largest_first: bool = True
-
-
 _LEAST = float("-inf")
 COLUMNS = (
-    QueryColumn("Query", "id", "", lambda row: row.query_id, largest_first=False),
-    QueryColumn("Items", "items", "active items of the bank", lambda row: row.items),
-    QueryColumn(
+    TableColumn("Query", "id", "", lambda row: row.query_id, largest_first=False),
+    TableColumn("Items", "items", "active items of the bank", lambda row: row.items),
+    TableColumn(
         "Passages", "passages", "passages with a text in the pool", lambda row: row.passages
     ),
-    QueryColumn(
+    TableColumn(
         "Graded",
         "graded",
         "share of the cells that have a grade",
         lambda row: row.missing / row.cells if row.cells else 0.0,
     ),
-    QueryColumn(
+    TableColumn(
         "Answered",
         "covered",
         "items that at least one passage answers",
         lambda row: row.covered / row.items if row.items else 0.0,
         largest_first=False,
     ),
-    QueryColumn(
+    TableColumn(
         "Cover",
         "cover",
         "mean over systems of the first measure",
         lambda row: _LEAST if row.mean is None else row.mean,
         largest_first=False,
     ),
-    QueryColumn(
+    TableColumn(
         "Spread",
         "spread",
         "how much systems differ: standard deviation of the first measure",
         lambda row: _LEAST if row.spread is None else row.spread,
     ),
-    QueryColumn("Decided", "decided", "cells on which people decided", lambda row: row.decided),
-    QueryColumn(
+    TableColumn("Decided", "decided", "cells on which people decided", lambda row: row.decided),
+    TableColumn(
         "Findings", "findings", "findings of lint in the items", lambda row: row.findings or 0
     ),
 )
-
-
-class QueriesPage(NamedTuple):
-    """The queries that match, in an order."""
-
-    columns: Sequence[QueryColumn]
-    order: str
-    find: str
-    sheet: PageOfEntries[QuerySummary]
 
 
 @router.get("/queries")
@@ -115,8 +100,13 @@ def queries(
     for one in COLUMNS:
         if one.order == order:
             rows.sort(key=one.key, reverse=one.largest_first)
-    context = QueriesPage(COLUMNS, order, find, page_of(rows, page, QUERIES))
-    return request.render("_queries.html" if request.wants_part else "queries.html", context)
+    return request.render(
+        "_queries.html" if request.wants_part else "queries.html",
+        columns=COLUMNS,
+        order=order,
+        find=find,
+        sheet=page_of(rows, page, QUERIES),
+    )
 
 
 # ---- one query -----------------------------------------------------------------------------------
@@ -155,18 +145,6 @@ class HeatColumn(NamedTuple):
     graded: int
 
 
-class QueryPage(NamedTuple):
-    """One page of the passages of a query by its items."""
-
-    dossier: Dossier
-    columns: Sequence[HeatColumn]
-    rows: Sequence[HeatRow]
-    sheet: PageOfEntries[int]
-    order: str
-    orders: Mapping[str, str]
-    marks: Sequence[RatingMark]
-
-
 @router.get("/query")
 def query(
     request: CurrentRequest,
@@ -181,16 +159,16 @@ def query(
     orders = {k: v for k, v in ORDERS.items() if visible is None or k not in REVEALING}
     order = order if order in orders else "agreement"
     sheet = page_of(passage_order(dossier.grades, order, request.min_rating), page, PASSAGES)
-    context = QueryPage(
-        dossier,
-        heat_columns(dossier, request.min_rating),
-        heat_rows(dossier, sheet.entries, visible),
-        sheet,
-        order,
-        orders,
-        marks_of(dossier),
+    return request.render(
+        "query.html",
+        dossier=dossier,
+        columns=heat_columns(dossier, request.min_rating),
+        rows=heat_rows(dossier, sheet.entries, visible),
+        sheet=sheet,
+        order=order,
+        orders=orders,
+        marks=marks_of(dossier),
     )
-    return request.render("query.html", context)
 
 
 def heat_columns(dossier: Dossier, min_rating: int) -> list[HeatColumn]:
@@ -245,21 +223,6 @@ def query_cell(request: CurrentRequest, query: str, item: str, passage: str) -> 
 # ---- one cell ------------------------------------------------------------------------------------
 
 
-class CellPage(NamedTuple):
-    """A cell with everything that is known of it, and all items `beside` it on the passage.
-
-    A decision leads `back`, or `here` again; `whole` shows the whole passage.
-    """
-
-    panel: CellPanel
-    reply: str
-    here: str
-    whole: str
-    back: str
-    judge: str
-    beside: Sequence[tuple[HeatColumn, HeatCell]]
-
-
 @router.get("/cell")
 def cell(
     request: CurrentRequest,
@@ -277,16 +240,81 @@ def cell(
     ids = {"query": query, "item": shown.place.item_id, "passage": passage}
     reply, visible = (shown.grade and shown.grade.reply) or "", visible_cells(dossier, request)
     columns = heat_columns(dossier, request.min_rating)
-    context = CellPage(
-        shown,
-        reply if whole else reply[:REPLY],
-        link("/cell", **ids),
-        link("/cell", **ids, whole=1, back=back or None),
-        back if is_own(back) else "",
-        link("/judge", order="cell", **ids),
-        [
+    return request.render(
+        "_panel.html" if request.wants_part else "cell.html",
+        panel=shown,
+        reply=reply if whole else reply[:REPLY],
+        here=link("/cell", **ids),
+        whole=link("/cell", **ids, whole=1, back=back or None),
+        back=back if is_own(back) else "",
+        judge=link("/judge", order="cell", **ids),
+        beside=[
             (column, heat_cell(dossier, (at[0], place), visible))
             for column, place in zip(columns, dossier.bank_order, strict=True)
         ],
     )
-    return request.render("_panel.html" if request.wants_part else "cell.html", context)
+
+
+# ---- search -------------------------------------------------------------------------------------
+
+FEW = 5
+"""Records of each kind if all kinds are shown."""
+PAGE = 50
+"""Records that are shown of one kind."""
+HEADINGS: Mapping[SearchKind, str] = {
+    "queries": "Queries",
+    "items": "Items",
+    "passages": "Passages",
+    "replies": "Replies",
+    "decisions": "Decisions",
+    "edits": "Edits",
+    "systems": "Systems",
+}
+
+
+@router.get("/search")
+def search(request: CurrentRequest, q: str = "", kind: str = "") -> HTMLResponse:
+    """Show what was found: a few records of each kind, or more of one kind."""
+    one = next((known for known in SEARCH_KINDS if known == kind), None)
+    words, trouble, found = search_words(q), "", list[SearchPage]()
+    if words:
+        chosen = request.choice if request.choices else None
+        with request.open() as collection:
+            try:
+                found = collection.search(
+                    q,
+                    kinds=(one,) if one else SEARCH_KINDS,
+                    grader=chosen.grader.key if chosen else None,
+                    bank=(chosen.bank or None) if chosen else None,
+                    most=PAGE if one else FEW,
+                )
+            except InputError as error:
+                trouble = str(error)
+    return request.render(
+        "search.html",
+        address=_address,
+        pieces=excerpt_pieces,
+        q=q,
+        words=words,
+        kind=one,
+        headings=HEADINGS,
+        found=found,
+        trouble=trouble,
+        longest=LONGEST,
+    )
+
+
+def _address(one: SearchHit, graded: bool) -> str:
+    """Return the page of a record; "" if it has none, as nothing is graded or it has no query."""
+    query = one.query_ids[0] if one.query_ids else None
+    if one.kind == "edits" or (one.kind == "items" and one.note):
+        return link("/history", what="edits", query=query, item=one.item_id)
+    if one.kind == "items":
+        return link("/items", query=query, item=one.item_id, find=one.item_id)
+    if graded and one.kind == "systems":
+        return link("/compare", b=one.text)
+    if not graded or query is None:
+        return ""
+    if one.kind == "queries":
+        return link("/query", id=query)
+    return link("/cell", query=query, item=one.item_id or None, passage=one.passage_id)
