@@ -80,7 +80,7 @@ ON_TOP = (
     "demo",
     "graders.batches",
     "graders.local",
-    "grading.ray",
+    "grading.workers",
     "integrations",
     "project",
     "results.page",

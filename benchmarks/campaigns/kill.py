@@ -38,7 +38,7 @@ from exampp.cli.main import main as exampp_main
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
-from exampp.store.checksums import mismatches
+from exampp.store.sql import mismatches
 
 COLLECTION = "my.exam"
 GROWING = (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
-    from exampp.grading.ray import Cluster
+    from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked, check
     from exampp.measures.board import Leaderboard
     from exampp.measures.formulas import RankedQuery, measure
@@ -46,7 +46,7 @@ _HOMES = {
     "Backend": "exampp.graders.registry",
     "Batches": "exampp.grading.batches",
     "Checked": "exampp.inputs.checking",
-    "Cluster": "exampp.grading.ray",
+    "Cluster": "exampp.grading.workers",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
-    from exampp.grading.calibrated import Calibrated, Frozen
+    from exampp.grading.derived import Calibrated, Frozen
     from exampp.grading.merge import Merged
-    from exampp.grading.ray import Cluster
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
+    from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
     from exampp.records import GraderIdentity
@@ -510,7 +510,7 @@ class Collection:
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
-        from exampp.grading.calibrated import label_collection
+        from exampp.grading.derived import label_collection
 
         return label_collection(self.connection, self.path, calibration, bank)
 

@@ -10,7 +10,7 @@ from support.commands import Commands
 import exampp
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grading.estimate import Prices, estimate
+from exampp.grading.plan import Prices, estimate
 from exampp.grading.run import GradingRun
 
 QUERIES, PASSAGES, ITEMS = 10, 50, 4

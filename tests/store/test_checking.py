@@ -12,9 +12,9 @@ from support import exams
 
 import exampp
 from exampp.errors import InputError
-from exampp.store import schema
-from exampp.store.checksums import mismatches
+from exampp.store import connection
 from exampp.store.connection import connect, transaction
+from exampp.store.sql import mismatches
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,9 @@ def test_a_whole_collection_has_no_problem(path: Path) -> None:
 def test_the_digest_is_that_of_the_schema() -> None:
     """A change of the schema needs a new digest; without it every opening takes longer."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        for statement in schema.statements():
+        for statement in connection.statements():
             made.execute(statement)
-        assert schema.schema_digest(schema.objects(made)) == schema.DIGEST
+        assert connection.schema_digest(connection.objects(made)) == connection.DIGEST
 
 
 @pytest.mark.parametrize(

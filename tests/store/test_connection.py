@@ -17,8 +17,7 @@ import exampp
 from exampp.errors import CollectionBusy, InputError
 from exampp.formats.output import writing
 from exampp.store import connection as module
-from exampp.store.connection import connect, is_collection, transaction
-from exampp.store.schema import SCHEMA_VERSION
+from exampp.store.connection import SCHEMA_VERSION, connect, is_collection, transaction
 
 
 @pytest.mark.usefixtures("waiting_for_the_disk")
@@ -67,14 +66,13 @@ def test_files_that_are_no_collection(tmp_path: Path) -> None:
         assert caught.value.file == str(path)
 
 
-def test_a_busy_collection_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.05)
+def test_a_busy_collection_says_so(tmp_path: Path) -> None:
     path = tmp_path / "my.exam"
     writer, other = connect(path, create=True), connect(path)
     with (
         transaction(writer),
         pytest.raises(CollectionBusy, match=r"my\.exam is in use"),
-        transaction(other),
+        transaction(other, 0.05),
     ):
         pass
     writer.close()

@@ -17,7 +17,7 @@ import exampp
 from exampp.errors import StorageFault
 from exampp.formats.output import writing
 from exampp.store.connection import connect, transaction
-from exampp.store.error_mapping import storage_fault
+from exampp.store.sql import storage_fault
 
 IMPORT = """
 import resource, sys

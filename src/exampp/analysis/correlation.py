@@ -518,8 +518,6 @@ class _Bootstrap:
             return undefined(_why(value.reason, scores, better, known))
         if isinstance(sample, str):
             return Estimate(value.value, no_interval=sample)
-        if statistic.no_interval:
-            return Estimate(value.value, no_interval=statistic.no_interval)
         bounds = interval(lambda x: statistic.rows(x, better), value.value, *sample, self.level)
         if isinstance(bounds, str):
             return Estimate(value.value, no_interval=bounds)
@@ -531,8 +529,6 @@ class _Bootstrap:
             return NOT_ASKED
         if values is None:
             return ONLY_TOTALS
-        if all(statistic.no_interval for statistic in self.statistics):
-            return self.statistics[0].no_interval
         queries = values.values.shape[1]
         if systems < FEWEST_SYSTEMS:
             return f"there are fewer than {FEWEST_SYSTEMS} systems ({systems})"
@@ -572,8 +568,6 @@ def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
         return "because all systems have the same score"
     if np.all(better == better[0]):
         return "because all systems have the same official rank"
-    if reason.startswith("all values of one side"):
-        return "because the officially best systems are all tied on one side"
     return f"because {reason}"
 
 

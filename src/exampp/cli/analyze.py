@@ -217,8 +217,7 @@ def correlation(
     statistic: Annotated[
         list[str] | None,
         keyword(
-            help="spearman, kendall, tau_ap, rbo, rbo(p=0.8), kendall@10 (the 10 officially best); "
-            "repeat for several. [default: spearman, kendall]"
+            help="spearman, kendall or tau_ap; repeat for several. [default: spearman, kendall]"
         ),
     ] = None,
     samples: Annotated[

@@ -22,7 +22,7 @@ from exampp.formats.output import new_folder, writing
 from exampp.formats.read_warnings import add_warning
 from exampp.installed import install_command
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
-from exampp.store.interning import batches
+from exampp.store.sql import batches
 from exampp.version import __version__
 
 _SPLIT = "test"

@@ -24,9 +24,9 @@ from exampp.store.bank import (
     states,
 )
 from exampp.store.connection import file_of, is_graded_file, written
-from exampp.store.error_mapping import GuardedConnection
 from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import highest_judgment
+from exampp.store.sql import GuardedConnection
 
 if TYPE_CHECKING:
     from exampp.analysis.agreement import Against, Agreements

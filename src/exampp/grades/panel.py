@@ -14,7 +14,7 @@ from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
     from exampp.analysis.side_by_side import SideBySide
-    from exampp.grading.voting import Voted
+    from exampp.grading.derived import Voted
     from exampp.inputs.officials import Officials
     from exampp.measures.names import Measure
 
@@ -71,13 +71,13 @@ class Panel(GradesBase):
     def vote(self, rule: str = "majority", *, at_least: int | None = None) -> Voted:
         """Keep what the graders say together, cell by cell, as grades of a grader of its own.
 
-        `rule` is one of `records.voting.RULES`: majority, median or mean. A cell has a grade where
+        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell has a grade where
         `at_least` so many graded it, by default all. People's decisions about members do not count.
         Raises InputError for a graded file, and for graders of other kinds or scales.
         """
-        from exampp.grading.voting import vote_cells
+        from exampp.grading.derived import vote_cells
 
         members = {one.stored.key: one.stored for one in self.members}
         banks = list(dict.fromkeys(one.bank for one in self.members))
         connection = self.members[0].connection
-        return vote_cells(connection, list(members.values()), banks, rule=rule, at_least=at_least)
+        return vote_cells(connection, list(members.values()), banks, rule=rule, least=at_least)

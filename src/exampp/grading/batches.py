@@ -37,7 +37,6 @@ from exampp.graders.openai.batches import (
 )
 from exampp.graders.openai.failures import RequestFailure, RetryAction
 from exampp.graders.openai.grader import OpenAICompatibleGrader
-from exampp.grading.leases import process_exists
 from exampp.records import GraderIdentity
 from exampp.records.wording import counted
 from exampp.sanitize import check_path
@@ -45,7 +44,6 @@ from exampp.stopping import wait_until_halted
 from exampp.store import runs as kept
 from exampp.store.connection import transaction
 from exampp.store.grades import find_grader
-from exampp.store.interning import batches as in_parts
 from exampp.store.runs import (
     COLLECTED,
     ENDED,
@@ -55,7 +53,9 @@ from exampp.store.runs import (
     BatchRow,
     describe_batches,
     describe_open_batches,
+    process_exists,
 )
+from exampp.store.sql import batches as in_parts
 
 MOST_SILENT = 30
 """Polls in a row without an answer after which a run stops."""

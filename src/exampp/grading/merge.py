@@ -12,23 +12,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exampp.errors import InputError
-from exampp.grading.leases import holders
 from exampp.grading.regrade import reverify_answers
-from exampp.records.changes import MergeConflict, MergeCount
 from exampp.results.result import Result, Table
 from exampp.sanitize import check_path
 from exampp.store.bank import now
 from exampp.store.battery import about_battery
 from exampp.store.connection import connect, snapshot, transaction
 from exampp.store.grades import graders
-from exampp.store.interning import batches
 from exampp.store.merge import (
     MOST_OTHERS,
+    MergeConflict,
+    MergeCount,
     OtherCollection,
     attached,
     copy_collection,
     merge_attached,
 )
+from exampp.store.runs import holders
+from exampp.store.sql import batches
 
 _SHOWN, _WIDTH = 20, 60
 """Conflicts, and characters of each side of one, that people are shown."""

@@ -33,7 +33,7 @@ from exampp.store.grades import (
     reading_rules,
     replies_to_read,
 )
-from exampp.store.interning import batches
+from exampp.store.sql import batches
 
 BATCH = 5000
 _EXAM = "exam"

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
-from exampp.grading.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import Grading, why_ungraded
 from exampp.prompts.answers import is_no_answer
@@ -42,9 +41,15 @@ from exampp.store.cells import (
 from exampp.store.connection import transaction
 from exampp.store.grades import NO_KEY, GradeRow, find_grader, grade_row, put_grades
 from exampp.store.runs import (
+    LeaseHolder,
     RunUsage,
+    at_work,
     claim,
+    holders,
+    is_gone,
     leases,
+    new_owner,
+    others,
     release,
     release_all,
     renew,

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from exampp.grading.leases import LeaseHolder, holders
 from exampp.records import GraderIdentity, State
 from exampp.records.graders import grader_label
 from exampp.records.items import own_bank
@@ -38,7 +37,15 @@ from exampp.store.grades import (
     prompt_deviations,
     rule_counts,
 )
-from exampp.store.runs import OPEN, PREPARED, batches_of, unpriced_runs, usage_of
+from exampp.store.runs import (
+    OPEN,
+    PREPARED,
+    LeaseHolder,
+    batches_of,
+    holders,
+    unpriced_runs,
+    usage_of,
+)
 
 
 class GraderStatus(NamedTuple):

@@ -14,8 +14,8 @@ from exampp.results.result import Result, Table
 from exampp.sanitize import check_path
 from exampp.store.checking import Problem, find_problems
 from exampp.store.connection import connect
-from exampp.store.error_mapping import Damaged
 from exampp.store.inputs import counts
+from exampp.store.sql import Damaged
 
 _SHOWN = 20
 

@@ -27,7 +27,7 @@ from exampp.formats.lines import (
 from exampp.records import Passage
 from exampp.records.wording import counted
 from exampp.store.inputs import put_passages, without_text
-from exampp.store.interning import batches
+from exampp.store.sql import batches
 
 _SUFFIXES = (".jsonl", ".json", ".ndjson", ".tsv", ".txt", ".cbor", ".parquet", ".arrow")
 

@@ -16,13 +16,11 @@ from exampp.records.wording import counted
 from exampp.sanitize import count_replacements
 from exampp.store import graded_cache
 from exampp.store.bank import Edit, now, put_bank, put_query_items, retire_unmentioned
-from exampp.store.connection import connect_memory, transaction
-from exampp.store.error_mapping import GuardedConnection
+from exampp.store.connection import DIGEST, connect_memory, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import apply_rankings, begin_import, end_import
-from exampp.store.interning import from_json
 from exampp.store.runs import put_step, read_step
-from exampp.store.schema import DIGEST
+from exampp.store.sql import GuardedConnection, from_json
 from exampp.version import __version__
 
 _STEP = "graded file"

@@ -17,12 +17,11 @@ from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, Renaming, rows_of_files, tell_all, unfold
 from exampp.inputs.loading import LOADERS, Importer, Loader
-from exampp.records.changes import Differences, Protected
 from exampp.results.result import Result, Table, render
 from exampp.sanitize import Replacements, count_replacements, sanitize_name
 from exampp.store.bank import put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
-from exampp.store.import_diff import ImportLog
+from exampp.store.import_diff import Differences, ImportLog, Protected
 from exampp.store.inputs import (
     apply_rankings,
     begin_import,

@@ -70,8 +70,8 @@ from exampp.store.inputs import (
     texts_of_queries,
     unanswered_by_all,
 )
-from exampp.store.interning import batches, intern
 from exampp.store.pools import put_pools
+from exampp.store.sql import batches, intern
 
 _MD5 = re.compile("[0-9a-f]{32}")
 

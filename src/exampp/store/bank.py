@@ -30,7 +30,7 @@ from exampp.store.inputs import (
     put_subtopics,
     query_keys,
 )
-from exampp.store.interning import (
+from exampp.store.sql import (
     column,
     exists,
     extra_json,

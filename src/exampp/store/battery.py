@@ -10,8 +10,8 @@ from exampp.records import BankEntry, Item, Passage, Query
 from exampp.store.bank import Edit, put_bank, states
 from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.inputs import put_passages, put_pool, put_queries, query_keys, read_queries
-from exampp.store.interning import batches, pairs
 from exampp.store.runs import put_step, read_step
+from exampp.store.sql import batches, pairs
 
 _STEP = "battery"
 _JUDGED = """

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
-from exampp.store.interning import from_json
+from exampp.store.sql import from_json
 
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""

@@ -15,10 +15,9 @@ from exampp.errors import InputError
 from exampp.records import State
 from exampp.records.graders import ITEM_KINDS, MOST_RATINGS
 from exampp.records.ids import text_hash
-from exampp.store.checksums import mismatches
 from exampp.store.connection import file_of
-from exampp.store.error_mapping import Damaged, GuardedConnection
 from exampp.store.grades import graders
+from exampp.store.sql import Damaged, GuardedConnection, mismatches
 
 MOST_PROBLEMS = 20
 """Rows that are reported of each table and rule."""

@@ -26,7 +26,7 @@ from exampp.records.decisions import (
 from exampp.records.graders import GraderIdentity
 from exampp.sanitize import sanitized
 from exampp.store.grades import IN_FORCE, StoredGrader
-from exampp.store.interning import from_json, insert, records, select_integer
+from exampp.store.sql import from_json, insert, records, select_integer
 
 VersionCell = tuple[int, int]
 """(item version, passage version)."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from exampp.store.bank import bank_key
 from exampp.store.inputs import WHOLE_QUERY
-from exampp.store.interning import column
+from exampp.store.sql import column
 
 MADE = "made"
 FAILED = "failed"

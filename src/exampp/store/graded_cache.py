@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from exampp.errors import ExamError
 from exampp.store.connection import connect_unchanging
-from exampp.store.error_mapping import GuardedConnection
+from exampp.store.sql import GuardedConnection
 
 FOLDER = "EXAMPP_CACHE"
 """The environment variable that names the folder; empty: nothing is cached."""

@@ -15,7 +15,7 @@ from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.interning import extra_json, from_json, insert, pairs, select_integer
+from exampp.store.sql import extra_json, from_json, insert, pairs, select_integer
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -439,14 +439,6 @@ JOIN passage p ON p.passage = v.passage AND p.version = v.version
 WHERE i.item = :item AND g.grader IN (SELECT value FROM json_each(:graders))
 ORDER BY g.passage_version
 """
-_SPREAD = f"""
-SELECT count(*), total(json_extract(g.detail, '$.spread') = 0),
-    total(json_extract(g.detail, '$.spread'))
-FROM item i JOIN bank b USING (bank)
-JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-JOIN passage p ON p.version = g.passage_version
-WHERE b.name IN (SELECT value FROM json_each(:banks)) AND i.active AND g.state = 0
-"""
 
 
 class RatedCell(NamedTuple):
@@ -476,14 +468,3 @@ def rated_cells(
             key = today if any(row[1] for row in cell) else 0
             ratings = {row[2]: int(row[4]) for row in cell if row[3] == State.GRADED}
             yield RatedCell(query_id, item_id, version, passage_version, key, ratings)
-
-
-def spread_of(
-    connection: sqlite3.Connection, grader: int, banks: Sequence[str]
-) -> tuple[int, int, float]:
-    """(cells that a vote graded, those in which all agree, the mean range of the ratings)."""
-    row = connection.execute(
-        _SPREAD, {"grader": grader, "banks": json.dumps(list(banks))}
-    ).fetchone()
-    cells, unanimous, total = row
-    return int(cells), int(unanimous), total / cells if cells else 0.0

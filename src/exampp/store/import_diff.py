@@ -15,9 +15,76 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from exampp.records import State
-from exampp.records.changes import Difference, Differences, Protected
 from exampp.store.inputs import counts
-from exampp.store.interning import from_json
+from exampp.store.sql import from_json
+
+_LONGEST = 60
+"""Characters of a text that a difference shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that was `added`, `changed` or `removed`; if changed, what of it (`field`).
+
+    `before` and `after` are what it says: texts, answer keys, relevances, ranked passages.
+    """
+
+    what: str
+    thing: str
+    id: str
+    field: str = ""
+    before: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.what} {self.thing} {self.id}"
+        if self.what == "added":
+            return f"{name}: {_short(self.after)}" if self.after else name
+        if self.what == "removed":
+            return f"{name}: {_short(self.before)}" if self.before else name
+        return f"{name}, {self.field}: {_short(self.before)} -> {_short(self.after)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How many things of one kind an import added, changed, removed, and left as they were.
+
+    `examples` has one of each of the first three, where there is one.
+    """
+
+    thing: str
+    things: str
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    examples: tuple[Difference, ...] = ()
+
+    @property
+    def now(self) -> int:
+        """How many there are after the import."""
+        return self.added + self.changed + self.unchanged
+
+    def __str__(self) -> str:
+        told = [f"+{self.added}"] if self.added else []
+        told += [f"{n} {what}" for what in ("changed", "removed") if (n := getattr(self, what))]
+        told += [f"{self.unchanged} unchanged"] if told and self.unchanged else []
+        return f"{self.things:>10}  {self.now:>9}" + (f"  ({', '.join(told)})" if told else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A difference that an import makes only if it is told to, because the thing is `why`."""
+
+    why: str
+    difference: Difference
+
+
+def _short(text: str) -> str:
+    # so many words are more than is shown, however long the text goes on
+    flat = " ".join(text.split(None, _LONGEST)[:_LONGEST])
+    return repr(flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 3]}...")
+
 
 Says = Mapping[str, Any]
 """The fields of a thing, such as the text of a query."""

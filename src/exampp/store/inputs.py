@@ -18,7 +18,7 @@ from exampp.records.ids import text_hash
 from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
-from exampp.store.interning import batches, column, exists, extra_json, from_json, intern, pairs
+from exampp.store.sql import batches, column, exists, extra_json, from_json, intern, pairs
 
 # What the files of one import say of the same thing: none of them may contradict another.
 #

@@ -13,17 +13,43 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from exampp.records.changes import MergeConflict, MergeCount
 from exampp.store.bank import QUERY_BANK, Edit, put_query_items
 from exampp.store.checking import find_problems
 from exampp.store.connection import connect, snapshot
-from exampp.store.error_mapping import Damaged
 from exampp.store.grades import find_grader, graders, put_grader, reading_rules
+from exampp.store.sql import Damaged
 
 MOST_OTHERS = 10
 """Databases that SQLite attaches at most."""
+
+
+Side = Literal["here", "there"]
+"""The collection that others are merged into, or another."""
+
+
+class MergeCount(NamedTuple):
+    """How many things of one kind came from another collection, and how many it completed."""
+
+    things: str
+    added: int
+    changed: int
+
+
+class MergeConflict(NamedTuple):
+    """One field of which two collections say different things, and which of the two is kept.
+
+    `here` is what the collection says that others are merged into, `there` what `other` says.
+    """
+
+    thing: str
+    id: str
+    field: str
+    here: str
+    there: str
+    kept: Side
+    other: str
 
 
 class OtherCollection(NamedTuple):

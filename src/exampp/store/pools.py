@@ -48,7 +48,7 @@ from exampp.store.inputs import (
     stage_rankings,
     titles_of,
 )
-from exampp.store.interning import from_json, intern, records
+from exampp.store.sql import from_json, intern, records
 
 _RANKED = """
 WITH ranked AS (

@@ -28,7 +28,7 @@ from exampp.records.gradebook import (
     Ratings,
     sorted_rankings,
 )
-from exampp.records.graders import Grade, State, members_of, notes_of_vote
+from exampp.records.graders import Grade, State, notes_of_vote
 from exampp.records.items import Item, importance
 from exampp.records.readings import (
     by_state,
@@ -43,10 +43,9 @@ from exampp.store.grades import (
     StoredGrader,
     prompt_deviations,
     rule_counts,
-    spread_of,
 )
 from exampp.store.inputs import Member, members
-from exampp.store.interning import from_json
+from exampp.store.sql import from_json
 
 Number = TypeVar("Number", np.int16, np.int64)
 
@@ -145,7 +144,7 @@ def read_gradebook(
         notes=(
             *(f"{said}." for said in notes),
             *calibration_notes(grader.identity),
-            *_notes_of_vote(connection, grader, bank),
+            *notes_of_vote(grader.identity),
         ),
     )
 
@@ -172,15 +171,6 @@ def read_ratings(
         ),
         systems=(),
     )
-
-
-def _notes_of_vote(
-    connection: sqlite3.Connection, grader: StoredGrader, bank: str
-) -> tuple[str, ...]:
-    """Whose vote the grades are; nothing where they are none."""
-    if not members_of(grader.identity):
-        return ()
-    return notes_of_vote(grader.identity, *spread_of(connection, grader.key, [bank]))
 
 
 def items_of_part(

@@ -1,4 +1,4 @@
--- The tables of a collection. `store.schema` makes them and refuses a file with any other.
+-- The tables of a collection. `store.connection` makes them and refuses a file with any other.
 --
 -- A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts:
 -- after a change of a text only its cells are pending, and a restored text finds its grades again.
@@ -361,7 +361,7 @@ CREATE TABLE step (
     at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The rows of every other table and the sum of their checksums (see `store.checksums`).
+-- The rows of every other table and the sum of their checksums (see `store.sql`).
 
 CREATE TABLE checksum (
     name TEXT PRIMARY KEY,

@@ -1,0 +1,322 @@
+"""Grades that follow from other grades and belong to another grader: calibrations and votes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from statistics import median_low, multimode
+
+import msgspec
+import numpy as np
+
+from exampp.errors import InputError
+from exampp.formats import calibration as calibration_format
+from exampp.records import Grade, GraderIdentity, State, readings
+from exampp.records.calibration import (
+    CALIBRATED,
+    Calibration,
+    FittedModel,
+    SourceGrader,
+    calibration_notes,
+)
+from exampp.records.graders import notes_of_vote
+from exampp.results.result import Result, Table
+from exampp.stats.calibration import at_least, expected_labels, labels_by
+from exampp.stats.rated_passages import RatedPassages, rated_passages
+from exampp.store.bank import bank_of_kind, passage_versions, query_items
+from exampp.store.connection import transaction
+from exampp.store.grades import (
+    GradeRow,
+    RatedCell,
+    StoredGrader,
+    grade_row,
+    graders,
+    put_grader,
+    put_grades,
+    rated_cells,
+)
+from exampp.store.read_model import read_gradebook
+from exampp.store.sql import batches
+
+
+def _named(connection: sqlite3.Connection, grader: int) -> GraderIdentity:
+    return next(one.identity for one in graders(connection) if one.key == grader)
+
+
+# ---- calibrations --------------------------------------------------------------------------------
+
+Frozen = Calibration | str | Path
+"""A calibration, or the file that holds one."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Calibrated(Result):
+    """What a calibration labelled: whose grades the labels are, and how many passages got which.
+
+    `held_out` of the passages are of queries that it was trained on, and were labelled by a model
+    that had not seen them; `ungraded` lack a grade of one of its graders and have no label.
+    """
+
+    grader: GraderIdentity
+    labels: Mapping[int, int]
+    held_out: int
+    ungraded: int
+
+    @property
+    def passages(self) -> int:
+        """How many passages have a label."""
+        return sum(self.labels.values())
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return how many passages got which label."""
+        rows = [
+            [label, count, count / max(1, self.passages)] for label, count in self.labels.items()
+        ]
+        caption = f"{self.passages:,} passages labelled by {self.grader.name}"
+        table = Table.of(["label", "passages", "share"], rows, caption, tuple(self._notes()))
+        return {"calibrated": table}
+
+    def _notes(self) -> Iterator[str]:
+        yield from calibration_notes(self.grader)
+        if self.held_out:
+            yield (
+                f"{self.held_out:,} of them belong to queries that it was trained on, and were "
+                "labelled by the model that had not seen their query."
+            )
+        if self.ungraded:
+            yield f"{self.ungraded:,} passages have no label: not all of its graders graded them."
+
+
+def identity_of(calibration: Calibration) -> GraderIdentity:
+    """Return the grader that a calibration is; another calibration is another grader."""
+    name = f"{CALIBRATED}{calibration.model}"
+    settings = {"calibration": msgspec.to_builtins(calibration)}
+    return GraderIdentity(
+        name, name, "query", min(0, calibration.labels[0]), calibration.labels[-1], settings
+    )
+
+
+def label_collection(
+    connection: sqlite3.Connection, path: Path, frozen: Frozen, bank: str | None
+) -> Calibrated:
+    """Label every passage of a collection that the calibration's graders graded.
+
+    Raises InputError where such a grader graded nothing here, or on another scale.
+    """
+    calibration = frozen if isinstance(frozen, Calibration) else calibration_format.read(frozen)
+    found = [_source(graders(connection), source, path) for source in calibration.sources]
+    books = [
+        read_gradebook(connection, one, bank_of_kind(connection, bank, one.identity.kind, path))
+        for one in found
+    ]
+    folds = {query: fold.model for fold in calibration.folds for query in fold.queries}
+    identity = identity_of(calibration)
+    counts = dict.fromkeys(calibration.labels, 0)
+    held_out = 0
+    with connection, transaction(connection):
+        items = query_items(connection)
+        grader = put_grader(connection, identity)
+        for passages in rated_passages(books, calibration.sources):
+            model = folds.get(passages.query_id)
+            rows = list(
+                _labelled(
+                    connection, grader, passages, items, model or calibration.fitted, calibration
+                )
+            )
+            put_grades(connection, rows)
+            for row in rows:
+                counts[int(row[5] or 0)] += 1
+            held_out += len(rows) if model else 0
+    if not any(counts.values()):
+        raise InputError(
+            "no passage has grades of " + " and ".join(one.name for one in calibration.sources),
+            file=path,
+            hint="Grade the passages with them first: exampp grade",
+        )
+    pool = sum(query.pool_size for query in books[0].queries)
+    return Calibrated(_named(connection, grader), counts, held_out, pool - sum(counts.values()))
+
+
+def _source(known: Sequence[StoredGrader], source: SourceGrader, path: Path) -> StoredGrader:
+    """Return the grader of the collection whose ratings the calibration reads."""
+    exact = [one for one in known if one.identity.key == source.key]
+    alike = [
+        one
+        for one in known
+        if (one.identity.model, one.identity.prompt, one.identity.kind)
+        == (source.model, source.prompt, source.kind)
+    ]
+    found = exact or alike
+    if len(found) != 1:
+        names = ", ".join(one.identity.name for one in known) or "nobody"
+        raise InputError(
+            f"{'several graders are' if found else 'no grader here is'} {source.name}, from whose "
+            f"ratings the calibration makes labels. Here graded: {names}",
+            file=path,
+            hint="Grade with the same model and prompt: exampp grade",
+        )
+    (one,) = found
+    if (one.identity.lowest, one.identity.highest) != (source.lowest, source.highest):
+        raise InputError(
+            f"the ratings of {one.identity.name} go from {one.identity.lowest} to "
+            f"{one.identity.highest} here, and went from {source.lowest} to {source.highest} where "
+            "the calibration was made",
+            file=path,
+            hint="Calibrate to judgments of passages on this scale",
+        )
+    return one
+
+
+def _labelled(
+    connection: sqlite3.Connection,
+    grader: int,
+    passages: RatedPassages,
+    items: Mapping[str, tuple[int, int]],
+    model: FittedModel,
+    calibration: Calibration,
+) -> Iterator[GradeRow]:
+    query, item = items[passages.query_id]
+    versions = passage_versions(connection, query)
+    reached = at_least(model.levels, passages.vectors, passages.means)
+    expected = expected_labels(reached, calibration.labels)
+    codes = labels_by(expected, np.array(model.cut_points))
+    shares = -np.diff(np.column_stack([np.ones(len(reached)), reached, np.zeros(len(reached))]))
+    for row, passage_id in enumerate(passages.passage_ids):
+        if passage_id not in versions:
+            continue
+        likely = [round(float(share), _DIGITS) for share in shares[row]]
+        grade = Grade(
+            passages.query_id,
+            State.GRADED,
+            calibration.labels[int(codes[row])],
+            rule=readings.CALIBRATED,
+            confidence=likely[int(codes[row])],
+            detail={
+                "probabilities": likely,
+                "expected": round(float(expected[row]), _DIGITS),
+            },
+        )
+        yield grade_row(grader, item, versions[passage_id], grade)
+
+
+# ---- votes ---------------------------------------------------------------------------------------
+
+RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
+    "majority": lambda ratings: min(multimode(ratings)),
+    "median": median_low,
+    "mean": lambda ratings: -((len(ratings) - 2 * sum(ratings)) // (2 * len(ratings))),
+}
+"""What ratings on one scale, one at least, say together. Ties and halves go down: no credit."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Voted(Result):
+    """Whose grades a vote is, how many cells have one, and how many have none.
+
+    `lacking` counts cells without a grade by how many of the members graded them.
+    """
+
+    grader: GraderIdentity
+    cells: int
+    lacking: Mapping[int, int]
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return how many cells have a grade and how many have none."""
+        notes = list(notes_of_vote(self.grader))
+        for present, count in sorted(self.lacking.items()):
+            notes.append(f"{count:,} cells have no grade: {present} of the members graded them.")
+        row = (self.grader.name, self.cells, sum(self.lacking.values()))
+        return {"voted": Table.of(["grader", "cells", "without a grade"], [row], notes=notes)}
+
+
+def vote_cells(
+    connection: sqlite3.Connection,
+    members: Sequence[StoredGrader],
+    banks: Sequence[str],
+    *,
+    rule: str,
+    least: int | None = None,
+) -> Voted:
+    """Give every cell of the banks that members graded what they say together by a rule.
+
+    A cell that fewer than `least` of them graded (all, if it is None) has no grade. Members whose
+    grades came later are counted when it is done again.
+
+    Raises:
+        InputError: Fewer than two members, or of other kinds or scales; an unknown rule; a number
+            of members that cannot be.
+    """
+    identity = _identity_of_vote(members, rule, least)
+    keys = [one.key for one in members]
+    counts: Counter[State] = Counter()
+    lacking: Counter[int] = Counter()
+    with connection, transaction(connection):
+        grader = put_grader(connection, identity)
+        cells = (rated_cells(connection, keys, identity.kind, bank) for bank in banks)
+        for some in batches(chain.from_iterable(cells)):
+            rows = []
+            for cell in some:
+                ratings = [cell.ratings[key] for key in keys if key in cell.ratings]
+                grade = _voted_grade(cell, ratings, identity, len(members))
+                counts[grade.state] += 1
+                lacking[len(ratings)] += grade.state is not State.GRADED
+                versions = cell.item_version, cell.passage_version
+                rows.append(grade_row(grader, *versions, grade, cell.answer_key))
+            put_grades(connection, rows)
+    return Voted(_named(connection, grader), counts[State.GRADED], +lacking)
+
+
+def _voted_grade(
+    cell: RatedCell, ratings: Sequence[int], identity: GraderIdentity, of: int
+) -> Grade:
+    vote = identity.settings["vote"]
+    least = vote["at_least"]
+    detail: dict[str, object] = {"ratings": list(ratings)}
+    if len(ratings) < least:
+        detail["reason"] = f"{len(ratings)} of {of} members graded it, {least} are needed"
+        return Grade(cell.query_id, State.FAILED, None, rule=readings.VOTED, detail=detail)
+    rating = RULES[vote["rule"]](ratings)
+    detail["spread"] = max(ratings) - min(ratings)
+    detail["expected"] = sum(ratings) / len(ratings)
+    agree = sum(one == rating for one in ratings) / len(ratings)
+    return Grade(
+        cell.query_id, State.GRADED, rating, rule=readings.VOTED, confidence=agree, detail=detail
+    )
+
+
+def _identity_of_vote(
+    members: Sequence[StoredGrader], rule: str, least: int | None
+) -> GraderIdentity:
+    """Return the grader that a vote is: other members, or another rule, are another grader."""
+    if rule not in RULES:
+        raise InputError(f"there is no rule {rule!r}", hint=f"Give one of {', '.join(RULES)}")
+    if len(members) < 2:
+        raise InputError(
+            f"{len(members)} grader cannot vote" if members else "nobody votes",
+            hint="Name two or more graders (exampp status lists them)",
+        )
+    first = members[0].identity
+    for one in members[1:]:
+        same = (one.identity.kind, one.identity.lowest, one.identity.highest)
+        if same != (first.kind, first.lowest, first.highest):
+            raise InputError(
+                f"{first.name} grades {first.kind} items from {first.lowest} to {first.highest}, "
+                f"{one.identity.name} {same[0]} items from {same[1]} to {same[2]}",
+                hint="Let graders vote that grade the same on one scale",
+            )
+    least = len(members) if least is None else least
+    if not 1 <= least <= len(members):
+        raise InputError(
+            f"at-least is {least}, of {len(members)} members", hint=f"Give 1 to {len(members)}"
+        )
+    named = [{"name": one.identity.name, "key": one.identity.key} for one in members]
+    # who votes makes the grader, not the order in which they are named
+    named.sort(key=lambda one: one["key"])
+    name = f"vote-{rule}"
+    settings = {"vote": {"rule": rule, "members": named, "at_least": least}}
+    return GraderIdentity(name, name, first.kind, first.lowest, first.highest, settings)

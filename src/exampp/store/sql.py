@@ -1,0 +1,471 @@
+"""The connection of every collection, with errors of exampp, checksums of rows, and short queries.
+
+Values that do not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
+limit) never reach the file. Closing reports what SQLite's own close ignores.
+
+The table `checksum` holds the number of rows of every other table, and the sum of their checksums.
+Temporary triggers of each connection that writes add up what its transaction changes; the end of
+the transaction writes the sums in the same commit, so that a crash cannot make them wrong. A row
+that another program than exampp changed, or that changed on the disk, makes its table differ.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice, starmap
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from zlib import crc32
+
+from exampp.errors import CollectionBusy, InputError, StorageFault
+from exampp.sanitize import check_id
+from exampp.store.file_system import opens_alone
+
+TABLE = "checksum"
+_TABLES = (
+    "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+    f"AND name <> '{TABLE}' AND EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '{TABLE}') "
+    "ORDER BY name"
+)
+
+
+class Mismatch(NamedTuple):
+    """A table that differs from its checksum: its rows when exampp wrote it, and its rows now."""
+
+    table: str
+    expected: int
+    found: int
+
+
+class Checksums:
+    """What the current transaction of a connection changes in the checksums of its tables.
+
+    `_added` and `_removed` hold the checksums of rows, by table. The functions that the triggers
+    call are built in: an interrupt inside a function written in Python would be lost.
+    """
+
+    def __init__(self) -> None:
+        self._added: dict[str, array[int]] = {}
+        self._removed: dict[str, array[int]] = {}
+        self._watching = False
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Forget what was rolled back; make the triggers if this is the first transaction.
+
+        Called before the transaction: a rollback would take the triggers away.
+        """
+        self._clear()
+        if not self._watching:
+            for (table,) in connection.execute(_TABLES).fetchall():
+                added, removed = array("L"), array("L")
+                connection.create_function(f"added_{table}", 1, added.append)
+                connection.create_function(f"removed_{table}", 1, removed.append)
+                for statement in _triggers(connection, table):
+                    connection.execute(statement)
+                self._added[table], self._removed[table] = added, removed
+            self._watching = True
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write what the transaction has changed, just before it is committed."""
+        both = ((table, self._added[table], self._removed[table]) for table in self._added)
+        changes = [
+            (table, len(added) - len(removed), sum(added) - sum(removed))
+            for table, added, removed in both
+            if added or removed
+        ]
+        if changes:
+            connection.executemany(
+                f"INSERT INTO {TABLE} VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET rows = rows + excluded.rows, total = total + excluded.total",
+                changes,
+            )
+        self._clear()
+
+    def _clear(self) -> None:
+        for checksums in (*self._added.values(), *self._removed.values()):
+            del checksums[:]
+
+
+def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    """Yield the triggers that note the rows added to a table and removed from it."""
+    added = f"SELECT added_{table}({_checksum(connection, table, 'NEW.')});"
+    removed = f"SELECT removed_{table}({_checksum(connection, table, 'OLD.')});"
+    for event, body in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
+        yield (
+            f"CREATE TEMP TRIGGER IF NOT EXISTS checksum_{table}_{event} "
+            f"AFTER {event} ON main.{table} BEGIN {body} END"
+        )
+
+
+def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
+    """SQL: the checksum of a row as it is read back, whatever is wrong with a text."""
+    columns = connection.execute(f"PRAGMA main.table_info({table})").fetchall()
+    # -0.0 is stored as 0; texts as bytes, which may be no valid text
+    forms = {"TEXT": "CAST({} AS BLOB)", "ANY": "CAST({} AS BLOB)", "REAL": "{} + 0.0"}
+    values = ", ".join(forms.get(kind, "{}").format(of + name) for _, name, kind, *_ in columns)
+    count = len(columns)
+    connection.create_function(f"row_text{count}", count, " ".join(["{}"] * count).format)
+    connection.create_function("crc32", 1, crc32)
+    return f"crc32(CAST(row_text{count}({values}) AS BLOB))"
+
+
+def write_all(connection: sqlite3.Connection) -> None:
+    """Recompute the checksums of all tables, in the transaction that made or changed them.
+
+    Does nothing in a schema that has none yet.
+    """
+    if not connection.execute(f"PRAGMA main.table_info({TABLE})").fetchall():
+        return
+    connection.execute(f"DELETE FROM {TABLE}")
+    connection.executemany(
+        f"INSERT INTO {TABLE} VALUES (?, ?, ?)",
+        [(name, *found) for name, found in _totals(connection) if found[0]],
+    )
+
+
+def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
+    """Read all tables; return those whose rows are not the rows that exampp wrote."""
+    begun = not connection.in_transaction
+    if begun:
+        # rows and checksums of one moment: others may be writing
+        connection.execute("BEGIN")
+    try:
+        rows = connection.execute(f"SELECT name, rows, total FROM {TABLE}").fetchall()
+        expected = {name: (rows, total) for name, rows, total in rows}
+        return [
+            Mismatch(name, expected.get(name, (0, 0))[0], found[0])
+            for name, found in _totals(connection)
+            if found != expected.get(name, (0, 0))
+        ]
+    finally:
+        if begun:
+            connection.execute("ROLLBACK")
+
+
+def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, int]]]:
+    for (table,) in connection.execute(_TABLES).fetchall():
+        # NOT INDEXED: the table itself is read, not an index that repeats its columns
+        count, total = connection.execute(
+            f"SELECT count(*), coalesce(sum({_checksum(connection, table)}), 0) "
+            f"FROM main.{table} NOT INDEXED"
+        ).fetchone()
+        yield table, (count, total)
+
+
+ROWS = 100
+"""Rows that are fetched at a time while a result is iterated."""
+_DAMAGED = ("malformed", "Could not decode to UTF-8", "corrupt")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
+
+
+class Damaged(InputError):
+    """The collection's file is damaged, or not as exampp makes it."""
+
+    def __init__(self, file: str, error: object, what: str = "the file is damaged") -> None:
+        super().__init__(
+            f"is not a readable collection: {what} ({error})",
+            file=file or None,
+            hint="Take a copy that is whole",
+        )
+
+
+class GuardedConnection(sqlite3.Connection):
+    """A connection whose errors are exampp's own.
+
+    `file` is what errors call the file at `path`; `written` counts transactions that write.
+    `checksums` is None until the schema is known to be exampp's; `verified` tells that all rows
+    agreed with their checksums. `graded_notes` are what is said of a graded file that it was made
+    from, and to which nothing can be written, by grader ("": of all); None for a collection.
+    """
+
+    file = ""
+    path = Path()
+    written = 0
+    checksums: Checksums | None = None
+    verified = False
+    graded_notes: Mapping[str, Sequence[str]] | None = None
+
+    def __enter__(self) -> Self:
+        """As that of sqlite3, with the errors of `execute`."""
+        try:
+            return super().__enter__()
+        except FAULTS as error:
+            raise map_error(self, error) from None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Any:
+        """Commit with the checksums of what was written, or roll back after an exception."""
+        try:
+            if kind is None and self.in_transaction and self.checksums is not None:
+                self.checksums.write(self)
+            return super().__exit__(kind, error, trace)
+        except FAULTS as fault:
+            raise map_error(self, fault) from None
+
+    def close(self) -> None:
+        """Close the file; StorageFault where it does not hold all that was committed."""
+        super().close()
+        if self.written:
+            self.written = 0
+            write_back(self.path)
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
+        """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
+        cursor = _mapped(self, Cursor, self)
+        _mapped(self, sqlite3.Cursor.execute, cursor, sql, parameters)
+        return cursor
+
+    def executemany(self, sql: str, parameters: Any, /) -> Cursor:
+        """As that of sqlite3, with the errors of `execute`."""
+        cursor = _mapped(self, Cursor, self)
+        _mapped(self, sqlite3.Cursor.executemany, cursor, sql, parameters)
+        return cursor
+
+
+class Cursor(sqlite3.Cursor):
+    """A result whose rows may lie on a damaged page."""
+
+    connection: GuardedConnection
+
+    def fetchone(self) -> Any:
+        """Return the next row, None after the last."""
+        return _mapped(self.connection, super().fetchone)
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        """Return the next rows."""
+        return _mapped(self.connection, super().fetchmany, size)
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows that are left."""
+        return _mapped(self.connection, super().fetchall)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        while rows := self.fetchmany(ROWS):
+            yield from rows
+
+
+def _mapped(
+    connection: GuardedConnection, call: Callable[P, T], *args: P.args, **options: P.kwargs
+) -> T:
+    try:
+        return call(*args, **options)
+    except FAULTS as error:
+        raise map_error(connection, error) from None
+
+
+def map_error(connection: GuardedConnection, error: Exception) -> Exception:
+    """The error as a sentence of ours, as far as it is about a value or about the file."""
+    if isinstance(error, UnicodeEncodeError):
+        what = "a text holds half of a surrogate pair, which no file can hold"
+        return InputError(what, hint="Remove it")
+    if isinstance(error, OverflowError | sqlite3.DataError):
+        return InputError(f"a value is too large for a collection ({error})")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return InputError(
+            "is closed", file=connection.file or None, hint="Open it again with exampp.open"
+        )
+    if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
+        return InputError(
+            "was opened in another thread",
+            file=connection.file or None,
+            hint="Open it with exampp.open in each thread that uses it",
+        )
+    # the message of an error may quote what is damaged, and be no text then
+    if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
+        return Damaged(connection.file, error)
+    return storage_fault(connection.file, error) or error
+
+
+def storage_fault(file: str, error: Exception) -> Exception | None:
+    """The error of exampp for a primary result code of SQLite that is about the file."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return busy(file)
+    if code == sqlite3.SQLITE_CANTOPEN:
+        alone = not Path(f"{file}-wal").exists()
+        return InputError(
+            f"cannot be opened ({error})",
+            file=file,
+            hint=""
+            if alone
+            else f"{file}-wal holds changes that are not in the file yet. "
+            "Copy both to one folder that you can write, and open the copy",
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return InputError("is not an exampp collection", file=file)
+    if code in _STORAGE:
+        what, hint = _STORAGE[code]
+        return StorageFault(file, f"{what} ({error})", hint)
+    return None
+
+
+def busy(file: str | Path) -> CollectionBusy:
+    """The error for a collection that another process keeps locked."""
+    what = f"{file} is in use by another process; try again when it has finished"
+    if opens_alone(Path(file)):
+        what += ". Other machines may reach its file system: one process at a time opens it"
+    return CollectionBusy(what)
+
+
+_REPEAT = (
+    "Everything committed before is kept. Check free space (also for temporary files), quota and "
+    "limits, then run the same command again"
+)
+_STORAGE = {
+    sqlite3.SQLITE_FULL: ("the disk is full", _REPEAT),
+    sqlite3.SQLITE_IOERR: (
+        "the disk, a quota or a file size limit refuses to read or write it",
+        _REPEAT,
+    ),
+    sqlite3.SQLITE_NOLFS: ("the file system takes no file of this size", _REPEAT),
+    sqlite3.SQLITE_PROTOCOL: ("the file system refuses to lock it", _REPEAT),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written",
+        "Check the permissions of the file and of its folder, or work on a copy",
+    ),
+}
+"""What fails and how to fix it, by the primary result code of SQLite."""
+
+
+def write_back(path: Path) -> None:
+    """Write committed pages that are still in the log (`-wal`) back into a closed collection.
+
+    SQLite does so when the last connection closes, but ignores errors. Another process that has
+    the file open shares the log, which stays then.
+
+    Raises:
+        StorageFault: The disk refuses it. The log then holds what was committed.
+    """
+    log = Path(f"{path}-wal")
+    try:
+        if not log.stat().st_size:
+            return
+    except OSError:
+        return
+    try:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as opened:
+            opened.execute("PRAGMA synchronous = FULL")
+            # the log is opened by the first read
+            opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            opened.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.DatabaseError as error:
+        if storage_fault(str(path), error).__class__ is not CollectionBusy:
+            raise StorageFault(
+                path,
+                f"the disk, a quota or a file size limit refuses to write it ({error})",
+                f"{log.name} beside it holds what is missing: keep both files together. Make "
+                "room, then open the collection again: exampp status",
+            ) from None
+
+
+def check_sound(connection: sqlite3.Connection, file: Path) -> None:
+    """Raise Damaged where SQLite's quick check finds a fault in the file."""
+    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise Damaged(str(file), found)
+
+
+BATCH = 1000
+"""Rows or ids per statement batch: enough to amortise a statement, little memory."""
+
+
+def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """The things in lists of at most `size`."""
+    iterator = iter(things)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def insert(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> int:
+    """Insert one row; returns its key.
+
+    Not by RETURNING: an interrupt before its row is fetched would leave a statement in progress, as
+    long as somebody keeps the traceback, and nothing could be committed meanwhile.
+    """
+    key = connection.execute(sql, parameters).lastrowid
+    if key is None:
+        raise ValueError("the statement inserts nothing")
+    return key
+
+
+def column(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:
+    """Return the first value of every row."""
+    return [row[0] for row in connection.execute(sql, parameters).fetchall()]
+
+
+def pairs(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> dict[Any, Any]:
+    """Return the second value of every row by the first."""
+    return dict(connection.execute(sql, parameters).fetchall())
+
+
+def records(
+    make: Callable[..., T], connection: sqlite3.Connection, sql: str, parameters: Any = ()
+) -> list[T]:
+    """Return a record of every row."""
+    return list(starmap(make, connection.execute(sql, parameters).fetchall()))
+
+
+def select_integer(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> int:
+    """Return the number that a query gives, 0 where it gives none."""
+    return int(connection.execute(sql, parameters).fetchone()[0] or 0)
+
+
+def exists(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> bool:
+    """Return whether a query gives a row."""
+    return connection.execute(sql, parameters).fetchone() is not None
+
+
+def keys(
+    connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
+) -> dict[str, int]:
+    """The key of each id that the table holds already."""
+    return pairs(
+        connection,
+        f"SELECT {column}, {table} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
+
+
+def intern(
+    connection: sqlite3.Connection, table: str, column: str, ids: Iterable[str]
+) -> dict[str, int]:
+    """The key of each id, in a row made for it where there was none."""
+    wanted = list(dict.fromkeys(ids))
+    for identifier in wanted:
+        check_id(identifier)
+    known = keys(connection, table, column, wanted)
+    if len(known) < len(wanted):
+        connection.executemany(
+            f"INSERT INTO {table} ({column}) VALUES (?)",
+            [(identifier,) for identifier in wanted if identifier not in known],
+        )
+        known = keys(connection, table, column, wanted)
+    return known
+
+
+def extra_json(value: Any) -> str | None:
+    """JSON text for an `extra` column; None for nothing."""
+    if not value:
+        return None
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def from_json(text: str | None) -> Any:
+    """The value of a column of JSON; None for nothing. Raises Damaged where it is none."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Damaged("", f"a value is no JSON: {error}") from None
