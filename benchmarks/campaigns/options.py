@@ -250,7 +250,6 @@ OPTIONS: Mapping[str, Uses] = {
     "finetune": Uses(
         ("finetune m squad.json out",),
         {
-            "--task": "extractive",
             "--prompt": "question-self-rating",
             "--revision": "r",
             "--epochs": "3",
@@ -436,8 +435,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--scores": "other.json",
             "--round": "0",
             "--theme": "dark",
-            "--width": "single",
-            "--no-title": "",
         },
         choices("plot leaderboard", " -o out.json"),
     ),
@@ -531,9 +528,7 @@ OPTIONS: Mapping[str, Uses] = {
                 "analyze corrected judged-my.exam -m P@5": "queries",
                 "analyze corrected judged.graded": "queries",
             },
-            "--predictor": {"analyze corrected judged-my.exam": "ppi"},
             "--alpha": {"analyze corrected judged-my.exam": "0.4"},
-            "--looks": {"analyze corrected judged-my.exam": "3"},
             "--seed": {"analyze corrected judged-my.exam -m P@5 --pairs": "9"},
             "--run": "late.run",
             "--system": "alpha",
