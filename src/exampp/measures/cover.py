@@ -576,7 +576,8 @@ def _judgments(exam: QueryExam) -> NDArray[np.int16]:
 # A rating of at least `--min-rating` is support, one of at least `partial` partial support: by
 # default one below the former, and where that is the lowest of the scale nothing is partial.
 # Weights of items play no part, but those of weight 0 are left out. An item whose importance is
-# neither vital nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no value.
+# neither vital nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no
+# value.
 #
 # Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 
