@@ -344,7 +344,7 @@ def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
         assert near.notes[1].startswith("4 kept and marked, because they differ from others in lit")
 
         findings = {row[2]: row[4] for row in collection.bank("made").lint().rows if row[2]}
-        assert findings == {ids[1]: f"as {ids[0]}: {NEAR[0]}"}
+        assert findings == {ids[0]: f"as {ids[1]}: {NEAR[1]}"}
 
 
 def test_the_command(path: Path, exampp_command: Commands) -> None:
