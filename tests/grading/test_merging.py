@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import exams
-from support.forked import FORK
 
 import exampp
 from exampp.graders.base import Reply, Request

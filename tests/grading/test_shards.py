@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Sequence
-from itertools import permutations
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support import exams
 
 import exampp
@@ -20,7 +17,6 @@ from exampp.grading.status import grading_status
 from exampp.measures.qrels import Labelling, write_exam_qrels
 from exampp.records.gradebook import MISSING
 from exampp.store.connection import connect, transaction
-from exampp.store.grades import graders, rule_counts
 
 
 def rate(ask: Request) -> str:
