@@ -152,26 +152,6 @@ def test_nothing_to_decide() -> None:
     assert most_influential_cells(replace(book, queries=tuple(bare)), min_rating=MIN_RATING) == []
 
 
-def test_dl19_by_trying_out(shared_data: Path) -> None:
-    """The first, the last and some cells between, each by evaluating everything anew."""
-    book = exampp.open(shared_data / "dl19" / "graded.jsonl.gz").grades().gradebook
-    found = most_influential_cells(book, min_rating=MIN_RATING, most=2000)
-    assert len(found) == 2000
-    before = means(book, 20)
-    place = {query.query_id: number for number, query in enumerate(book.queries)}
-    for one in [*found[:3], *found[200:2000:450], found[-1]]:
-        query = book.queries[place[one.query_id]]
-        passage, item = query.passage_ids.index(one.passage_id), query.item_ids.index(one.item_id)
-        after = means(crossed(book, place[one.query_id], passage, item), 20)
-        moved = [b - a for a, b in zip(before, after, strict=True) if abs(b - a) > 1e-12]
-        assert len(moved) == one.systems
-        assert moved == pytest.approx([one.move] * one.systems)
-        assert (one.swaps, one.gaps) == pytest.approx(turned(before, after))
-    # what moves nearly all systems alike comes after what turns the order of some
-    assert min(one.swaps for one in found[:500]) > 0
-    assert found[0].swaps > 5
-
-
 def test_cells_of_a_passage_come_together() -> None:
     found = [
         Candidate("q", f"i{n}", passage, 4, 1, 0.1, 8.0 - n, 1.0, 1.0)
