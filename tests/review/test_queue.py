@@ -145,31 +145,6 @@ def test_decisions_replace_the_guess() -> None:
     assert chances[3] == 1 / 4
 
 
-def test_doubtful_grades_come_first() -> None:
-    """Of two cells that could change the same, the one that the model was less sure of."""
-    book = random_book(5)
-    first = next(
-        one for one in most_influential_cells(book, min_rating=MIN_RATING) if one.rating == 2
-    )
-    confidence = {q.query_id: np.full(q.ratings.shape, np.nan) for q in book.queries}
-    query = next(q for q in book.queries if q.query_id == first.query_id)
-    cell = query.passage_ids.index(first.passage_id), query.item_ids.index(first.item_id)
-    for sure, chance in ((0.9, 0.1), (0.2, 0.8)):
-        confidence[query.query_id][cell] = sure
-        found = most_influential_cells(
-            book, min_rating=MIN_RATING, confidence=confidence, most=10**6
-        )
-        (same,) = [one for one in found if names([one]) == names([first])]
-        assert same.chance == pytest.approx(first.chance * chance / 0.5)
-        same_otherwise = [
-            one
-            for one in found
-            if (one.rating, one.systems, one.swaps, abs(one.move))
-            == (same.rating, same.systems, same.swaps, abs(same.move))
-        ]
-        assert same_otherwise.index(same) == (0 if sure < 0.5 else len(same_otherwise) - 1)
-
-
 def test_nothing_to_decide() -> None:
     book = random_book(5)
     assert most_influential_cells(replace(book, queries=()), min_rating=MIN_RATING) == []

@@ -219,35 +219,6 @@ def test_a_session_ends_at_its_goal_and_shows_the_agreement_then(page: Page, pat
     assert len(decided(path)) == 2
 
 
-def test_the_dotted_sentence_is_hidden_with_a_key_and_stays_so(page: Page) -> None:
-    def dotted() -> str:
-        page.locator("#stage mark.guess").wait_for()
-        return str(
-            page.evaluate(
-                "getComputedStyle(document.querySelector('#stage mark.guess')).textDecorationLine"
-            )
-        )
-
-    page.goto("/judge?order=query&query=q")
-    while page.locator("#stage mark.guess").count() == 0:
-        before = on_stage(page)
-        # a cell that the grader found nothing in, or one without a close sentence
-        page.keyboard.press("s")
-        wait_for_another(page, before)
-    assert automatic(page) > 0
-    assert dotted() == "underline"
-    page.keyboard.press("h")
-    assert dotted() == "none"
-    page.reload()
-    while page.locator("#stage mark.guess").count() == 0:
-        before = on_stage(page)
-        page.keyboard.press("s")
-        wait_for_another(page, before)
-    assert dotted() == "none"
-    page.keyboard.press("h")
-    assert dotted() == "underline"
-
-
 def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None:
     path = exam(tmp_path, long=50_000)
     with live.visiting(path) as client, page_of(browser, client) as (page, _):
@@ -332,9 +303,6 @@ def held(page: Page, address: str | re.Pattern[str]) -> Iterator[list[Route]]:
         route.continue_()
 
 
-CELL = re.compile("/cell[?]")
-
-
 def open_cell(page: Page) -> None:
     """The panel of the first cell of the heat map."""
     page.goto("/query?id=q")
@@ -367,24 +335,6 @@ def test_keys_count_while_a_decision_is_under_way(page: Page, path: Path) -> Non
     assert page.locator("#panel").is_hidden()
     assert page.evaluate("document.activeElement.matches('#heat td.decided')")
     assert [one[2] for one in decided(path)] == [5, 4]
-
-
-def test_keys_count_while_a_cell_is_under_way(page: Page) -> None:
-    with held(page, CELL):
-        page.goto("/query?id=q")
-        page.locator("#heat td[tabindex='0']").focus()
-        with page.expect_request(CELL):
-            page.keyboard.press("Enter")
-        page.keyboard.press("Escape")
-        page.keyboard.press("ArrowRight")
-    assert page.locator("#panel").get_attribute("aria-busy") is None
-    assert page.locator("#panel").is_hidden()
-    with held(page, CELL):
-        with page.expect_request(CELL):
-            page.keyboard.press("Enter")
-        page.keyboard.press("ArrowRight")
-    page.wait_for_selector("#panel h2")
-    assert page.locator("#panel h2").inner_text() == "Where is that so?"
 
 
 def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path) -> None:
