@@ -470,7 +470,7 @@ OPTIONS: Mapping[str, Uses] = {
             **{name: value for name, value in BOARD.items() if name != "--subtopics"},
             "--decisions": {"analyze correlation my.exam": "without"},
             "--official": "other.json",
-            "--statistic": "rbo",
+            "--statistic": "tau_ap",
             "--qrels": "made.qrels",
             "--scores": "other.json",
             "--samples": {"analyze correlation graders.exam": "60"},

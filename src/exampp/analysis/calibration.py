@@ -38,16 +38,18 @@ from exampp.sanitize import check_integer, or_default
 from exampp.stats.agreement import STATISTICS, clustered, confusions
 from exampp.stats.calibration import (
     SCORES,
+    RatedPassages,
     Scorer,
     at_least,
     best_cut_points,
     expected_labels,
     fit_levels,
     labels_by,
+    rated_by,
+    rated_passages,
     reliability_curve,
 )
 from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, Floats, check_draws, draw_queries
-from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
 
 _SCORES = ("score", "constant", "before", "calibrated", "low", "high")
 
