@@ -11,7 +11,7 @@ exams. `of` counts the samples that have an interval; the others are left out. W
 the interval of the plain bootstrap stands beside ours.
 
 python benchmarks/interval_coverage.py [--settings validation] [--samples 1000] [--percentile]
-    [--statistic rbo] [--only TEXT] [--graded graded.jsonl.gz --official official-leaderboard.json]
+    [--statistic kendall] [--only TEXT] [--graded graded.jsonl.gz --official leaderboard.json]
 """
 
 from __future__ import annotations

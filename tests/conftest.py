@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import settings
+from support import exams
 from support.commands import Commands
 
 import exampp
@@ -307,6 +308,13 @@ def browser() -> Iterator[Browser]:
         opened = started.chromium.launch(executable_path=executable, args=flags)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
+    """The small exam of `support.exams`, open."""
+    with exams.make(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

@@ -40,13 +40,12 @@ def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, gi
         lambda grades, given: grades.review("missing", min_rating=given),
         lambda grades, given: grades.review("spurious", min_rating=given),
         lambda grades, given: grades.decisions.judging(min_rating=given),
-        lambda grades, given: grades.decisions.weighed_disputes(min_rating=given),
         lambda grades, given: grades.decisions.queue(min_rating=given),
         lambda grades, given: grades.compare("bm25", "dense", min_rating=given),
         lambda grades, given: grades.agreement(min_rating=given),
         lambda grades, given: grades.correlate({"bm25": 1, "dense": 2}, min_rating=given),
     ],
-    ids=["missing", "spurious", "judging", "disputes", "queue", "compare", "agreement", "panel"],
+    ids=["missing", "spurious", "judging", "queue", "compare", "agreement", "panel"],
 )
 def test_everywhere(
     exam: exampp.Collection, call: Callable[[Any, Any], object], given: Any
@@ -133,7 +132,7 @@ def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
         (lambda: SignificanceSettings(permutations=10**30), "permutations must be 1000000 or less"),
         (lambda: CalibrationSettings(seed=-1), "the seed must be 0 or more, not -1"),
         (lambda: CalibrationSettings(folds=10**30), "folds must be 1000000 or less"),
-        (lambda: CorrectionSettings(looks=10**30), "looks must be 1000000 or less"),
+        (lambda: CorrectionSettings(draws=10**30), "draws must be 1000000 or less"),
         (lambda: CorrectionSettings(draws=99), "draws must be 100 or more, not 99"),
         (lambda: ItemSettings(2, splits=1), "splits must be 2 or more, not 1"),
         (lambda: ReliabilitySettings(samples=10**30), "samples must be 1000000 or less"),
@@ -160,7 +159,7 @@ def test_training_takes_what_trains(tmp_path: Path, how: dict[str, Any]) -> None
 
     (name,) = how
     with pytest.raises(InputError, match=f"{name} must be"):
-        finetune("none", tmp_path / "none.json", tmp_path / "out", **how)
+        finetune("none", tmp_path / "none.json", tmp_path / "out", prompt=str.__add__, **how)
 
 
 _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {

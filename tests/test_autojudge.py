@@ -145,28 +145,6 @@ def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> No
     assert ExamJudge().create_nuggets(None, TOPICS, config(DEAD, tmp_path), BANKS) == BANKS
 
 
-def test_claims_are_asked_for_as_nuggets(tmp_path: Path) -> None:
-    from autojudge_base import NuggetBanks
-    from autojudge_base.nugget_data import NuggetBank, NuggetClaim
-    from support.judged_topics import REPORTS, TOPICS, bank, config
-
-    from exampp.integrations.autojudge import ExamJudge
-
-    mixed = NuggetBanks.from_banks_list([bank("sky", "What of air?"), bank("sea", "What of salt?")])
-    claim = NuggetClaim.from_lazy(query_id="sky", claim="What of dust?")
-    mixed.banks["sky"].add_nuggets([claim])
-    claims = NuggetBank(query_id="sky", title_query="sky")
-    claims.add_nuggets([claim])
-    with FaultServer(replied) as server:
-        model = config(server.url, tmp_path)
-        with pytest.raises(InputError, match=r"questions and claims.*Give question or nugget"):
-            ExamJudge().judge(REPORTS, TOPICS, model, nugget_banks=mixed)
-        assert server.requests == []
-        only = NuggetBanks.from_banks_list([claims])
-        ExamJudge().judge(REPORTS, TOPICS[:1], model, nugget_banks=only)
-        assert all("nugget" in seen.text.lower() for seen in server.requests)
-
-
 def test_what_cannot_be_read_is_told_and_not_asked_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -242,20 +220,6 @@ def test_a_model_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InputError, match=r"which model judges\? Set OPENAI_MODEL"):
         ExamJudge().create_nuggets(None, TOPICS, LlmConfigBase(cache_dir=tmp_path))
-
-
-def test_without_a_cache_folder_what_was_paid_lies_beside_the_output(tmp_path: Path) -> None:
-    from autojudge_base.llm_config import LlmConfigBase
-    from support.judged_topics import BANKS, REPORTS, TOPICS
-
-    from exampp.integrations.autojudge import ExamJudge
-
-    with FaultServer(replied) as server:
-        model = LlmConfigBase(model="tiny", base_url=server.url)
-        for _ in range(2):
-            ExamJudge().judge(REPORTS, TOPICS, model, nugget_banks=BANKS, outdir=tmp_path)
-        assert len(server.requests) == 5
-    assert len(list((tmp_path / "exampp-cache").glob("exampp-*.exam"))) == 1
 
 
 def test_the_check_of_a_submission_passes(

@@ -195,19 +195,6 @@ def test_python(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             left_open.close()
 
 
-def test_the_notebook_of_the_tour_ends_in_a_table(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a cell of a notebook runs: its last line is shown."""
-    monkeypatch.chdir(folder)
-    names: dict[str, Any] = {"exampp": exampp}
-    shown = run_cell(blocks(ROOT / "docs" / "tour.md", "python")[-1], names)
-    names["exam"].close()
-    assert '<th scope="row">bm25</th>' in shown
-    assert "graded by overlap-v1, bank main" in shown
-    assert "draft" not in shown
-
-
 def test_the_tour_as_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is kept without outputs; what each cell shows in the end is a table or a sentence."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

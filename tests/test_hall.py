@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas
@@ -17,12 +16,6 @@ from exampp.analysis.compare import SystemComparison
 from exampp.analysis.correlation import Correlations
 from exampp.errors import InputError
 from exampp.results.result import Result
-
-
-def overlap(item: object, passage: object) -> int:
-    """The share of the item's words that occur in the passage, on 0 to 5."""
-    words = set(str(item).lower().split())
-    return round(5 * len(words & set(str(passage).lower().split())) / len(words))
 
 
 @pytest.fixture
@@ -38,61 +31,6 @@ def folder(
     tour = Path(shutil.copytree(built("tour", make) / "tour", tmp_path / "tour"))
     monkeypatch.chdir(tour)
     return tour
-
-
-class Rows(HTMLParser):
-    """The cells of all rows of a page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.inside = False
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
-        if tag == "tr":
-            self.rows.append([])
-        self.inside = tag in ("td", "th") or (self.inside and tag != "tr")
-
-    def handle_data(self, data: str) -> None:
-        if self.inside and self.rows and data.strip():
-            self.rows[-1].append(data.strip())
-
-
-def test_a_notebook_with_frames_and_a_function_of_ones_own(folder: Path) -> None:
-    queries = pandas.read_csv("queries.tsv", sep="\t", names=["query_id", "text"])
-    passages = pandas.read_json("passages.jsonl", lines=True)
-    names = ["query_id", "q0", "passage_id", "rank", "score", "system"]
-    run = pandas.read_csv("runs/bm25.run", sep=" ", names=names)
-
-    exam = exampp.create("notebook.exam")
-    exam.add(queries=queries, passages=passages, bank=pandas.read_csv("bank.csv"))
-    exam.add(runs={"bm25": run})
-    exam.grade("draft")
-    exam.grade(overlap, name="mine-v1")
-    grades = exam.grades("mine-v1", bank="main")
-    board = grades.evaluate(["Cover@20", "nDCG@10"], min_rating=3)
-
-    frame = board.to_frame().query("system == 'bm25'").set_index("measure")
-    assert list(frame["queries"]) == [6, 6]
-    mean = float(frame.loc["Cover@20", "mean"])
-    assert repr(board).splitlines()[1].split()[:3] == ["system", "Cover@20", "\u22653"]
-    assert f"{mean:.3f}" in repr(board)
-    (cells,) = (row for row in Rows(board._repr_html_()).rows if row[0] == "bm25")
-    assert cells[1] == f"{mean:.3f}"
-    # by hand: the share of the bank with a returned passage that shares enough words
-    told = passages["title"].fillna("") + " " + passages["text"]
-    texts = dict(zip(passages["id"], told, strict=True))
-    bank = pandas.read_csv("bank.csv")
-    shares = []
-    for query_id, returned in run.groupby("query_id"):
-        items = bank[bank["query_id"] == query_id]["question"]
-        covered = [
-            any(overlap(item, texts[one]) >= 3 for one in returned["passage_id"]) for item in items
-        ]
-        shares.append(sum(covered) / len(covered))
-    assert mean == pytest.approx(sum(shares) / len(shares))
-    exam.close()
 
 
 def test_grader_and_bank_are_chosen_once(folder: Path) -> None:

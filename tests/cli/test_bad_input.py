@@ -116,18 +116,6 @@ def test_import(name: str, tmp_path: Path, exampp_command: Commands) -> None:
     assert exams.tables(path) == before
 
 
-def test_missing_files(tmp_path: Path, exampp_command: Commands) -> None:
-    for arguments in (
-        ("import", tmp_path / "my.exam", tmp_path / "none.jsonl"),
-        ("evaluate", tmp_path / "none.exam"),
-        ("status", tmp_path / "none.exam"),
-        ("grade", tmp_path / "none.exam", "--grader", "draft"),
-    ):
-        ran = exampp_command(*arguments)
-        assert ran.code == 2
-        assert "no such" in ran.err
-
-
 def test_a_failed_first_import_leaves_no_collection(
     tmp_path: Path, exampp_command: Commands
 ) -> None:
@@ -206,9 +194,9 @@ def test_windows_files_are_read(
     assert texts == list(exams.QUERIES.values())
 
 
-def test_a_line_of_50_megabytes_is_read(tmp_path: Path, exampp_command: Commands) -> None:
+def test_a_line_of_10_megabytes_is_read(tmp_path: Path, exampp_command: Commands) -> None:
     big = tmp_path / "passages.jsonl"
-    big.write_text('{"id": "p9", "text": "' + "word " * 10_000_000 + '"}\n')
+    big.write_text('{"id": "p9", "text": "' + "word " * 2_000_000 + '"}\n')
     ran = exampp_command("import", tmp_path / "my.exam", big)
     assert ran.code == 0
     assert "passages          1" in ran.out
@@ -232,6 +220,10 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("import", path, path), "is an SQLite file, as collections are"),
         (("import", tmp_path / "files" / "queries.json", path), "Name the collection first"),
         (("export", path, tmp_path / "none" / "x.jsonl"), "cannot be written"),
+        (("import", tmp_path / "new.exam", tmp_path / "none.jsonl"), "no such"),
+        (("evaluate", tmp_path / "none.exam"), "no such"),
+        (("status", tmp_path / "none.exam"), "no such"),
+        (("grade", tmp_path / "none.exam", "--grader", "draft"), "no such"),
     ):
         ran = exampp_command(*arguments)
         assert ran.code == 2, arguments

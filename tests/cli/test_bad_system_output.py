@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,89 +120,86 @@ def test_a_bad_file_is_one_clear_line(name: str, tmp_path: Path, exampp_command:
     assert exams.tables(path) == before
 
 
-def a_folder(folder: Path, *files: tuple[str, str]) -> Path:
+def a_folder(folder: Path, *files: tuple[str, str]) -> None:
     for name, content in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    return folder
 
 
-def of_nobody(folder: Path) -> list[object]:
-    return [a_folder(folder / "texts", ("q1.txt", "Air."))]
-
-
-def empty_text(folder: Path) -> list[object]:
-    return [a_folder(folder / "texts", ("s/q1.txt", "Air."), ("s/q2.txt", ""))]
-
-
-def no_text_file(folder: Path) -> list[object]:
-    return [a_folder(folder / "texts", ("s/q1.txt", "Air."), ("s/q2.pdf", "x"))]
-
-
-def unknown_query_in_a_folder(folder: Path) -> list[object]:
-    return [a_folder(folder / "texts", ("s/q9.txt", "Air."))]
-
-
-def folder_of_something_else(folder: Path) -> list[object]:
-    return [a_folder(folder / "texts", ("a.bin", "x"))]
-
-
-def unknown_dataset(_: Path) -> list[object]:
-    return ["irds:no-such-dataset"]
-
-
-def missing_corpus(folder: Path) -> list[object]:
-    return [folder / "files" / "systems.run", "--corpus", folder / "none.jsonl"]
-
-
-def corpus_without_ids(folder: Path) -> list[object]:
-    (folder / "corpus.jsonl").write_text('{"text": "x"}\n')
-    (folder / "new.run").write_text("q1 Q0 p9 1 1 new\n")
-    return [folder / "new.run", "--corpus", folder / "corpus.jsonl"]
-
-
-def broken_corpus(folder: Path) -> list[object]:
-    (folder / "corpus.jsonl").write_text('{"id": "p8", "text": "x"}\n{"id": "p9", "te\n')
-    (folder / "new.run").write_text("q1 Q0 p9 1 1 new\n")
-    return [folder / "new.run", "--corpus", folder / "corpus.jsonl"]
-
-
-def corpus_of_no_files(folder: Path) -> list[object]:
-    (folder / "corpus").mkdir()
-    return [folder / "files" / "systems.run", "--corpus", folder / "corpus"]
-
-
-def outlines_as_a_corpus(folder: Path) -> list[object]:
-    outlines = car_files.write(folder / "outlines.cbor", 1, car_files.TOPICS)
-    return [folder / "files" / "systems.run", "--corpus", outlines]
-
-
-ARGUMENTS: dict[Callable[[Path], list[object]], str] = {
-    of_nobody: r"q1.txt: whose response is this\? .* --system",
-    empty_text: r"q2.txt: the file is empty",
-    no_text_file: r"q2.pdf: is no text file. Known: .txt",
-    unknown_query_in_a_folder: r"texts, query_id: query 'q9' is not in the collection",
-    folder_of_something_else: r"texts: is a folder, not a file",
-    unknown_dataset: r"irds:no-such-dataset: ir_datasets knows no such dataset",
-    missing_corpus: r"none.jsonl: no such file",
-    corpus_without_ids: r"corpus.jsonl:1, passage_id: no id",
-    broken_corpus: r"corpus.jsonl:2: broken JSON",
-    corpus_of_no_files: r"corpus: the folder holds no corpus files",
-    outlines_as_a_corpus: r"outlines.cbor: holds outlines instead of paragraphs",
+RUN = ("new.run", "q1 Q0 p9 1 1 new\n")
+ARGUMENTS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
+    "of nobody": (
+        [("texts/q1.txt", "Air.")],
+        "HERE/texts",
+        r"q1.txt: whose response is this\? .* --system",
+    ),
+    "empty text": (
+        [("texts/s/q1.txt", "Air."), ("texts/s/q2.txt", "")],
+        "HERE/texts",
+        r"q2.txt: the file is empty",
+    ),
+    "no text file": (
+        [("texts/s/q1.txt", "Air."), ("texts/s/q2.pdf", "x")],
+        "HERE/texts",
+        r"q2.pdf: is no text file. Known: .*\.txt",
+    ),
+    "unknown query in a folder": (
+        [("texts/s/q9.txt", "Air.")],
+        "HERE/texts",
+        r"texts, query_id: query 'q9' is not in the collection",
+    ),
+    "folder of something else": (
+        [("texts/a.bin", "x")],
+        "HERE/texts",
+        r"texts: is a folder, not a file",
+    ),
+    "unknown dataset": (
+        [],
+        "irds:no-such-dataset",
+        r"irds:no-such-dataset: ir_datasets knows no such dataset",
+    ),
+    "missing corpus": (
+        [RUN],
+        "HERE/new.run --corpus HERE/none.jsonl",
+        r"none.jsonl: no such file",
+    ),
+    "corpus without ids": (
+        [RUN, ("corpus.jsonl", '{"text": "x"}\n')],
+        "HERE/new.run --corpus HERE/corpus.jsonl",
+        r"corpus.jsonl:1, passage_id: no id",
+    ),
+    "broken corpus": (
+        [RUN, ("corpus.jsonl", '{"id": "p8", "text": "x"}\n{"id": "p9", "te\n')],
+        "HERE/new.run --corpus HERE/corpus.jsonl",
+        r"corpus.jsonl:2: broken JSON",
+    ),
+    "corpus of no files": (
+        [RUN, ("corpus/.none", "")],
+        "HERE/new.run --corpus HERE/corpus",
+        r"corpus: the folder holds no corpus files",
+    ),
+    "outlines as a corpus": (
+        [RUN],
+        "HERE/new.run --corpus HERE/outlines.cbor",
+        r"outlines.cbor: holds outlines instead of paragraphs",
+    ),
 }
 
 
-@pytest.mark.parametrize("make", ARGUMENTS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_bad_arguments_are_one_clear_line(
-    make: Callable[[Path], list[object]], tmp_path: Path, exampp_command: Commands
+    name: str, tmp_path: Path, exampp_command: Commands
 ) -> None:
+    files, arguments, message = ARGUMENTS[name]
     with exams.make(tmp_path) as collection:
         path = collection.path
+    a_folder(tmp_path, *files)
+    car_files.write(tmp_path / "outlines.cbor", 1, car_files.TOPICS)
     before = exams.tables(path)
-    ran = exampp_command("import", path, *make(tmp_path))
+    ran = exampp_command("import", path, *arguments.replace("HERE", str(tmp_path)).split())
     assert ran.code == 2
     assert ran.err.count("\n") == 1, ran.err
-    assert re.search(ARGUMENTS[make], ran.err), ran.err
+    assert re.search(message, ran.err), ran.err
     assert exams.tables(path) == before
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support import exams
 from support.commands import Commands
 
-HUGE = (str(10**30), "-" + str(10**30), "9" * 5000, "1e999", "nan")
+HUGE = ("-" + str(10**30), "9" * 5000, "nan")
 LINES = {
     "min rating": ("evaluate", "EXAM", "--min-rating", "N"),
     "cutoff of ours": ("evaluate", "EXAM", "-m", "Cover@N"),
@@ -23,13 +25,16 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_a_huge_number_is_no_defect(
-    name: str, exampp_command: Commands, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("huge")
-    with exams.make(folder) as collection:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("huge")
+    with exams.make(made) as collection:
         collection.grade("draft")
+    return made
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_huge_number_is_no_defect(name: str, exampp_command: Commands, folder: Path) -> None:
     places = {"EXAM": str(folder / "my.exam"), "RUN": str(folder / "files" / "systems.run")}
     for number in HUGE:
         line = [places.get(word, word.replace("N", number)) for word in LINES[name]]

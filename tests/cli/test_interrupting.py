@@ -108,22 +108,6 @@ def test_the_second_signal_leaves_at_once(graded: Path, exampp_command: Commands
         assert collection.status().rows[0][2:4] == (2, 6)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_estimate_is_interrupted(
-    graded: Path,
-    exampp_command: Commands,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-) -> None:
-    monkeypatch.setattr("exampp.grading.plan.estimate", lambda *_: signal.raise_signal(number))
-    with FaultServer() as server:
-        ran = exampp_command(*grading(graded, server, "--dry-run"))
-    assert (ran.code, ran.out) == (128 + number, "")
-    assert "interrupted. What was done is kept, and nothing is half done; this goes on" in ran.err
-    with exampp.Collection(graded) as collection:
-        assert collection.status().rows == ()
-
-
 def test_a_generation_ends_in_its_grace(graded: Path, exampp_command: Commands) -> None:
     with FaultServer(items, plan=hang_at("magnet")) as server:
         sender = signals_at(server, 2, signal.SIGINT)

@@ -50,19 +50,14 @@ def whole(folder: Path) -> bytes:
 
 LINES = {
     "closed output": ("exampp status my.exam >&-", {}, 0),
-    "closed output of help": ("exampp --help >&-", {}, 0),
     "all closed": ("exampp evaluate my.exam <&- >&- 2>&-", {}, 0),
     "closed errors": ("exampp status nothing.exam 2>&-", {}, 2),
     "full device": ("exampp status my.exam >/dev/full", {}, 1),
     "a reader that leaves": ("exampp evaluate my.exam --per-query | head -c 1", {}, 1),
-    "a reader that left": ("exampp --help | true", {}, 1),
     "ASCII": ("exampp evaluate my.exam", {"PYTHONIOENCODING": "ascii"}, 0),
     "C": ("exampp evaluate my.exam", {"LC_ALL": "C", "PYTHONUTF8": "0"}, 0),
     "Latin-1 name": (r"exampp status $'caf\xe9.exam'", {}, 2),
-    "Latin-1 argument": (r"exampp evaluate my.exam --grader $'caf\xe9'", {}, 2),
     "Latin-1 query": (r"exampp bank show my.exam --query $'\xe9'", {}, 2),
-    "ASCII message": (r"exampp status café.exam", {"PYTHONIOENCODING": "ascii"}, 2),
-    "long name": (f"exampp status {'x' * 300}", {}, 2),
 }
 
 
@@ -100,9 +95,7 @@ def test_a_file_whose_name_is_no_text_is_read_and_named(folder: Path) -> None:
     [
         "exampp export my.exam /dev/stdout --format runs",
         "exampp export my.exam /dev/fd/3 --format runs 3>&1 >/dev/null",
-        "exampp export my.exam /proc/self/fd/1 --format runs | cat",
         "mkfifo p; cat p & exampp export my.exam p --format runs >/dev/null; wait",
-        "exampp export my.exam >(cat >copy) --format runs >/dev/null; sleep 0.3; cat copy",
     ],
 )
 def test_an_export_goes_through_pipes_as_it_goes_into_a_file(
@@ -123,7 +116,6 @@ def test_an_export_goes_through_pipes_as_it_goes_into_a_file(
             b"q1 draft p1 5",
         ),
         ("exampp report my.exam -o /dev/stdout", b"<!doctype html>"),
-        ("exampp bank export my.exam /dev/stdout", b"{"),
     ],
 )
 def test_other_files_go_through_too(folder: Path, line: str, start: bytes) -> None:

@@ -113,7 +113,7 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(
 def test_steps_of_a_t5_equal_those_of_transformers(
     tied: bool, torch: Any, transformers: Any
 ) -> None:
-    from exampp.graders.local.t5_scoring import encode, first_logits
+    from exampp.graders.local.tensors import encode_t5, first_t5_logits
 
     torch.manual_seed(5)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3}
@@ -134,10 +134,10 @@ def test_steps_of_a_t5_equal_those_of_transformers(
     with torch.inference_mode():
         states = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         expected = model(input_ids=ids, attention_mask=mask, decoder_input_ids=steps).logits
-        own = encode(model.encoder, ids, mask)
+        own = encode_t5(model.encoder, ids, mask)
         torch.testing.assert_close(own[mask == 1], states[mask == 1], atol=1e-4, rtol=1e-5)
         for count in (1, 2, 3):
-            folded = first_logits(model, states, mask, steps[:, :count])
+            folded = first_t5_logits(model, states, mask, steps[:, :count])
             torch.testing.assert_close(
                 folded.log_softmax(-1), expected[:, :count].log_softmax(-1), atol=1e-4, rtol=1e-5
             )
@@ -180,13 +180,13 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
 
 
 def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.graders.local import t5_scoring
+    from exampp.graders.local import tensors
 
     asks = prompts(20)
     expected = answered(load_local_grader(str(t5), labels=LABELS, device="cpu"), asks)
     grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     sizes = []
-    encode = t5_scoring.encode
+    encode = tensors.encode_t5
 
     def small(encoder: Any, ids: Any, mask: Any) -> Any:
         sizes.append(ids.numel())
@@ -194,7 +194,7 @@ def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatc
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
         return encode(encoder, ids, mask)
 
-    monkeypatch.setattr(t5_scoring, "encode", small)
+    monkeypatch.setattr(tensors, "encode_t5", small)
     got = answered(grader, asks)
     assert max(sizes) > 300
     assert {key: reply.text for key, reply in got.items()} == {

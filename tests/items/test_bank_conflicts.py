@@ -37,54 +37,42 @@ def state_of(collection: exampp.Collection, item: str) -> tuple[Any, ...]:
     return row["text"], row["weight"], row["key"], row["status"]
 
 
-def test_the_second_of_two_people_gets_both_states(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        seen = newest(collection)
-        collection.bank().edit("reword", SKY_ID, NEW, author="ann", seen=seen)
-        before = exams.tables(collection.path)
-        with pytest.raises(exampp.EditConflict) as caught:
-            collection.bank().edit("reword", SKY_ID, OTHER, author="bob", seen=seen)
-        conflict = caught.value
-        assert (conflict.theirs.text, conflict.yours.text) == (NEW, OTHER)
-        assert (conflict.author, conflict.number) == ("ann", newest(collection))
-        assert f"reword by ann at {conflict.when} (edit {conflict.number})" in str(conflict)
-        assert exams.tables(collection.path) == before
-        # having seen it, bob decides that his is to stand
-        collection.bank().edit("reword", SKY_ID, OTHER, author="bob", seen=conflict.number)
-        assert state_of(collection, SKY_ID)[0] == OTHER
+def test_the_second_of_two_people_gets_both_states(collection: exampp.Collection) -> None:
+    seen = newest(collection)
+    collection.bank().edit("reword", SKY_ID, NEW, author="ann", seen=seen)
+    before = exams.tables(collection.path)
+    with pytest.raises(exampp.EditConflict) as caught:
+        collection.bank().edit("reword", SKY_ID, OTHER, author="bob", seen=seen)
+    conflict = caught.value
+    assert (conflict.theirs.text, conflict.yours.text) == (NEW, OTHER)
+    assert (conflict.author, conflict.number) == ("ann", newest(collection))
+    assert f"reword by ann at {conflict.when} (edit {conflict.number})" in str(conflict)
+    assert exams.tables(collection.path) == before
+    # having seen it, bob decides that his is to stand
+    collection.bank().edit("reword", SKY_ID, OTHER, author="bob", seen=conflict.number)
+    assert state_of(collection, SKY_ID)[0] == OTHER
 
 
-def test_what_another_did_to_the_item_stays_out_of_yours(tmp_path: Path) -> None:
+def test_what_another_did_to_the_item_stays_out_of_yours(collection: exampp.Collection) -> None:
     """ann gives it weight 2; bob, who saw weight 1, rewords it: his state has weight 1."""
-    with exams.make(tmp_path) as collection:
-        seen = newest(collection)
-        collection.bank().edit("weight", SKY_ID, "2", author="ann")
-        with pytest.raises(exampp.EditConflict) as caught:
-            collection.bank().edit("reword", SKY_ID, NEW, author="bob", seen=seen)
-        theirs, yours = caught.value.theirs, caught.value.yours
-        assert (theirs.text, theirs.weight) == (SKY, 2)
-        assert (yours.text, yours.weight) == (NEW, 1)
+    seen = newest(collection)
+    collection.bank().edit("weight", SKY_ID, "2", author="ann")
+    with pytest.raises(exampp.EditConflict) as caught:
+        collection.bank().edit("reword", SKY_ID, NEW, author="bob", seen=seen)
+    theirs, yours = caught.value.theirs, caught.value.yours
+    assert (theirs.text, theirs.weight) == (SKY, 2)
+    assert (yours.text, yours.weight) == (NEW, 1)
 
 
-def test_edits_of_other_items_are_no_conflict(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        seen = newest(collection)
-        collection.bank().edit("weight", SUNSET_ID, "2")
-        collection.bank().edit("reword", SKY_ID, NEW, seen=seen)
-        collection.bank().add("q2", "Where do compasses point?", seen=seen)
-        with pytest.raises(exampp.EditConflict) as caught:
-            collection.bank().add("q1", "How far does light go?", seen=seen)
-        assert caught.value.theirs.text == NEW
-        assert caught.value.yours.text == "How far does light go?"
-
-
-def test_an_edit_that_makes_no_sense_is_refused_for_that(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        seen = newest(collection)
-        collection.bank().edit("weight", SKY_ID, "2")
-        with pytest.raises(exampp.InputError, match="the text is blank") as caught:
-            collection.bank().edit("reword", SKY_ID, " ", seen=seen)
-        assert not isinstance(caught.value, exampp.EditConflict)
+def test_edits_of_other_items_are_no_conflict(collection: exampp.Collection) -> None:
+    seen = newest(collection)
+    collection.bank().edit("weight", SUNSET_ID, "2")
+    collection.bank().edit("reword", SKY_ID, NEW, seen=seen)
+    collection.bank().add("q2", "Where do compasses point?", seen=seen)
+    with pytest.raises(exampp.EditConflict) as caught:
+        collection.bank().add("q1", "How far does light go?", seen=seen)
+    assert caught.value.theirs.text == NEW
+    assert caught.value.yours.text == "How far does light go?"
 
 
 def test_of_people_who_saw_the_same_exactly_one_edits(tmp_path: Path) -> None:
@@ -124,64 +112,51 @@ def test_of_people_who_saw_the_same_exactly_one_edits(tmp_path: Path) -> None:
         (("retire", SKY_ID), "restore"),
     ],
 )
-def test_undo_and_undo_of_undo(tmp_path: Path, edit: tuple[str, ...], undone: str) -> None:
-    with exams.make(tmp_path) as collection:
-        before = state_of(collection, SKY_ID)
-        collection.bank().edit(*edit)
-        after, number = state_of(collection, SKY_ID), newest(collection)
-        (row,) = rows(collection.bank().undo(number, author="ann", reason="no"))
-        assert (row["item"], row["change"]) == (SKY_ID, undone)
-        assert state_of(collection, SKY_ID) == before
-        last = rows(collection.bank().log())[-1]
-        assert (last["operation"], last["author"], last["reason"]) == ("undo", "ann", "no")
-        collection.bank().undo(number + 1)
-        assert state_of(collection, SKY_ID) == after
+def test_undo_and_undo_of_undo(
+    collection: exampp.Collection, edit: tuple[str, ...], undone: str
+) -> None:
+    before = state_of(collection, SKY_ID)
+    collection.bank().edit(*edit)
+    after, number = state_of(collection, SKY_ID), newest(collection)
+    (row,) = rows(collection.bank().undo(number, author="ann", reason="no"))
+    assert (row["item"], row["change"]) == (SKY_ID, undone)
+    assert state_of(collection, SKY_ID) == before
+    last = rows(collection.bank().log())[-1]
+    assert (last["operation"], last["author"], last["reason"]) == ("undo", "ann", "no")
+    collection.bank().undo(number + 1)
+    assert state_of(collection, SKY_ID) == after
 
 
-def test_undoing_an_addition_retires_the_item(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().add("q2", "Where do compasses point?")
-        added = newest(collection)
-        collection.bank().undo(added)
-        assert rows(collection.bank().show("q2"))[-1]["status"] == "retired"
-        collection.bank().undo(added + 1)
-        assert rows(collection.bank().show("q2"))[-1]["status"] == "active"
+def test_undoing_an_addition_retires_the_item(collection: exampp.Collection) -> None:
+    collection.bank().add("q2", "Where do compasses point?")
+    added = newest(collection)
+    collection.bank().undo(added)
+    assert rows(collection.bank().show("q2"))[-1]["status"] == "retired"
+    collection.bank().undo(added + 1)
+    assert rows(collection.bank().show("q2"))[-1]["status"] == "active"
 
 
-def test_only_the_newest_edit_of_an_item_can_be_undone(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().edit("reword", SKY_ID, NEW, author="ann")
-        number = newest(collection)
-        collection.bank().edit("weight", SKY_ID, "2", author="bob")
-        collection.bank().edit("weight", SUNSET_ID, "2")
-        before = exams.tables(collection.path)
-        with pytest.raises(exampp.EditConflict, match="weight by bob") as caught:
+def test_only_the_newest_edit_of_an_item_can_be_undone(collection: exampp.Collection) -> None:
+    collection.bank().edit("reword", SKY_ID, NEW, author="ann")
+    number = newest(collection)
+    collection.bank().edit("weight", SKY_ID, "2", author="bob")
+    collection.bank().edit("weight", SUNSET_ID, "2")
+    before = exams.tables(collection.path)
+    with pytest.raises(exampp.EditConflict, match="weight by bob") as caught:
+        collection.bank().undo(number)
+    assert (caught.value.theirs.text, caught.value.theirs.weight) == (NEW, 2)
+    assert (caught.value.yours.text, caught.value.yours.weight) == (SKY, 1)
+    assert exams.tables(collection.path) == before
+    collection.bank().undo(number + 1)
+    assert state_of(collection, SKY_ID)[:2] == (NEW, 1)
+    collection.bank().edit("reword", SKY_ID, OTHER)
+
+
+def test_no_such_edit(collection: exampp.Collection) -> None:
+    collection.bank("second").add("q1", "x?")
+    for number in (0, 99, newest(collection) + 1):  # the last one is an edit of the other bank
+        with pytest.raises(exampp.InputError, match=f"has no edit {number}"):
             collection.bank().undo(number)
-        assert (caught.value.theirs.text, caught.value.theirs.weight) == (NEW, 2)
-        assert (caught.value.yours.text, caught.value.yours.weight) == (SKY, 1)
-        assert exams.tables(collection.path) == before
-        collection.bank().undo(number + 1)
-        assert state_of(collection, SKY_ID)[:2] == (NEW, 1)
-        collection.bank().edit("reword", SKY_ID, OTHER)
-
-
-def test_no_such_edit(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank("second").add("q1", "x?")
-        for number in (0, 99, newest(collection) + 1):  # the last one is an edit of the other bank
-            with pytest.raises(exampp.InputError, match=f"has no edit {number}"):
-                collection.bank().undo(number)
-
-
-def test_an_import_keeps_its_hands_off_what_was_undone(tmp_path: Path) -> None:
-    """As after any edit by a person: the file is brought in again and nothing changes."""
-    with exams.make(tmp_path) as collection:
-        collection.bank().edit("reword", SKY_ID, NEW)
-        collection.bank().undo(newest(collection))
-        collection.bank().edit("weight", SUNSET_ID, "2")
-        before = newest(collection)
-        collection.import_files(*exams.write_files(tmp_path / "again"))
-        assert newest(collection) == before
 
 
 def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
@@ -196,26 +171,25 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     assert "was edited meanwhile: undo by" in ran.err
 
 
-def test_several_edits_are_saved_together_or_not_at_all(tmp_path: Path) -> None:
+def test_several_edits_are_saved_together_or_not_at_all(collection: exampp.Collection) -> None:
     """A reworded and weighed item, a retired and a new one; then each kind of refusal."""
-    with exams.make(tmp_path) as collection:
-        bank = collection.bank()
-        sky, sunset = (find_item(bank.items("q1"), name) for name in (SKY_ID, SUNSET_ID))
-        new = ItemChange("add", None, ItemState("q1", "", OTHER))
-        heavy = change_item(sky, "weight", ["3"])
-        changes = [*changes_of(sky, replace(sky, text=NEW, weight=2.0)), new]
-        saved = rows(bank.save([*changes, change_item(sunset, "retire", [])], author="bob"))
-        assert [row["change"] for row in saved] == ["reword", "weight", "add", "retire"]
-        assert state_of(collection, SKY_ID)[:2] == (NEW, 2.0)
-        assert state_of(collection, SUNSET_ID)[3] == "retired"
-        assert state_of(collection, item_id("q1", OTHER))[3] == "active"
-        before = exams.tables(collection.path)
-        now = find_item(bank.items("q1"), SKY_ID)
-        again = change_item(now, "weight", ["3"])
-        gone = ItemChange("retire", replace(now, item_id="q1/nothing"), replace(now, active=False))
-        for refused in ([again, again], [again, new], [again, gone]):
-            with pytest.raises(exampp.InputError):
-                bank.save(refused)
-        with pytest.raises(exampp.EditConflict):
-            bank.save([heavy])
-        assert exams.tables(collection.path) == before
+    bank = collection.bank()
+    sky, sunset = (find_item(bank.items("q1"), name) for name in (SKY_ID, SUNSET_ID))
+    new = ItemChange("add", None, ItemState("q1", "", OTHER))
+    heavy = change_item(sky, "weight", ["3"])
+    changes = [*changes_of(sky, replace(sky, text=NEW, weight=2.0)), new]
+    saved = rows(bank.save([*changes, change_item(sunset, "retire", [])], author="bob"))
+    assert [row["change"] for row in saved] == ["reword", "weight", "add", "retire"]
+    assert state_of(collection, SKY_ID)[:2] == (NEW, 2.0)
+    assert state_of(collection, SUNSET_ID)[3] == "retired"
+    assert state_of(collection, item_id("q1", OTHER))[3] == "active"
+    before = exams.tables(collection.path)
+    now = find_item(bank.items("q1"), SKY_ID)
+    again = change_item(now, "weight", ["3"])
+    gone = ItemChange("retire", replace(now, item_id="q1/nothing"), replace(now, active=False))
+    for refused in ([again, again], [again, new], [again, gone]):
+        with pytest.raises(exampp.InputError):
+            bank.save(refused)
+    with pytest.raises(exampp.EditConflict):
+        bank.save([heavy])
+    assert exams.tables(collection.path) == before

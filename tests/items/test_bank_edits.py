@@ -38,69 +38,68 @@ def texts(collection: exampp.Collection) -> list[str]:
     return [row["text"] for row in rows(collection.bank().show()) if row["status"] != "retired"]
 
 
-def test_rewording_makes_exactly_that_item_due_and_back_finds_its_grades(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        assert len(grade(collection)) == 8
-        changed = rows(
-            collection.bank().edit("reword", SKY_ID, NEW, author="ann", reason="clearer")
-        )
-        assert changed == [
-            {"query": "q1", "item": SKY_ID, "change": "reword", "before": SKY, "after": NEW}
-        ]
-        texts_of = exams.PASSAGES
-        assert sorted(grade(collection)) == [
-            (NEW, texts_of["p1"]),
-            (NEW, texts_of["p2"]),
-            (NEW, texts_of["p4"]),
-        ]
-        collection.bank().edit("reword", SKY_ID, SKY)
-        assert grade(collection) == []
-        assert collection.grades().gradebook.queries[0].ratings.tolist() == [[4, 4]] * 3
+def test_rewording_makes_exactly_that_item_due_and_back_finds_its_grades(
+    collection: exampp.Collection,
+) -> None:
+    assert len(grade(collection)) == 8
+    changed = rows(collection.bank().edit("reword", SKY_ID, NEW, author="ann", reason="clearer"))
+    assert changed == [
+        {"query": "q1", "item": SKY_ID, "change": "reword", "before": SKY, "after": NEW}
+    ]
+    texts_of = exams.PASSAGES
+    assert sorted(grade(collection)) == [
+        (NEW, texts_of["p1"]),
+        (NEW, texts_of["p2"]),
+        (NEW, texts_of["p4"]),
+    ]
+    collection.bank().edit("reword", SKY_ID, SKY)
+    assert grade(collection) == []
+    assert collection.grades().gradebook.queries[0].ratings.tolist() == [[4, 4]] * 3
 
 
-def test_retired_items_leave_the_exam_and_come_back_with_their_grades(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        collection.bank().edit("retire", SKY_ID)
-        assert collection.grades().gradebook.queries[0].item_ids == (item_id("q1", SUNSET),)
-        collection.bank().edit("restore", SKY_ID[:8])
-        assert grade(collection) == []
-        assert SKY_ID in collection.grades().gradebook.queries[0].item_ids
+def test_retired_items_leave_the_exam_and_come_back_with_their_grades(
+    collection: exampp.Collection,
+) -> None:
+    grade(collection)
+    collection.bank().edit("retire", SKY_ID)
+    assert collection.grades().gradebook.queries[0].item_ids == (item_id("q1", SUNSET),)
+    collection.bank().edit("restore", SKY_ID[:8])
+    assert grade(collection) == []
+    assert SKY_ID in collection.grades().gradebook.queries[0].item_ids
 
 
-def test_weights_and_keys_make_nothing_due(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        collection.bank().edit("weight", SKY_ID, "2.5")
-        collection.bank().edit("key", SKY_ID, "blue light", "blue")
-        assert grade(collection) == []
-        assert collection.grades().gradebook.queries[0].weights.tolist() == [2.5, 1.0]
-        (row,) = [row for row in rows(collection.bank().show("q1")) if row["item"] == SKY_ID]
-        assert (row["key"], row["weight"]) == ("blue light | blue", 2.5)
+def test_weights_and_keys_make_nothing_due(collection: exampp.Collection) -> None:
+    grade(collection)
+    collection.bank().edit("weight", SKY_ID, "2.5")
+    collection.bank().edit("key", SKY_ID, "blue light", "blue")
+    assert grade(collection) == []
+    assert collection.grades().gradebook.queries[0].weights.tolist() == [2.5, 1.0]
+    (row,) = [row for row in rows(collection.bank().show("q1")) if row["item"] == SKY_ID]
+    assert (row["key"], row["weight"]) == ("blue light | blue", 2.5)
 
 
-def test_an_added_item_is_due(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        collection.bank().add("q2", "Where do compasses point?", answers=["north"], weight=0.5)
-        collection.bank().add("q2", "point north", kind="nugget", subtopic_id="compasses")
-        assert {item for item, _ in grade(collection)} == {"Where do compasses point?"}
-        added = rows(collection.bank().show("q2"))[1:]
-        assert [(row["item"], row["kind"], row["subtopic"]) for row in added] == [
-            (item_id("q2", "Where do compasses point?"), "question", ""),
-            (item_id("q2", "point north", "compasses"), "nugget", "compasses"),
-        ]
+def test_an_added_item_is_due(collection: exampp.Collection) -> None:
+    grade(collection)
+    collection.bank().add("q2", "Where do compasses point?", answers=["north"], weight=0.5)
+    collection.bank().add("q2", "point north", kind="nugget", subtopic_id="compasses")
+    assert {item for item, _ in grade(collection)} == {"Where do compasses point?"}
+    added = rows(collection.bank().show("q2"))[1:]
+    assert [(row["item"], row["kind"], row["subtopic"]) for row in added] == [
+        (item_id("q2", "Where do compasses point?"), "question", ""),
+        (item_id("q2", "point north", "compasses"), "nugget", "compasses"),
+    ]
 
 
-def test_the_first_text_of_a_reworded_item_can_be_added_beside_it(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().edit("reword", SKY_ID, NEW)
-        collection.bank().add("q1", SKY)
-        assert {row["item"]: row["text"] for row in rows(collection.bank().show("q1"))} == {
-            SKY_ID: NEW,
-            item_id("q1", SUNSET): SUNSET,
-            f"{SKY_ID}.2": SKY,
-        }
+def test_the_first_text_of_a_reworded_item_can_be_added_beside_it(
+    collection: exampp.Collection,
+) -> None:
+    collection.bank().edit("reword", SKY_ID, NEW)
+    collection.bank().add("q1", SKY)
+    assert {row["item"]: row["text"] for row in rows(collection.bank().show("q1"))} == {
+        SKY_ID: NEW,
+        item_id("q1", SUNSET): SUNSET,
+        f"{SKY_ID}.2": SKY,
+    }
 
 
 Action = Callable[[exampp.Collection], object]
@@ -135,111 +134,107 @@ Action = Callable[[exampp.Collection], object]
         (lambda c: c.bank().show("q9"), "has no items of query 'q9'"),
     ],
 )
-def test_edits_that_make_no_sense_change_nothing(tmp_path: Path, act: Action, what: str) -> None:
-    with exams.make(tmp_path) as collection:
-        before = exams.tables(collection.path)
-        with pytest.raises(exampp.InputError) as caught:
-            act(collection)
-        assert what in str(caught.value)
-        assert exams.tables(collection.path) == before
+def test_edits_that_make_no_sense_change_nothing(
+    collection: exampp.Collection, act: Action, what: str
+) -> None:
+    before = exams.tables(collection.path)
+    with pytest.raises(exampp.InputError) as caught:
+        act(collection)
+    assert what in str(caught.value)
+    assert exams.tables(collection.path) == before
 
 
-def test_a_start_that_fits_several_items_lists_them(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().add("q1", "a?", item_id="topic/1")
-        collection.bank().add("q2", "b?", item_id="topic/1")
-        with pytest.raises(exampp.InputError, match="2 items are meant by 'topic/1'") as caught:
-            collection.bank().edit("retire", "topic/1")
-        assert "q2: topic/1  b?" in str(caught.value)
-        collection.bank().edit("retire", "topic/1", query_id="q2")
-        assert "a?" in texts(collection)
-        assert "b?" not in texts(collection)
+def test_a_start_that_fits_several_items_lists_them(collection: exampp.Collection) -> None:
+    collection.bank().add("q1", "a?", item_id="topic/1")
+    collection.bank().add("q2", "b?", item_id="topic/1")
+    with pytest.raises(exampp.InputError, match="2 items are meant by 'topic/1'") as caught:
+        collection.bank().edit("retire", "topic/1")
+    assert "q2: topic/1  b?" in str(caught.value)
+    collection.bank().edit("retire", "topic/1", query_id="q2")
+    assert "a?" in texts(collection)
+    assert "b?" not in texts(collection)
 
 
-def test_retired_items_are_restored_before_they_are_edited(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().edit("retire", SKY_ID)
-        with pytest.raises(exampp.InputError, match="is retired"):
-            collection.bank().edit("reword", SKY_ID, NEW)
-        with pytest.raises(exampp.InputError, match=r"retired\. Restore it"):
-            collection.bank().add("q1", SKY)
+def test_retired_items_are_restored_before_they_are_edited(collection: exampp.Collection) -> None:
+    collection.bank().edit("retire", SKY_ID)
+    with pytest.raises(exampp.InputError, match="is retired"):
+        collection.bank().edit("reword", SKY_ID, NEW)
+    with pytest.raises(exampp.InputError, match=r"retired\. Restore it"):
+        collection.bank().add("q1", SKY)
 
 
 # ---- history -------------------------------------------------------------------------------------
 
 
-def test_the_log_holds_every_edit_newest_last(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().edit("reword", SKY_ID, NEW, author="ann", reason="clearer")
-        collection.bank().edit("weight", MAGNET_ID, "2", author="bob", reason="vital")
-        collection.bank().edit("key", MAGNET_ID, "spins", author="bob")
-        collection.bank().edit("retire", MAGNET_ID, author="bob")
-        log = rows(collection.bank().log())
-        numbers = [row["edit"] for row in log]
-        assert numbers == sorted(numbers)
-        assert [(r["author"], r["operation"], r["what"], r["reason"]) for r in log[3:]] == [
-            ("ann", "reword", f"{SKY} -> {NEW}", "clearer"),
-            ("bob", "weight", "1 -> 2", "vital"),
-            ("bob", "key", "(none) -> spins", ""),
-            ("bob", "retire", f"retired: {MAGNET}", ""),
-        ]
-        assert rows(collection.bank().log(item=SKY_ID)) == [log[0], log[3]]
-        assert rows(collection.bank().log("q2", last=2)) == log[-2:]
+def test_the_log_holds_every_edit_newest_last(collection: exampp.Collection) -> None:
+    collection.bank().edit("reword", SKY_ID, NEW, author="ann", reason="clearer")
+    collection.bank().edit("weight", MAGNET_ID, "2", author="bob", reason="vital")
+    collection.bank().edit("key", MAGNET_ID, "spins", author="bob")
+    collection.bank().edit("retire", MAGNET_ID, author="bob")
+    log = rows(collection.bank().log())
+    numbers = [row["edit"] for row in log]
+    assert numbers == sorted(numbers)
+    assert [(r["author"], r["operation"], r["what"], r["reason"]) for r in log[3:]] == [
+        ("ann", "reword", f"{SKY} -> {NEW}", "clearer"),
+        ("bob", "weight", "1 -> 2", "vital"),
+        ("bob", "key", "(none) -> spins", ""),
+        ("bob", "retire", f"retired: {MAGNET}", ""),
+    ]
+    assert rows(collection.bank().log(item=SKY_ID)) == [log[0], log[3]]
+    assert rows(collection.bank().log("q2", last=2)) == log[-2:]
 
 
-def test_reverting_appends_and_can_be_reverted(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        start = rows(collection.bank().log())[-1]["edit"]
-        before = rows(collection.bank().show())
-        collection.bank().edit("reword", SKY_ID, NEW)
-        collection.bank().edit("weight", SKY_ID, "3")
-        collection.bank().edit("retire", MAGNET_ID)
-        collection.bank().add("q2", "Where do compasses point?")
-        edited = rows(collection.bank().show())
-        middle = rows(collection.bank().log())[-1]["edit"]
-        assert collection.bank().trial(lambda bank: bank.revert(start)).changes.rows
-        assert rows(collection.bank().show()) == edited
-        changes = rows(collection.bank().revert(start, reason="all wrong"))
-        assert [row["change"] for row in changes] == ["reword", "weight", "restore", "retire"]
-        active = [row for row in rows(collection.bank().show()) if row["status"] == "active"]
-        assert active == before
-        assert grade(collection) == []
-        log = rows(collection.bank().log())
-        assert [row["operation"] for row in log[-3:]] == ["revert"] * 3
-        collection.bank().revert(middle)
-        assert rows(collection.bank().show()) == edited
-        assert rows(collection.bank().diff(middle)) == []
-        assert len(rows(collection.bank().log())) == len(log) + 3
+def test_reverting_appends_and_can_be_reverted(collection: exampp.Collection) -> None:
+    grade(collection)
+    start = rows(collection.bank().log())[-1]["edit"]
+    before = rows(collection.bank().show())
+    collection.bank().edit("reword", SKY_ID, NEW)
+    collection.bank().edit("weight", SKY_ID, "3")
+    collection.bank().edit("retire", MAGNET_ID)
+    collection.bank().add("q2", "Where do compasses point?")
+    edited = rows(collection.bank().show())
+    middle = rows(collection.bank().log())[-1]["edit"]
+    assert collection.bank().trial(lambda bank: bank.revert(start)).changes.rows
+    assert rows(collection.bank().show()) == edited
+    changes = rows(collection.bank().revert(start, reason="all wrong"))
+    assert [row["change"] for row in changes] == ["reword", "weight", "restore", "retire"]
+    active = [row for row in rows(collection.bank().show()) if row["status"] == "active"]
+    assert active == before
+    assert grade(collection) == []
+    log = rows(collection.bank().log())
+    assert [row["operation"] for row in log[-3:]] == ["revert"] * 3
+    collection.bank().revert(middle)
+    assert rows(collection.bank().show()) == edited
+    assert rows(collection.bank().diff(middle)) == []
+    assert len(rows(collection.bank().log())) == len(log) + 3
 
 
-def test_diff_between_versions_and_banks(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        start = rows(collection.bank().log())[-1]["edit"]
-        collection.bank().edit("reword", SKY_ID, NEW)
-        collection.bank().edit("retire", MAGNET_ID)
-        assert [
-            (r["change"], r["before"], r["after"]) for r in rows(collection.bank().diff(start))
-        ] == [
-            ("reword", SKY, NEW),
-            ("retire", MAGNET, ""),
-        ]
-        back = rows(collection.bank().diff("now", start))
-        assert [(r["change"], r["before"], r["after"]) for r in back] == [
-            ("reword", NEW, SKY),
-            ("restore", "", MAGNET),
-        ]
-        other = tmp_path / "other.csv"
-        other.write_text(f"query_id,item_id,question,weight\nq1,mine,{SUNSET},2\nq2,yours,x?,1\n")
-        collection.import_files(other, bank="other")
-        assert [
-            (r["change"], r["before"], r["after"])
-            for r in rows(collection.bank().diff("main", "other"))
-        ] == [
-            ("weight", "1", "2"),
-            ("add", "", "x?"),
-            ("remove", NEW, ""),
-        ]
+def test_diff_between_versions_and_banks(collection: exampp.Collection, tmp_path: Path) -> None:
+    start = rows(collection.bank().log())[-1]["edit"]
+    collection.bank().edit("reword", SKY_ID, NEW)
+    collection.bank().edit("retire", MAGNET_ID)
+    assert [
+        (r["change"], r["before"], r["after"]) for r in rows(collection.bank().diff(start))
+    ] == [
+        ("reword", SKY, NEW),
+        ("retire", MAGNET, ""),
+    ]
+    back = rows(collection.bank().diff("now", start))
+    assert [(r["change"], r["before"], r["after"]) for r in back] == [
+        ("reword", NEW, SKY),
+        ("restore", "", MAGNET),
+    ]
+    other = tmp_path / "other.csv"
+    other.write_text(f"query_id,item_id,question,weight\nq1,mine,{SUNSET},2\nq2,yours,x?,1\n")
+    collection.import_files(other, bank="other")
+    assert [
+        (r["change"], r["before"], r["after"])
+        for r in rows(collection.bank().diff("main", "other"))
+    ] == [
+        ("weight", "1", "2"),
+        ("add", "", "x?"),
+        ("remove", NEW, ""),
+    ]
 
 
 # ---- files that people edited --------------------------------------------------------------------
@@ -260,73 +255,50 @@ def replace_in(path: Path, old: str, new: str) -> None:
     path.write_bytes(gzip.compress(data) if packed else data)
 
 
-def test_an_export_applied_as_it_is_changes_nothing(tmp_path: Path, exported: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().edit("reword", SKY_ID, 'With, commas: "quotes" and # marks')
-        collection.bank().edit("key", MAGNET_ID, "a|b", "c")
-        assert collection.bank().export(exported) == 3
-        before = exams.tables(collection.path)
-        assert collection.bank().apply(exported).rows == ()
-        assert exams.tables(collection.path) == before
-        assert collection.import_files(exported, bank="copy").files[0].records == 3
-        assert rows(collection.bank().diff("main", "copy")) == []
+def test_an_export_applied_as_it_is_changes_nothing(
+    collection: exampp.Collection, exported: Path
+) -> None:
+    collection.bank().edit("reword", SKY_ID, 'With, commas: "quotes" and # marks')
+    collection.bank().edit("key", MAGNET_ID, "a|b", "c")
+    assert collection.bank().export(exported) == 3
+    before = exams.tables(collection.path)
+    assert collection.bank().apply(exported).rows == ()
+    assert exams.tables(collection.path) == before
+    assert collection.import_files(exported, bank="copy").files[0].records == 3
+    assert rows(collection.bank().diff("main", "copy")) == []
 
 
-def test_changed_texts_become_edits(tmp_path: Path, exported: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        collection.bank().export(exported)
-        replace_in(exported, SKY, NEW)
-        dry = collection.bank().trial(lambda bank: bank.apply(exported)).changes
-        assert [(r["change"], r["item"]) for r in rows(dry)] == [("reword", SKY_ID)]
-        assert SKY in texts(collection)
-        assert collection.bank().apply(exported, author="ann", reason="by hand") == dry
-        assert {item for item, _ in grade(collection)} == {NEW}
-        last = rows(collection.bank().log())[-1]
-        assert (last["author"], last["reason"]) == ("ann", "by hand")
-
-
-def test_a_whole_file_of_changes(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.csv"
-        collection.bank().export(path)
-        version = path.read_text().splitlines()[-1]
-        lines = ("query_id,question,nugget,item_id,weight,answer", f'q1,"{NEW}",,{SKY_ID},2,blue')
-        added = ("q1,Why is the night dark?,,,,", "q2,,electron spins,,,")
-        path.write_text("\n".join((*lines, *added, version)))
-        kept = rows(collection.bank().trial(lambda bank: bank.apply(path)).changes)
-        assert [row["change"] for row in kept] == ["reword", "weight", "key", "add", "add"]
-        all_of_it = rows(collection.bank().apply(path, retire_missing=True))
-        assert [(row["change"], row["before"]) for row in all_of_it[5:]] == [
-            ("retire", SUNSET),
-            ("retire", MAGNET),
-        ]
-        assert texts(collection) == [NEW, "Why is the night dark?", "electron spins"]
+def test_a_whole_file_of_changes(collection: exampp.Collection, tmp_path: Path) -> None:
+    path = tmp_path / "b.csv"
+    collection.bank().export(path)
+    version = path.read_text().splitlines()[-1]
+    lines = ("query_id,question,nugget,item_id,weight,answer", f'q1,"{NEW}",,{SKY_ID},2,blue')
+    added = ("q1,Why is the night dark?,,,,", "q2,,electron spins,,,")
+    path.write_text("\n".join((*lines, *added, version)))
+    kept = rows(collection.bank().trial(lambda bank: bank.apply(path)).changes)
+    assert [row["change"] for row in kept] == ["reword", "weight", "key", "add", "add"]
+    all_of_it = rows(collection.bank().apply(path, retire_missing=True))
+    assert [(row["change"], row["before"]) for row in all_of_it[5:]] == [
+        ("retire", SUNSET),
+        ("retire", MAGNET),
+    ]
+    assert texts(collection) == [NEW, "Why is the night dark?", "electron spins"]
 
 
 def test_a_bank_that_was_edited_meanwhile_is_not_overwritten(
-    tmp_path: Path, exported: Path
+    collection: exampp.Collection, exported: Path
 ) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.bank().export(exported)
-        replace_in(exported, SKY, NEW)
-        collection.bank().edit("reword", MAGNET_ID, "What aligns in a magnet?", author="bob")
-        before = exams.tables(collection.path)
-        with pytest.raises(exampp.InputError, match="the bank was edited once since") as caught:
-            collection.bank().apply(exported)
-        assert f"reword {MAGNET_ID} by bob" in str(caught.value)
-        assert exams.tables(collection.path) == before
-        changes = rows(collection.bank().apply(exported, force=True))
-        assert [(row["item"], row["after"]) for row in changes] == [(SKY_ID, NEW)]
-        assert texts(collection) == [NEW, SUNSET, "What aligns in a magnet?"]  # both stand
-
-
-def test_a_file_that_cannot_say_its_state_is_told_which_can(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.jsonl"
-        collection.bank().export(path)
-        with pytest.raises(exampp.InputError, match="a CSV or TSV file of exampp bank exp"):
-            collection.bank().apply(path)
+    collection.bank().export(exported)
+    replace_in(exported, SKY, NEW)
+    collection.bank().edit("reword", MAGNET_ID, "What aligns in a magnet?", author="bob")
+    before = exams.tables(collection.path)
+    with pytest.raises(exampp.InputError, match="the bank was edited once since") as caught:
+        collection.bank().apply(exported)
+    assert f"reword {MAGNET_ID} by bob" in str(caught.value)
+    assert exams.tables(collection.path) == before
+    changes = rows(collection.bank().apply(exported, force=True))
+    assert [(row["item"], row["after"]) for row in changes] == [(SKY_ID, NEW)]
+    assert texts(collection) == [NEW, SUNSET, "What aligns in a magnet?"]  # both stand
 
 
 def test_files_of_unknown_origin_are_applied_only_by_force(tmp_path: Path) -> None:
@@ -357,16 +329,17 @@ def test_files_of_unknown_origin_are_applied_only_by_force(tmp_path: Path) -> No
         ("q9,,x?,,", "query 'q9' is not in the collection"),
     ],
 )
-def test_files_that_do_not_fit_the_bank(tmp_path: Path, line: str, what: str) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.csv"
-        path.write_text(f"query_id,item_id,question,nugget,subtopic_id\n{line}\n")
-        before = exams.tables(collection.path)
-        with pytest.raises(exampp.InputError) as caught:
-            collection.bank().apply(path, force=True)
-        assert what in str(caught.value)
-        assert str(path) in str(caught.value)
-        assert exams.tables(collection.path) == before
+def test_files_that_do_not_fit_the_bank(
+    collection: exampp.Collection, tmp_path: Path, line: str, what: str
+) -> None:
+    path = tmp_path / "b.csv"
+    path.write_text(f"query_id,item_id,question,nugget,subtopic_id\n{line}\n")
+    before = exams.tables(collection.path)
+    with pytest.raises(exampp.InputError) as caught:
+        collection.bank().apply(path, force=True)
+    assert what in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert exams.tables(collection.path) == before
 
 
 WORDS = st.sampled_from(["light", "air", "a, b", "c: d", "#e", "'f'", '"g"', "null", "1"])
@@ -430,78 +403,44 @@ def edit_all(collection: exampp.Collection, edits: list[tuple[str, int, str]]) -
                 raise
 
 
-def test_an_importance_that_a_file_gives_is_set(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.csv"
-        collection.bank().export(path)
-        header, first, second, third, version = path.read_text().splitlines()
-        lines = [f"{header},importance", f"{first},okay", f"{second},Vital", f"{third},"]
-        path.write_text("\n".join([*lines, f"{version}\n"]))
-        changes = [("weight", "1", "0.5"), ("importance", "", "okay"), ("importance", "", "vital")]
-        dry = collection.bank().trial(lambda bank: bank.apply(path)).changes
-        assert [row[2:] for row in dry.rows] == changes
-        assert collection.bank().apply(path, author="ann").rows == dry.rows
-        entries = {i.text: i for entry in collection.bank().texts().entries for i in entry.items}
-        assert entries[SKY].extra == {"importance": "okay"}
-        assert entries[SUNSET].extra == {"importance": "vital"}
-        assert entries[MAGNET].extra == {}
-        last = rows(collection.bank().log())[-1]
-        assert (last["author"], last["operation"]) == ("ann", "importance = 'vital'")
-        with pytest.raises(exampp.InputError, match="cannot be undone"):
-            collection.bank().undo(last["edit"])
-        collection.bank().export(path)
-        assert collection.bank().apply(path).rows == ()
-        replace_in(path, "okay", "vital")
-        assert [row[2:] for row in collection.bank().apply(path).rows] == [("weight", "0.5", "1")]
+def test_an_importance_that_a_file_gives_is_set(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    path = tmp_path / "b.csv"
+    collection.bank().export(path)
+    header, first, second, third, version = path.read_text().splitlines()
+    lines = [f"{header},importance", f"{first},okay", f"{second},Vital", f"{third},"]
+    path.write_text("\n".join([*lines, f"{version}\n"]))
+    changes = [("weight", "1", "0.5"), ("importance", "", "okay"), ("importance", "", "vital")]
+    dry = collection.bank().trial(lambda bank: bank.apply(path)).changes
+    assert [row[2:] for row in dry.rows] == changes
+    assert collection.bank().apply(path, author="ann").rows == dry.rows
+    entries = {i.text: i for entry in collection.bank().texts().entries for i in entry.items}
+    assert entries[SKY].extra == {"importance": "okay"}
+    assert entries[SUNSET].extra == {"importance": "vital"}
+    assert entries[MAGNET].extra == {}
+    last = rows(collection.bank().log())[-1]
+    assert (last["author"], last["operation"]) == ("ann", "importance = 'vital'")
+    with pytest.raises(exampp.InputError, match="cannot be undone"):
+        collection.bank().undo(last["edit"])
+    collection.bank().export(path)
+    assert collection.bank().apply(path).rows == ()
+    replace_in(path, "okay", "vital")
+    assert [row[2:] for row in collection.bank().apply(path).rows] == [("weight", "0.5", "1")]
 
 
-def test_an_item_of_a_file_is_added_with_all_that_is_said_of_it(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.csv"
-        collection.bank().export(path)
-        *_, version = path.read_text().splitlines()
-        path.write_text(
-            "query_id,question,importance,model\nq1,Why is ice cold?,okay,a | b\n" + version
-        )
-        assert [row[2] for row in collection.bank().apply(path).rows] == ["add"]
-        (new,) = [
-            item
-            for entry in collection.bank().texts().entries
-            for item in entry.items
-            if item.text == "Why is ice cold?"
-        ]
-        assert (new.weight, new.extra) == (0.5, {"importance": "okay", "model": ["a", "b"]})
-
-
-def test_keys_of_another_kind_of_file_are_set_too(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.jsonl"
-        collection.bank().export(path)
-        replace_in(
-            path, f'"question_id":"{SKY_ID}"', f'"source":{{"p":7}},"question_id":"{SKY_ID}"'
-        )
-        changes = collection.bank().apply(path, force=True)
-        assert [row[1:] for row in changes.rows] == [(SKY_ID, "source", "", '{"p": 7}')]
-        assert collection.bank().apply(path, force=True).rows == ()
-        replace_in(path, '"test_collection":', '"info":{"made":1},"test_collection":')
-        last = collection.bank().apply(path, force=True)
-        assert (last.rows, last.notes) == (
-            (),
-            ("not applied: info of the file's lines; edits are of items alone",),
-        )
-
-
-def test_what_a_file_says_and_cannot_change_is_named(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "b.csv"
-        collection.bank().export(path)
-        assert collection.bank().apply(path).notes == ()
-        text = path.read_text().replace(SKY_ID, "my-own-id")
-        path.write_text(text.replace(exams.QUERIES["q1"], "Quite another text"))
-        changes = collection.bank().apply(path)
-        assert changes.rows == ()
-        assert changes.notes == (
-            "not applied: the text of query 'q1' is another in the file; import the queries with "
-            "--update to change it",
-            "not applied: ids never change, and the file has others: my-own-id",
-        )
+def test_what_a_file_says_and_cannot_change_is_named(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    path = tmp_path / "b.csv"
+    collection.bank().export(path)
+    assert collection.bank().apply(path).notes == ()
+    text = path.read_text().replace(SKY_ID, "my-own-id")
+    path.write_text(text.replace(exams.QUERIES["q1"], "Quite another text"))
+    changes = collection.bank().apply(path)
+    assert changes.rows == ()
+    assert changes.notes == (
+        "not applied: the text of query 'q1' is another in the file; import the queries with "
+        "--update to change it",
+        "not applied: ids never change, and the file has others: my-own-id",
+    )

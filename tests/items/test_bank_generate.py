@@ -255,14 +255,13 @@ def test_more_of_one_query_tells_what_there_is(tmp_path: Path) -> None:
             collection.bank().generation(grader, prompt="dl-questions", more=1)
 
 
-def test_grounded_in_the_best_passages(tmp_path: Path) -> None:
+def test_grounded_in_the_best_passages(collection: exampp.Collection) -> None:
     """Of q1 by relevance: p1 (3), p2 (1), never p4 (0)."""
-    with exams.make(tmp_path) as collection:
-        grader = ScriptedGrader('["What is air?"]')
-        collection.bank().generate(grader, prompt="dl-questions", query_id="q1", grounded=3)
-        sent = grader.calls[0].user
-        assert f"Passage 1: {exams.PASSAGES['p1']}\nPassage 2: {exams.PASSAGES['p2']}\n" in sent
-        assert exams.PASSAGES["p4"] not in sent
+    grader = ScriptedGrader('["What is air?"]')
+    collection.bank().generate(grader, prompt="dl-questions", query_id="q1", grounded=3)
+    sent = grader.calls[0].user
+    assert f"Passage 1: {exams.PASSAGES['p1']}\nPassage 2: {exams.PASSAGES['p2']}\n" in sent
+    assert exams.PASSAGES["p4"] not in sent
 
 
 def test_without_passages_nothing_is_grounded(path: Path) -> None:

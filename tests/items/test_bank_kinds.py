@@ -10,7 +10,6 @@ from support import exams
 from support.commands import Commands
 
 import exampp
-from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 
 TEXT = exams.QUESTIONS["q1"][0]
@@ -55,18 +54,6 @@ def test_both_come_back_from_a_file(name: str, both: exampp.Collection, tmp_path
         assert again.bank().version().digest == version.digest
 
 
-def test_grades_of_both_come_back(both: exampp.Collection, tmp_path: Path) -> None:
-    both.grade("draft")
-    both.grade("draft", kind="nugget")
-    both.export(tmp_path / "graded.jsonl")
-    both.bank().export(tmp_path / "bank.jsonl")
-    with exampp.Collection.create(tmp_path / "again.exam") as again:
-        again.import_files(*(tmp_path / name for name in ("graded.jsonl", "bank.jsonl")))
-        assert again.grading("draft").count_due().cells == 0
-        assert again.grading("draft", kind="nugget").count_due().cells == 0
-        assert shown(again) == [("question", 1.0), ("nugget", 2.0)]
-
-
 def test_an_edit_says_which_is_meant(both: exampp.Collection, exampp_command: Commands) -> None:
     edit = ("bank", "edit", both.path, "retire", ID[:12])
     ran = exampp_command(*edit)
@@ -91,28 +78,14 @@ def test_decisions_are_about_one_of_them(both: exampp.Collection, tmp_path: Path
     assert (tmp_path / "again.tsv").read_text() == (tmp_path / "decisions.tsv").read_text()
 
 
-def test_a_sealed_part_holds_both(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        nuggets = tmp_path / "nuggets.tsv"
-        texts = exams.QUESTIONS["q1"]
-        nuggets.write_text("query_id\tnugget\n" + "".join(f"q1\t{text}\n" for text in texts))
-        collection.import_files(nuggets)
-        collection.bank().split(0.5, seed=1)
-        sealed = tmp_path / "sealed.jsonl"
-        count = collection.bank().export(sealed, part="sealed")
-        assert count + collection.bank().export(tmp_path / "public.jsonl", part="public") == 5
-        assert collection.bank().verify(sealed).unchanged
-        assert collection.bank().verify().unchanged
-
-
-def test_generated_nuggets_beside_questions(tmp_path: Path) -> None:
-    """What is reported as new is in the bank: here nuggets with the texts of questions."""
-    reply = json.dumps(exams.QUESTIONS["q1"])
-    with exams.make(tmp_path) as collection:
-        requests, _ = collection.bank().generate(
-            ScriptedGrader(reply), prompt="dl-nuggets", model="m"
-        )
-        assert requests.notes[0] == "2 replies, 4 new nuggets in the bank 'main'"
-        kinds = [column.name for column in collection.bank().show().columns].index("kind")
-        found = [row[kinds] for row in collection.bank().show().rows]
-        assert (found.count("nugget"), found.count("question")) == (4, 3)
+def test_a_sealed_part_holds_both(collection: exampp.Collection, tmp_path: Path) -> None:
+    nuggets = tmp_path / "nuggets.tsv"
+    texts = exams.QUESTIONS["q1"]
+    nuggets.write_text("query_id\tnugget\n" + "".join(f"q1\t{text}\n" for text in texts))
+    collection.import_files(nuggets)
+    collection.bank().split(0.5, seed=1)
+    sealed = tmp_path / "sealed.jsonl"
+    count = collection.bank().export(sealed, part="sealed")
+    assert count + collection.bank().export(tmp_path / "public.jsonl", part="public") == 5
+    assert collection.bank().verify(sealed).unchanged
+    assert collection.bank().verify().unchanged

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import exams
 
 import exampp
 from exampp.formats import bank as workbench_bank
@@ -203,20 +202,19 @@ def test_every_rule_says_why_and_is_in_order() -> None:
     assert set(rules) <= RULES.keys()
 
 
-def test_lint_of_a_collection(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        assert collection.bank().lint().notes == ("nothing was found",)
-        collection.bank().add("q1", "Is the sky blue?", author="ann")
-        (tmp_path / "more.json").write_text('{"q8": "a query"}')
-        collection.import_files(tmp_path / "more.json", kind="queries")
-        table = collection.bank().lint()
-        assert [(row[0], row[1], row[5]) for row in table.rows] == [
-            ("yes-no", "q1", RULES["yes-no"]),
-            ("repeats-query", "q1", RULES["repeats-query"]),
-            ("no-items", "q8", RULES["no-items"]),
-        ]
-        with pytest.raises(exampp.InputError, match="has no bank 'x'"):
-            collection.bank("x").lint()
+def test_lint_of_a_collection(collection: exampp.Collection, tmp_path: Path) -> None:
+    assert collection.bank().lint().notes == ("nothing was found",)
+    collection.bank().add("q1", "Is the sky blue?", author="ann")
+    (tmp_path / "more.json").write_text('{"q8": "a query"}')
+    collection.import_files(tmp_path / "more.json", kind="queries")
+    table = collection.bank().lint()
+    assert [(row[0], row[1], row[5]) for row in table.rows] == [
+        ("yes-no", "q1", RULES["yes-no"]),
+        ("repeats-query", "q1", RULES["repeats-query"]),
+        ("no-items", "q8", RULES["no-items"]),
+    ]
+    with pytest.raises(exampp.InputError, match="has no bank 'x'"):
+        collection.bank("x").lint()
 
 
 def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:

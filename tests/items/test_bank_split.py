@@ -164,17 +164,6 @@ def first_item(values: list[Any]) -> Any:
     return values[0]["items"][0]
 
 
-def change_text(values: list[Any]) -> list[tuple[str, str]]:
-    item = first_item(values)
-    item["question_text"] += " Really?"
-    return [("changed", item["question_id"])]
-
-
-def change_weight(values: list[Any]) -> list[tuple[str, str]]:
-    first_item(values)["weight"] = 3
-    return [("changed", first_item(values)["question_id"])]
-
-
 def change_key(values: list[Any]) -> list[tuple[str, str]]:
     item = values[-1]["items"][-1]
     item["gold_answers"] = ["copper"]
@@ -197,13 +186,7 @@ def remove(values: list[Any]) -> list[tuple[str, str]]:
     return [("missing", values[-1]["items"].pop()["question_id"])]
 
 
-def add(values: list[Any]) -> list[tuple[str, str]]:
-    first = first_item(values)
-    values[0]["items"].append({**first, "question_id": "new", "question_text": "New?"})
-    return [("added", "new")]
-
-
-TAMPERINGS = [change_text, change_weight, change_key, swap_texts, swap_for_another, remove, add]
+TAMPERINGS = [change_key, swap_texts, swap_for_another, remove]
 
 
 @pytest.mark.parametrize("tamper", TAMPERINGS)
@@ -222,19 +205,6 @@ def test_a_changed_part_is_detected_and_named(
         assert not found.unchanged
         assert [(fault.what, fault.item_id) for fault in found.faults] == expected
         assert all(fault.detail for fault in found.faults)
-
-
-def test_swapped_texts_are_called_so(split: tuple[Path, Path, str]) -> None:
-    path, sealed, _ = split
-    values = [value for value in lines(sealed) if value["query_id"] == "q1"]
-    (line,) = [value for value in values if len(value["items"]) > 1]
-    kept = [value for value in lines(sealed) if value != line]
-    one, other = line["items"][:2]
-    one["question_text"], other["question_text"] = other["question_text"], one["question_text"]
-    save(sealed, [line, *kept] if "sealed" in line else [*kept, line])
-    with exampp.Collection(path) as collection:
-        first, _ = collection.bank().verify(sealed).faults
-        assert first.detail.endswith(f", the text of {other['question_id']}")
 
 
 def test_a_file_rewritten_with_its_own_seal_fails_the_published_commitment(
@@ -345,13 +315,6 @@ def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
         assert table.notes[0] == "Kendall's tau of the two parts over 2 systems: -1.000"
         with pytest.raises(exampp.InputError, match="'secret' is no part of a bank"):
             _ = collection.grades(part="secret").gradebook
-
-
-def test_a_bank_that_was_never_split_has_no_parts(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        collection.grade(ScriptedGrader("4"), model="scripted")
-        with pytest.raises(exampp.InputError, match="has no sealed part"):
-            collection.grades().compare_parts()
 
 
 def test_without_its_files_there_is_no_split(tmp_path: Path) -> None:

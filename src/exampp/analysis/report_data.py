@@ -10,13 +10,18 @@ from exampp.analysis import agreement as agreements
 from exampp.analysis.agreement import AgreementBlock
 from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.corrected import Corrected
-from exampp.analysis.correlation import Correlations, board_method, compare_methods
+from exampp.analysis.correlation import (
+    Correlations,
+    SideBySide,
+    board_method,
+    compare_methods,
+    side_by_side,
+)
 from exampp.analysis.grader_bias import DEPTH, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.raters import Layout
 from exampp.analysis.reliability import Reliability, scored_column, study_reliability
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
-from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard

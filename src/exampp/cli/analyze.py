@@ -217,8 +217,7 @@ def correlation(
     statistic: Annotated[
         list[str] | None,
         keyword(
-            help="spearman, kendall, tau_ap, rbo, rbo(p=0.8), kendall@10 (the 10 officially best); "
-            "repeat for several. [default: spearman, kendall]"
+            help="spearman, kendall or tau_ap; repeat for several. [default: spearman, kendall]"
         ),
     ] = None,
     samples: Annotated[
@@ -281,7 +280,7 @@ def leaderboards(
 
     Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
     """
-    from exampp.analysis.side_by_side import side_by_side
+    from exampp.analysis.correlation import side_by_side
     from exampp.inputs.officials import read_officials
 
     methods = selection.methods(measure or ["Cover@20"])

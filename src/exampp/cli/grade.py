@@ -513,18 +513,13 @@ def finetune(
         Path, argument(metavar="SQUAD", help="Training data in the format of SQuAD 2.0.")
     ],
     out: Annotated[Path, argument(metavar="FOLDER", help="Where the model goes.")],
-    task: Annotated[
-        str | None, keyword(help="seq2seq or extractive. [default: what the model is]")
-    ] = None,
     prompt: Annotated[
-        str, keyword(help="What a seq2seq model learns to reply to.")
+        str, keyword(help="What the model learns to reply to.")
     ] = "question-answering",
     revision: Annotated[str | None, keyword(help="The model's revision.")] = None,
     epochs: Annotated[float, keyword(help="Passes over the data.")] = 2.0,
     batch_size: Annotated[int, keyword(min=1, help="Examples in a step.")] = 16,
-    learning_rate: Annotated[
-        float | None, keyword(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
-    ] = None,
+    learning_rate: Annotated[float, keyword(help="Learning rate at the start.")] = 1e-4,
     max_steps: Annotated[int | None, keyword(help="Steps at most.")] = None,
     seed: Annotated[int, keyword(help="Of the order of the examples.")] = 0,
     device: Annotated[str | None, keyword(help="cpu, cuda, cuda:1, mps.")] = None,
@@ -533,7 +528,7 @@ def finetune(
 
     The folder then serves as `exampp grade --grader hf --model FOLDER --prompt question-answering`.
 
-    Example: exampp finetune google/flan-t5-large train-v2.0.json my-reader --task seq2seq
+    Example: exampp finetune google/flan-t5-large train-v2.0.json my-reader
     """
     # torch and transformers load here, and only here
     from exampp.graders import local
@@ -549,7 +544,6 @@ def finetune(
         squad,
         out,
         prompt=asked,
-        task=task,
         revision=revision,
         epochs=epochs,
         batch_size=batch_size,

@@ -113,32 +113,21 @@ def answer_concurrently(
     inputs: Iterator[Input],
     call: Callable[[Input], Coroutine[Any, Any, T]],
     concurrency: int,
-    late: list[tuple[Input, T]] | None = None,
 ) -> Iterator[tuple[Input, T]]:
     """Yield inputs with the results of calls as they come, pulling `concurrency` inputs ahead.
 
-    Calls that are cancelled have no result. Results that had come when the iterator was closed are
-    put into `late`.
+    Calls that are cancelled have no result.
     """
     running: dict[Future[T], Input] = {}
-    try:
-        while True:
-            for one in islice(inputs, concurrency - len(running)):
-                running[loop.submit(call(one))] = one
-            if not running:
-                return
-            for future in wait(running, LOOK_UP_SECONDS, FIRST_COMPLETED).done:
-                one = running.pop(future)
-                if not future.cancelled():
-                    yield one, future.result()
-    finally:
-        for future, one in running.items():
-            if (
-                late is not None
-                and future.done()
-                and not (future.cancelled() or future.exception())
-            ):
-                late.append((one, future.result()))
+    while True:
+        for one in islice(inputs, concurrency - len(running)):
+            running[loop.submit(call(one))] = one
+        if not running:
+            return
+        for future in wait(running, LOOK_UP_SECONDS, FIRST_COMPLETED).done:
+            one = running.pop(future)
+            if not future.cancelled():
+                yield one, future.result()
 
 
 async def _cancel_tasks() -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.graders.base import TEMPLATE_TOKENS, Usage
-from exampp.graders.options import BilledOptions
+from exampp.graders.options import OpenAIOptions
 
 MILLION = 1_000_000
 
@@ -29,7 +29,7 @@ class Price(NamedTuple):
     cached: float
 
     @classmethod
-    def of_options(cls, options: BilledOptions, share: float = 1.0) -> Price | None:
+    def of_options(cls, options: OpenAIOptions, share: float = 1.0) -> Price | None:
         """Return a share of the price in the options; by default cached tokens cost as others."""
         read, written, cached = options.price_read, options.price_written, options.price_cached
         if read is None or written is None:
@@ -69,7 +69,7 @@ class Budget:
     `share` is the part of the usual price that is paid.
     """
 
-    def __init__(self, options: BilledOptions, share: float = 1.0) -> None:
+    def __init__(self, options: OpenAIOptions, share: float = 1.0) -> None:
         self._max_requests = options.max_requests
         self._max_cost = options.max_cost
         self._price = Price.of_options(options, share)

@@ -143,9 +143,15 @@ class LocalOptions(TextOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BilledOptions(ModelOptions):
-    """Options of a model that is paid for by tokens, with the price of a million tokens."""
+class OpenAIOptions(TextOptions):
+    """Options of `openai`: a model on any OpenAI-compatible server.
 
+    The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). A
+    server that asks to wait for longer than `max_wait` seconds stops the run, and so do
+    `give_up_after` requests in a row without a reply.
+    """
+
+    max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
     temperature: float | None = option("Temperature of the model.", 0.0, least=0)
     seed: int | None = option("Seed of the model.", 0)
     top_p: float | None = option(
@@ -162,24 +168,6 @@ class BilledOptions(ModelOptions):
     price_cached: float | None = option(
         "Price of a million tokens read from the cache.", writes=False
     )
-
-    def __post_init__(self) -> None:
-        if (self.price_read is None) != (self.price_written is None):
-            raise InputError("a price needs both --price-read and --price-written")
-        if self.max_cost is not None and self.price_read is None:
-            raise InputError("max_cost needs a price", hint="Give --price-read and --price-written")
-
-
-@dataclass(frozen=True, kw_only=True)
-class OpenAIOptions(BilledOptions, TextOptions):
-    """Options of `openai`: a model on any OpenAI-compatible server.
-
-    The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). A
-    server that asks to wait for longer than `max_wait` seconds stops the run, and so do
-    `give_up_after` requests in a row without a reply.
-    """
-
-    max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
     decode: str = option(
         "What a reply is: text, the likeliest of the labels, or json. auto takes labels where the "
         "server gives their probabilities, else json, else text.",
@@ -209,7 +197,10 @@ class OpenAIOptions(BilledOptions, TextOptions):
     give_up_after: int = option("", 100, least=1, shown=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if (self.price_read is None) != (self.price_written is None):
+            raise InputError("a price needs both --price-read and --price-written")
+        if self.max_cost is not None and self.price_read is None:
+            raise InputError("max_cost needs a price", hint="Give --price-read and --price-written")
         if taken := sorted((_REQUEST_KEYS | self.sampling.keys()) & (self.extra_body or {}).keys()):
             raise InputError(
                 f"extra_body sets {', '.join(taken)}",

@@ -10,9 +10,9 @@ Afterwards `grader.calls` holds every request, with the prompt as it would have 
 from __future__ import annotations
 
 import dataclasses
-import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -36,13 +36,12 @@ class ScriptedGrader(Grader):
     stops the run. `faults` (by the same keys as a mapping) are reasons why there is no
     reply; they come before the script. An exception that a function raises comes out of `answer`.
 
-    `look_ahead` requests are pulled at a time; with `shuffle` their replies are yielded in a random
-    order with that seed, as real backends may do. `delay` is slept before each reply, in seconds.
-    Without `record` no requests are recorded, for long runs.
-    `name` tells graders apart whose script is a function, which `settings` cannot look into.
+    `look_ahead` requests are pulled at a time. `delay` is slept before each reply, in seconds.
+    Without `record` no requests are recorded, for long runs. `name` tells graders apart whose
+    script is a function, which `settings` cannot look into.
 
     Raises:
-        InputError: `look_ahead` is not positive; `answer` meets a request without a line.
+        InputError: `answer` meets a request without a line.
 
     """
 
@@ -56,20 +55,15 @@ class ScriptedGrader(Grader):
         default: Line | None = None,
         delay: float = 0.0,
         look_ahead: int = 1,
-        shuffle: int | None = None,
         name: str = "scripted",
         record: bool = True,
     ) -> None:
-        if look_ahead < 1:
-            raise InputError(f"a look-ahead of {look_ahead}", hint="Give 1 or more")
         self.calls: list[Request] = []
         self._record = record
-        reasons: Mapping[Any, str] = faults or {}
-        self._faults: dict[Key, str] = dict(reasons)
+        self._faults: Mapping[Any, str] = faults or {}
         self._default = default
         self._delay = delay
         self._look_ahead = look_ahead
-        self._shuffle = shuffle
         self._line = _reader(script)
         self._settings = {"name": name, "script": _fingerprint(script, self._faults, default)}
 
@@ -80,30 +74,18 @@ class ScriptedGrader(Grader):
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every request with its line, pulling `look_ahead` requests at a time."""
-        chance = None if self._shuffle is None else random.Random(self._shuffle)
         source = iter(requests)
         while window := list(islice(source, self._look_ahead)):
-            pairs = [(request, self._reply(request)) for request in window]
-            if chance is not None:
-                chance.shuffle(pairs)
-            for pair in pairs:
-                if self._delay:
-                    time.sleep(self._delay)
+            for pair in [(request, self._reply(request)) for request in window]:
+                time.sleep(self._delay)
                 yield pair
 
     def _reply(self, request: Request) -> Reply:
         if self._record:
             self.calls.append(request)
-        if self._faults:
-            fault = self._faults.get((request.item, request.passage)) or self._faults.get(
-                request.item
-            )
-            if fault:
-                return Reply("", fault=fault)
-        line = self._line(request)
-        if line is None:
-            line = self._default
-        if line is None:
+        if fault := _line_of(self._faults, request):
+            return Reply("", fault=fault)
+        if (line := self._line(request)) is None and (line := self._default) is None:
             raise InputError(
                 f"the script has no line for the item {request.item[:80]!r}",
                 hint="Add one by (item, passage) or by item, lengthen the queue, or give a default",
@@ -117,14 +99,16 @@ def _reader(script: Script) -> Callable[[Request], Line | None]:
     if callable(script):
         return script
     if isinstance(script, Mapping):
-        given: Mapping[Any, Line] = script
-        lines: dict[Key, Line] = dict(given)
-        return lambda request: lines.get((request.item, request.passage), lines.get(request.item))
+        return partial(_line_of, script)
     queue = iter(tuple(script))
     return lambda _: next(queue, None)
 
 
-def _fingerprint(script: Script, faults: Mapping[Key, str], default: Line | None) -> str:
+def _line_of(lines: Mapping[Any, Any], request: Request) -> Any:
+    return lines.get((request.item, request.passage), lines.get(request.item))
+
+
+def _fingerprint(script: Script, faults: Mapping[Any, str], default: Line | None) -> str:
     if callable(script):
         name = getattr(script, "__qualname__", type(script).__qualname__)
         source: object = f"{script.__module__}.{name}"

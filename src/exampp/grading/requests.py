@@ -214,7 +214,6 @@ class ReplyRules:
             thresholds=self.thresholds,
             keys=cells.keys if extracts else (),
             unnumbered=self.unnumbered,
-            language=prompt.language,
         )
         if detail.get("outside", 0.0) > 1.0 - self.least_mass:
             # the model wants to say something else: the likeliest label is a guess of ours
@@ -231,7 +230,7 @@ class ReplyRules:
         answer = answer_text(reply)
         if not cells.keys:
             return {"answer": answer}
-        found = verify_answer(answer, cells.keys, cells.passage, self.mode, self.prompt.language)
+        found = verify_answer(answer, cells.keys, cells.passage, self.mode)
         evidence = {"answer": answer, "match": found.rule, "key": found.key, "span": found.span}
         return {name: value for name, value in evidence.items() if value is not None}
 

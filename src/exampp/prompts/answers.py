@@ -13,12 +13,10 @@ from functools import cache, lru_cache
 
 from exampp.errors import InputError
 from exampp.prompts.words import (
-    ENGLISH,
     drop_punctuation,
     edit_distance,
     find_words,
     fuzz_ratio,
-    languages,
     normalise,
     stem,
     stopwords,
@@ -111,49 +109,34 @@ _NOTHING = re.compile(r"(?i)\W*(?:n\W{0,2}a|none|null|nil|nan|undefined|not appl
 
 _WORD = re.compile(r"[^\W_]")
 _NEGATION = re.compile(r"\b(?:no|not|un)(?:\b|(?<=un))")
-_SEVERAL = 3
-"""Words from which an expression is compared loosely, in a language whose prefixes are unknown."""
 
 
-def _stems_and_negations(text: str, language: str) -> tuple[str, list[str]]:
+def _stems_and_negations(text: str) -> tuple[str, list[str]]:
     words = " ".join(drop_punctuation(text.lower()).split())
-    stems = " ".join(stem(word, language) for word in words.split())
-    if language == ENGLISH:
-        return stems, _NEGATION.findall(words)
-    return stems, [word for word in words.split() if word in languages()[language].negations]
+    return " ".join(map(stem, words.split())), _NEGATION.findall(words)
 
 
 @cache
-def _unanswerable_stems(language: str) -> tuple[tuple[str, list[str]], ...]:
-    found = UNANSWERABLE if language == ENGLISH else languages()[language].unanswerable
-    return tuple(_stems_and_negations(expression, language) for expression in found)
+def _unanswerable_stems() -> tuple[tuple[str, list[str]], ...]:
+    return tuple(map(_stems_and_negations, UNANSWERABLE))
 
 
-def is_unanswerable(reply: str, language: str = ENGLISH) -> bool:
+def is_unanswerable(reply: str) -> bool:
     """Return whether the whole reply is an expression of unanswerability or an ill-formed answer.
 
     Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
-    two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1. In another
-    `language` its own expressions count beside the English ones, as models fall back on these.
+    two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
     """
-    if language != ENGLISH and is_unanswerable(reply):
-        return True
     text = reply.strip(_QUOTES)
     if len(text) > _LONGEST:
         return False
     if _ILL_FORMED.fullmatch(text):
         return True
-    stemmed, negations = _stems_and_negations(text, language)
-    if not stemmed:
+    stemmed, negations = _stems_and_negations(text)
+    known = _unanswerable_stems()
+    if not stemmed or any(stemmed == expression for expression, _ in known):
         return True
-    known = _unanswerable_stems(language)
-    if any(stemmed == expression for expression, _ in known):
-        return True
-    alike = (
-        expression
-        for expression, marks in known
-        if marks == negations and (language == ENGLISH or expression.count(" ") >= _SEVERAL - 1)
-    )
+    alike = (expression for expression, marks in known if marks == negations)
     return fuzz_ratio(stemmed, alike) > _FUZZY
 
 
@@ -299,11 +282,8 @@ def verify_answer(
     keys: Sequence[str],
     passage: str | None = None,
     mode: str = "exam",
-    language: str = ENGLISH,
 ) -> Verified:
     """Check an answer against the known answers `keys`; `mode="rubric"` as the reference does.
-
-    Words are stemmed, and common ones left out, as in the `language`.
 
     Raises InputError if there is no known answer.
     """
@@ -317,7 +297,7 @@ def verify_answer(
     if mode == "rubric":
         correct = rubric_is_correct(answer, keys)
         return Verified(correct, "rubric", span=span)
-    rule, key = _match(answer, tuple(keys), language)
+    rule, key = _match(answer, tuple(keys))
     return Verified(key is not None, rule, key, span)
 
 
@@ -336,21 +316,21 @@ def _without_period(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _normalised_keys(keys: tuple[str, ...], language: str) -> tuple[tuple[str, str, str], ...]:
+def _normalised_keys(keys: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
     golds = ((key, _without_period(key)) for key in keys)
-    return tuple((key, gold, normalise(gold, language=language)) for key, gold in golds)
+    return tuple((key, gold, normalise(gold)) for key, gold in golds)
 
 
-def _match(answer: str, keys: tuple[str, ...], language: str) -> tuple[str, str | None]:
+def _match(answer: str, keys: tuple[str, ...]) -> tuple[str, str | None]:
     answer = _without_period(answer)
     if not answer:
         return "unmatched", None
-    known = _normalised_keys(keys, language)
+    known = _normalised_keys(keys)
     truths = _TRUTHS.get(frozenset(gold.lower() for _, gold, _ in known))
     if truths is not None:
         plain = drop_punctuation(answer.lower()).strip()
         return ("true-false", keys[0]) if plain in truths else ("unmatched", None)
-    normal = normalise(answer, language=language)
+    normal = normalise(answer)
     for key, gold, _ in known:
         if answer == gold:
             return "exact", key

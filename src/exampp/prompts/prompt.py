@@ -17,7 +17,6 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.prompts.replies import read_reply, reading_names
-from exampp.prompts.words import ENGLISH, languages
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
@@ -63,10 +62,10 @@ class Prompt:
     `grades` are the kinds of item it can be asked about (question, nugget, query; `answer` for
     a verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels`
     are the possible replies where they are few and of one token; `field` is the value that
-    counts in a JSON reply; `language` is that of the text, and so of replies; `cut` is the slot
-    that is shortened when the prompt is too long. A prompt without `user` text sends nothing to
-    a model. `workbench` holds the fields of the reference's `prompt_info`, and under `verified`
-    those that are others where known answers were compared.
+    counts in a JSON reply; `cut` is the slot that is shortened when the prompt is too long. A
+    prompt without `user` text sends nothing to a model. `workbench` holds the fields of the
+    reference's `prompt_info`, and under `verified` those that are others where known answers were
+    compared.
     """
 
     name: str
@@ -82,7 +81,6 @@ class Prompt:
     system: str = ""
     labels: tuple[str, ...] = ()
     field: str = ""
-    language: str = ENGLISH
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
@@ -159,11 +157,6 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
     "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
     "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
     "field": (lambda v: isinstance(v, str), "a text", False),
-    "language": (
-        lambda v: v in languages(),
-        f"the code of a language that is known: {', '.join(languages())}",
-        False,
-    ),
     "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
     "system": (lambda v: isinstance(v, str), "a text", False),
     "workbench": (lambda v: isinstance(v, dict), "a table", False),
@@ -195,7 +188,6 @@ def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Pro
             system=data.get("system", ""),
             labels=tuple(data.get("labels", ())),
             field=data.get("field", ""),
-            language=data.get("language", ENGLISH),
             workbench=_workbench(data.get("workbench", {})),
         )
         _check_values(prompt)

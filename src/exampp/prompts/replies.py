@@ -36,7 +36,6 @@ from exampp.prompts.grammar import (
     holds_number,
     plain_reply,
 )
-from exampp.prompts.words import ENGLISH
 from exampp.records.graders import Outcome, State
 
 LONGEST = 50_000
@@ -60,7 +59,6 @@ class RawReply:
     thresholds: tuple[float, ...] = ()
     keys: tuple[str, ...] = ()
     unnumbered: str = "answer"
-    language: str = ENGLISH
 
 
 Reader = Callable[[RawReply], Outcome]
@@ -264,7 +262,7 @@ def _read_self_rating(reply: RawReply) -> Outcome:
     if outcome.rule != "no number":
         return outcome
     text = _ANSWER_LABEL.sub("", plain_reply(reply.text))
-    if is_unanswerable(text, reply.language) or is_unanswerable_sentence(text):
+    if is_unanswerable(text) or is_unanswerable_sentence(text):
         return _graded(reply.lowest, "unanswerable")
     return outcome if reply.unnumbered == "unparsed" else _graded(reply.lowest + 1, "answered")
 
@@ -289,14 +287,14 @@ def _read_extraction(reply: RawReply) -> Outcome:
     if is_refusal(answer):
         return _REFUSED
     if reply.keys:
-        verified = verify_answer(answer, reply.keys, language=reply.language)
+        verified = verify_answer(answer, reply.keys)
         if verified.correct:
             return _graded(1, verified.rule)
     if is_error(answer):
         return _unparsed("error")
     if looks_like_json(reply.text) and not json_values(reply.text)[0]:
         return _unparsed("json")
-    if is_unanswerable(answer, reply.language) or is_blank_answer(answer):
+    if is_unanswerable(answer) or is_blank_answer(answer):
         return _graded(0, "unanswerable")
     return _graded(0, "unmatched") if reply.keys else _graded(1, "answered")
 
@@ -406,7 +404,6 @@ def read_reply(
     thresholds: Sequence[float] = (),
     keys: Sequence[str] = (),
     unnumbered: str = "answer",
-    language: str = ENGLISH,
 ) -> Outcome:
     """Read a reply by the named rules, on the scale `lowest` to `highest` (a verdict is 0 or 1).
 
@@ -421,7 +418,6 @@ def read_reply(
         thresholds: Those of the reading `thresholds`, lowest first.
         keys: Known answers, against which an extracted answer is verified.
         unnumbered: One of `UNNUMBERED`: how a self-rating without a number is read.
-        language: Language of the prompt, for expressions of unanswerability and stems.
 
     Raises:
         InputError: Unknown mode, reading or `unnumbered`, or thresholds that do not fit the scale.
@@ -452,7 +448,5 @@ def read_reply(
         if len(text) > LONGEST:
             return _unparsed("too long")
     return READERS[mode][reading](
-        RawReply(
-            text or "", lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered, language
-        )
+        RawReply(text or "", lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
     )

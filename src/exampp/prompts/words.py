@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import islice
-from typing import NamedTuple
 
 from exampp.records.toml import parse_toml
 
-ENGLISH = "en"
 _WORD = re.compile(r"[^\W\d_]+")
 _WORDS = 4000
 """Words of a sample, from its start."""
@@ -24,32 +22,12 @@ _SHARE = 0.15
 _MARGIN = 1.4
 
 
-class Language(NamedTuple):
-    """What is known of a language; `stemmer` is what Snowball calls it."""
-
-    code: str
-    name: str
-    stemmer: str
-    unanswerable: tuple[str, ...]
-    negations: frozenset[str]
-    common: frozenset[str]
-
-
 @cache
-def languages() -> Mapping[str, Language]:
-    """Return the languages that are known, by their code (ISO 639-1)."""
+def _common_words() -> Mapping[str, frozenset[str]]:
+    """Return the commonest words of each language that is known, by its English name."""
     text = (resources.files(__package__) / "languages.toml").read_text(encoding="utf-8")
-    return {
-        code: Language(
-            code,
-            found["name"],
-            found["stemmer"],
-            tuple(found["unanswerable"]),
-            frozenset(found["negations"].split()),
-            frozenset(found["common"].split()),
-        )
-        for code, found in parse_toml(text, "languages.toml", "").items()
-    }
+    found = parse_toml(text, "languages.toml", "")
+    return {name: frozenset(words.split()) for name, words in found.items()}
 
 
 def language_of(texts: Iterable[str]) -> str | None:
@@ -71,7 +49,7 @@ def language_of(texts: Iterable[str]) -> str | None:
     if len(words) < _FEWEST:
         return None
     shares = Counter(
-        {one.name: sum(word in one.common for word in words) for one in languages().values()}
+        {name: sum(word in common for word in words) for name, common in _common_words().items()}
     )
     (best, most), (_, second) = shares.most_common(2)
     return best if most >= _SHARE * len(words) and most >= _MARGIN * second else None
@@ -90,20 +68,19 @@ _SHORTEST = 2
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 
-def stem(word: str, language: str = ENGLISH) -> str:
-    """Stem a lower-case word: by Porter's original algorithm in English, else by Snowball's.
+def stem(word: str) -> str:
+    """Stem a lower-case word by Porter's original algorithm.
 
     As in Porter's own program, words of one or two letters stay as they are.
     """
     if len(word) <= _SHORTEST:
         return word
-    stemmers = _LOCAL.__dict__
-    stemmer = stemmers.get(language)
+    stemmer = getattr(_LOCAL, "stemmer", None)
     if stemmer is None:
         # One a thread: a stemmer object keeps a cache that is not safe to share.
         import Stemmer
 
-        stemmer = stemmers[language] = Stemmer.Stemmer(languages()[language].stemmer)
+        stemmer = _LOCAL.stemmer = Stemmer.Stemmer("porter")
     try:
         return str(stemmer.stemWord(word))
     except UnicodeEncodeError:  # half a character has no stem
@@ -128,17 +105,16 @@ def drop_punctuation(text: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def normalise(text: str, dropped: frozenset[str] | None = None, language: str = ENGLISH) -> str:
+def normalise(text: str, dropped: frozenset[str] | None = None) -> str:
     """Return the form in which two answers are compared.
 
-    Lower case, without punctuation and stopwords (`dropped`, by default the bundled English ones,
-    or the commonest words of the language), each word stemmed, words joined by single spaces.
+    Lower case, without punctuation and stopwords (`dropped`, by default the bundled ones), each
+    word stemmed, words joined by single spaces.
     Source: EXAM++, section 4.2.1.
     """
-    own = stopwords() if language == ENGLISH else languages()[language].common
-    stops = own if dropped is None else dropped
+    stops = stopwords() if dropped is None else dropped
     words = drop_punctuation(text.lower()).split()
-    return " ".join(stem(word, language) for word in words if word not in stops)
+    return " ".join(stem(word) for word in words if word not in stops)
 
 
 def edit_distance(one: str, other: str) -> int:

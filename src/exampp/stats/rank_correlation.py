@@ -13,7 +13,6 @@ Sources: Spearman 1904; Kendall 1945 (tau-b).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -413,29 +412,11 @@ def _widening(level: float, freedom: float) -> float:
     return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)
 
 
-# Rank correlation where the top counts most: tau_AP, rank-biased overlap, Kendall's tau-b at k.
-#
-# All of them compare scores with an official leaderboard; higher is better on both sides (turn
-# official ranks around). The `_rows` functions take scores [samples, n] and official values [n].
-# They are undefined, as Kendall's tau is, where one side has all values equal.
-#
-# tau_AP is the AP correlation of Yilmaz et al. (2008): go through the systems as the scores rank
-# them; of the systems above each, what share is above it officially too? Its mean, stretched to
-# -1..1. Ties have no order, so the value is its expectation over all their orders: tau_AP,a of
-# Urbano and Marrero (2017) for tied scores, and the same expectation for tied official ranks.
-#
-# RBO is rank-biased overlap (Webber et al. 2010), extrapolated: (1 - p) sum of p^(d-1) A_d, where
-# A_d is the share of systems that the first d of both rankings have in common. Both rank the same
-# n systems, so A_n is 1, and so is the agreement extrapolated beyond; RBO is 1 for equal rankings
-# and never 0. A tied system is in the first d to the share of its tie group that fits there:
-# RBO^a of Corsi and Urbano (2024), the mean over all orders of the ties.
-#
-# Kendall's tau-b at k takes only the k best systems of the official leaderboard; all those tied
-# officially with the last of them are taken too.
-
-
-PERSISTENCE = 0.9
-"""The usual p of RBO: the first 10 ranks hold 86 % of the weight."""
+# tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
+# the systems as the scores rank them; of the systems above each, what share is above it officially
+# too? Its mean, stretched to -1..1. Ties have no order, so the value is its expectation over all
+# their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and the same expectation for
+# tied official ranks. It is undefined, as Kendall's tau is, where one side has all values equal.
 
 
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
@@ -449,63 +430,8 @@ def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
     first = np.maximum(above, 1)
     weight = (harmonic[first + x.size - 1] - harmonic[first - 1]) / x.size
     total = (agreement_above(y, x) * weight).sum(axis=1)
-    return _defined(total / max(1, n - 1), x.size, y.size, -1.0)
-
-
-def rbo_rows(scores: ArrayLike, official: ArrayLike, p: float = PERSISTENCE) -> EstimateRows:
-    """Extrapolated rank-biased overlap row by row.
-
-    Raises:
-        ValueError: p is not between 0 and 1.
-    """
-    if not 0 < p < 1:
-        raise ValueError(f"p of RBO must be between 0 and 1, not {p}")
-    x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
-    if len(y.below) != 1:
-        raise ValueError("RBO compares with one official leaderboard")
-    n = x.below.shape[1]
-    depth = np.arange(1, n + 1)
-    official_above = (n - y.below - y.size)[0]
-    inside = np.clip((depth - official_above[:, None]) / y.size[0][:, None], 0, 1)
-    gain = inside * ((1 - p) * p ** (depth - 1) / depth)
-    # A system enters at the depth `above`, is wholly in at `above + size`: sums of its gain, and
-    # of its gain times the depth, over the ranks between and beyond.
-    sums, moments = (
-        np.concatenate([np.zeros((n, 1)), np.cumsum(part, axis=1)], axis=1)
-        for part in (gain, gain * depth)
-    )
-    system = np.arange(n)
-    start = n - x.below - x.size
-    end = start + x.size
-    within = sums[system, end] - sums[system, start]
-    entering = (moments[system, end] - moments[system, start] - start * within) / x.size
-    beyond = sums[system, n] - sums[system, end]
-    return _defined((entering + beyond).sum(axis=1) + p**n, x.size, y.size, 0.0)
-
-
-def kendall_at_rows(scores: ArrayLike, official: ArrayLike, k: int) -> EstimateRows:
-    """Kendall's tau-b of the k officially best systems, row by row.
-
-    Raises:
-        ValueError: There is not one official leaderboard.
-    """
-    x, y = paired_rows(scores, official)
-    if len(y) != 1:
-        raise ValueError("the best systems are those of one official leaderboard")
-    best = at_the_top(y[0], k)
-    return kendall_rows(x[:, best], y[:, best])
-
-
-def at_the_top(official: Floats, k: int) -> NDArray[np.bool_]:
-    """Which systems [n] are among the k best, or tied with the last of these."""
-    last = np.sort(official)[-k] if k < len(official) else -np.inf
-    return np.asarray(official >= last)
-
-
-def _defined(values: Floats, x_ties: Ints, y_ties: Ints, lowest: float) -> EstimateRows:
-    n = x_ties.shape[1]
-    defined = np.asarray((x_ties < n).any(axis=1) & (y_ties < n).any(axis=1))
-    return EstimateRows(np.where(defined, np.clip(values, lowest, 1), 0.0), defined)
+    defined = np.asarray((x.size < n).any(axis=1) & (y.size < n).any(axis=1))
+    return EstimateRows(np.where(defined, np.clip(total / max(1, n - 1), -1, 1), 0.0), defined)
 
 
 Rows = Callable[[Floats, Floats], EstimateRows]
@@ -515,22 +441,16 @@ Rows = Callable[[Floats, Floats], EstimateRows]
 class RankStatistic:
     """One statistic of scores [samples, n] and official values [n], higher being better.
 
-    `name` reads back (see `rank_statistic`), `heading` is short, `meaning` explains it, and
-    `no_interval` says why none is given, if so.
+    `name` reads back (see `rank_statistic`), `heading` is short, and `meaning` explains it.
     """
 
     name: str
     heading: str
     meaning: str
     rows: Rows
-    no_interval: str = ""
 
 
-NO_INTERVAL_AT_THE_TOP = (
-    "the top says too little about itself: "
-    "in simulations intervals of RBO and tau@k held the truth too seldom"
-)
-_PLAIN = {
+_STATISTICS = {
     "spearman": RankStatistic("spearman", "S", "Spearman's rho", spearman_rows),
     "kendall": RankStatistic("kendall", "K", "Kendall's tau-b", kendall_rows),
     "tau_ap": RankStatistic(
@@ -538,52 +458,17 @@ _PLAIN = {
     ),
 }
 DEFAULT_STATISTICS = ("spearman", "kendall")
-_AT = re.compile(r"kendall@(\d{1,6})")
-_RBO = re.compile(r"rbo(?:\(p=([0-9.]+)\))?")
 
 
 def rank_statistic(text: str) -> RankStatistic:
-    """Read `spearman`, `kendall`, `tau_ap`, `rbo`, `rbo(p=0.8)` or `kendall@10`.
+    """Return the statistic `spearman`, `kendall` or `tau_ap`.
 
     Raises:
-        InputError: There is no such statistic.
+        InputError: The name is unknown.
     """
-    wanted = text.strip().lower()
-    if wanted in _PLAIN:
-        return _PLAIN[wanted]
-    at, rbo = _AT.fullmatch(wanted), _RBO.fullmatch(wanted)
-    if at and int(at[1]) >= 2:
-        return _kendall_at(int(at[1]))
-    if rbo:
-        try:
-            p = PERSISTENCE if rbo[1] is None else float(rbo[1])
-        except ValueError:
-            p = 0.0
-        if 0 < p < 1:
-            return _rbo(p)
-    raise InputError(
-        f"there is no rank statistic {text!r}",
-        hint="Statistics: spearman, kendall, tau_ap, rbo, rbo(p=0.8) with p between 0 and 1, "
-        "kendall@10 with 2 or more",
-    )
-
-
-def _kendall_at(k: int) -> RankStatistic:
-    return RankStatistic(
-        f"kendall@{k}",
-        f"K@{k}",
-        f"Kendall's tau-b of the {k} officially best of the systems compared, or of all if fewer, "
-        "ties at the cut included",
-        lambda scores, official: kendall_at_rows(scores, official, k),
-        NO_INTERVAL_AT_THE_TOP,
-    )
-
-
-def _rbo(p: float) -> RankStatistic:
-    return RankStatistic(
-        "rbo" if p == PERSISTENCE else f"rbo(p={p})",
-        "RBO" if p == PERSISTENCE else f"RBO({p})",
-        f"rank-biased overlap (p={p}, extrapolated, its mean over all orders of tied systems)",
-        lambda scores, official: rbo_rows(scores, official, p),
-        NO_INTERVAL_AT_THE_TOP,
-    )
+    found = _STATISTICS.get(text.strip().lower())
+    if found is None:
+        raise InputError(
+            f"there is no rank statistic {text!r}", hint=f"Statistics: {', '.join(_STATISTICS)}"
+        )
+    return found

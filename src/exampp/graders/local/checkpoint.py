@@ -81,15 +81,13 @@ def load_model(
     revision: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
-    complete: bool = True,
 ) -> LoadedModel:
     """Load a model from a folder or from the Hugging Face hub.
 
     `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
     first of `cuda`, `mps` and `cpu` that there is; `dtype` is bfloat16 on CUDA cards and CPUs that
     have units for it, else float32, where it is not given or `auto`. A model with missing weights
-    (a base model without a head for its task) is an error unless `complete` is False: transformers
-    would fill them with noise.
+    (a base model without a head for its task) is an error: transformers would fill them with noise.
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
@@ -128,7 +126,7 @@ def load_model(
             hint="Take the config.json that was saved with these weights",
         )
     missing = sorted(info["missing_keys"])
-    if missing and complete:
+    if missing:
         raise InputError(
             f"the model '{model}' has no weights for {', '.join(missing[:3])}",
             hint=f"It was not made for the task '{kind}': fine-tune it, or give another task",

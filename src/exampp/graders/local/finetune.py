@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.graders.local.checkpoint import LoadedModel, how_to_install, load_model
+from exampp.graders.local.checkpoint import how_to_install, load_model
 from exampp.graders.local.texts import PlainTexts, known_limit
 from exampp.sanitize import check_integer
 
@@ -112,7 +112,6 @@ def _example(question: _Question, context: str, file: Path) -> Example:
 UNANSWERABLE = "unanswerable"
 """What a seq2seq model is taught to reply to a question that the context does not answer."""
 
-STRIDE = 128
 Feature = Mapping[str, Any]
 Prompt = Callable[[str, str], str]
 """(question, context) to the text of a prompt."""
@@ -153,52 +152,9 @@ def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit:
     return ends[low - 1] if low else 0
 
 
-def extractive_features(
-    texts: PlainTexts, examples: Iterable[Example], window: int
-) -> Iterator[Feature]:
-    """Cut contexts into windows, with the tokens where the answer starts and ends.
-
-    Both are [CLS] where the window does not hold the whole answer. A question that leaves less
-    than half of the window to the context is left out.
-    """
-    for example in examples:
-        question, context = texts.safe(example.question), texts.safe(example.context)
-        if len(texts.offsets(question)) > window // 2 or not context.strip():
-            continue
-        encoded = texts.windows(question, context, length=window, stride=min(STRIDE, window // 4))
-        for index in range(len(encoded["input_ids"])):
-            yield _window(texts.tokenizer, encoded, index, example)
-
-
-def _window(tokenizer: Any, encoded: Any, index: int, example: Example) -> Feature:
-    ids = encoded["input_ids"][index]
-    start = end = null = ids.index(tokenizer.cls_token_id)
-    if example.answer is not None:
-        last = example.start + len(example.answer)
-        inside = [
-            place
-            for place, part in enumerate(encoded.sequence_ids(index))
-            if part == 1 and _overlaps(encoded["offset_mapping"][index][place], example.start, last)
-        ]
-        offsets = encoded["offset_mapping"][index]
-        whole = inside and offsets[inside[0]][0] <= example.start and offsets[inside[-1]][1] >= last
-        start, end = (inside[0], inside[-1]) if whole else (null, null)
-    names = [name for name in ("token_type_ids", "attention_mask") if name in encoded]
-    return {
-        "input_ids": ids,
-        **{name: encoded[name][index] for name in names},
-        "start_positions": start,
-        "end_positions": end,
-    }
-
-
-def _overlaps(offsets: tuple[int, int], start: int, end: int) -> bool:
-    return offsets[0] < end and offsets[1] > start
-
-
 Report = Callable[[int, int, float], None]
 """Called with (step, steps in all, loss)."""
-LEARNING_RATES = {"seq2seq": 1e-4, "extractive": 3e-5}
+LEARNING_RATE = 1e-4
 
 
 def finetune(
@@ -206,27 +162,25 @@ def finetune(
     squad_json: str | Path,
     out: str | Path,
     *,
-    prompt: Prompt | None = None,
-    task: str | None = None,
+    prompt: Prompt,
     revision: str | None = None,
     epochs: float = 2.0,
     batch_size: int = 16,
-    learning_rate: float | None = None,
+    learning_rate: float = LEARNING_RATE,
     max_steps: int | None = None,
     seed: int = 0,
     device: str | None = None,
     report: Report | None = None,
 ) -> int:
-    """Train a model on SQuAD 2.0 data, save it to the folder `out`, and return the steps taken.
+    """Train a seq2seq model on SQuAD 2.0 data, save it to `out`, and return the steps taken.
 
-    A seq2seq model learns to reply to `prompt` (question and context to text; needed for it) with
-    the answer or `unanswerable`, an extractive one to mark the answer or [CLS]. `learning_rate`
-    is that of AdamW at its start, falling to 0 (default: see `LEARNING_RATES`); `max_steps` ends
-    the training before its `epochs` are over. `report` is called now and then.
+    It learns to reply to `prompt` (question and context to text) with the answer or `unanswerable`.
+    `learning_rate` is that of AdamW at its start, falling to 0; `max_steps` ends the training
+    before its `epochs` are over. `report` is called now and then.
 
     Raises:
-        InputError: the data are malformed, `out` is not empty, the model cannot be loaded or is a
-            causal one, or a package is missing.
+        InputError: the data are malformed, `out` is not empty, the model cannot be loaded or is
+            another one, or a package is missing.
 
     """
     check_integer("batch_size", batch_size, 1)
@@ -234,18 +188,26 @@ def finetune(
     if max_steps is not None:
         check_integer("max_steps", max_steps, 1)
     for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
-        if value is not None and not 0 < value < math.inf:
+        if not 0 < value < math.inf:
             raise InputError(f"{name} must be above 0, not {value}")
     examples = read_squad(Path(squad_json))
-    base = _load_base(base_model, task, revision, device, prompt)
-    features = _features(base, examples, prompt)
+    if importlib.util.find_spec("accelerate") is None:
+        raise InputError("training needs the package accelerate", hint=how_to_install())
+    base = load_model(base_model, revision=revision, device=device, dtype="float32")
+    if base.task != "seq2seq":
+        raise InputError(
+            "only sequence-to-sequence models are trained here", hint="Take one such as FLAN-T5"
+        )
+    limit = known_limit(base.tokenizer, base.model.config) or 512
+    features = list(seq2seq_features(PlainTexts(base.tokenizer), examples, prompt, limit))
+    if not features:
+        raise InputError("no question fits into the model together with its context")
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("the folder is not empty", file=folder, hint="Give a new folder")
     import torch
     from transformers import (
         DataCollatorForSeq2Seq,
-        DataCollatorWithPadding,
         PrinterCallback,
         Trainer,
         TrainingArguments,
@@ -258,7 +220,7 @@ def finetune(
         num_train_epochs=epochs,
         max_steps=max_steps or -1,
         per_device_train_batch_size=batch_size,
-        learning_rate=learning_rate or LEARNING_RATES[base.task],
+        learning_rate=learning_rate,
         seed=seed,
         save_strategy="no",
         logging_steps=10,
@@ -270,14 +232,11 @@ def finetune(
         remove_unused_columns=False,
     )
     set_seed(seed)
-    collator: Any = DataCollatorWithPadding(base.tokenizer)
-    if base.task == "seq2seq":
-        collator = DataCollatorForSeq2Seq(base.tokenizer, model=base.model)
     trainer = Trainer(
         model=base.model,
         args=arguments,
         train_dataset=features,
-        data_collator=collator,
+        data_collator=DataCollatorForSeq2Seq(base.tokenizer, model=base.model),
         callbacks=[_reporting(report)] if report else [],
     )
     trainer.remove_callback(PrinterCallback)
@@ -285,43 +244,6 @@ def finetune(
     base.model.save_pretrained(folder)
     base.tokenizer.save_pretrained(folder)
     return int(trainer.state.global_step)
-
-
-def _load_base(
-    base_model: str, task: str | None, revision: str | None, device: str | None, prompt: Any
-) -> LoadedModel:
-    if importlib.util.find_spec("accelerate") is None:
-        raise InputError("training needs the package accelerate", hint=how_to_install())
-    # a question answering head may be new: it is what is trained
-    base = load_model(
-        base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
-    )
-    if base.task not in LEARNING_RATES:
-        raise InputError(
-            "a causal model cannot be trained here",
-            field="task",
-            hint=f"Take a model for one of {', '.join(LEARNING_RATES)}",
-        )
-    if base.task == "seq2seq" and prompt is None:
-        raise InputError("a seq2seq model is trained with a prompt", field="prompt")
-    if base.task == "extractive" and base.tokenizer.cls_token_id is None:
-        # T5 has no token that stands for no answer; published models of that kind call it so
-        base.tokenizer.add_special_tokens({"cls_token": "<cls>"})
-        if len(base.tokenizer) > base.model.get_input_embeddings().num_embeddings:
-            base.model.resize_token_embeddings(len(base.tokenizer))
-    return base
-
-
-def _features(base: LoadedModel, examples: Any, prompt: Prompt | None) -> list[Feature]:
-    limit = known_limit(base.tokenizer, base.model.config)
-    texts = PlainTexts(base.tokenizer)
-    if prompt is not None and base.task == "seq2seq":
-        features = list(seq2seq_features(texts, examples, prompt, limit or 512))
-    else:
-        features = list(extractive_features(texts, examples, min(limit or 384, 384)))
-    if not features:
-        raise InputError("no question fits into the model together with its context")
-    return features
 
 
 def _reporting(report: Report) -> Any:

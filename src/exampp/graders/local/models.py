@@ -19,7 +19,7 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 
 from exampp.graders.base import Reply, Request, Usage
-from exampp.graders.local import t5_scoring, tensors
+from exampp.graders.local import tensors
 from exampp.graders.local.tensors import NOT_A_NUMBER, Row, log_probabilities, pad
 from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label
 
@@ -213,8 +213,8 @@ class Seq2Seq(Prompted):
         ids, mask = pad(rows, self._pad, self.device)
         steps = torch.tensor([[start, *labels.shared]]).to(self.device).expand(len(rows), -1)
         if isinstance(self.model, T5ForConditionalGeneration):
-            states = t5_scoring.encode(self.model.encoder, ids, mask)
-            logits = t5_scoring.first_logits(self.model, states, mask, steps)
+            states = tensors.encode_t5(self.model.encoder, ids, mask)
+            logits = tensors.first_t5_logits(self.model, states, mask, steps)
         else:
             states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
             logits = self.model(
