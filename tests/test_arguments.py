@@ -132,7 +132,7 @@ def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
         (lambda: SignificanceSettings(permutations=10**30), "permutations must be 1000000 or less"),
         (lambda: CalibrationSettings(seed=-1), "the seed must be 0 or more, not -1"),
         (lambda: CalibrationSettings(folds=10**30), "folds must be 1000000 or less"),
-        (lambda: CorrectionSettings(looks=10**30), "looks must be 1000000 or less"),
+        (lambda: CorrectionSettings(draws=10**30), "draws must be 1000000 or less"),
         (lambda: CorrectionSettings(draws=99), "draws must be 100 or more, not 99"),
         (lambda: ItemSettings(2, splits=1), "splits must be 2 or more, not 1"),
         (lambda: ReliabilitySettings(samples=10**30), "samples must be 1000000 or less"),

@@ -154,22 +154,23 @@ def test_one_system_and_few_units_of_it() -> None:
 
 
 def test_labels_saved_by_grades_that_are_right() -> None:
-    """Predictions that are nearly right save most labels; wrong ones save none."""
+    """Grades that are nearly right save most labels; grades by chance save few or none."""
     random = np.random.default_rng(5)
     y = random.integers(0, 2, 400).astype(float)
     a = random.random((3, 400)) / 400
     at = np.flatnonzero(random.random(400) < 0.25)
     judged = JudgedSample(Sample(at, np.full(len(at), 0.25)), y[at], 0, "uniform", "")
     nearly = np.where(random.random(400) < 0.05, 1 - y, y)
-    right = replace(units(a.tolist()), graded=nearly)
-    settings = CorrectionSettings(predictor="grades")
+    right = replace(units(a.tolist()), graded=nearly, bins=nearly.astype(np.int64))
+    settings = CorrectionSettings()
     sure = correct(right, judged, settings, min_rating=4)
     assert sure.without_grades is not None
     assert 2 * len(at) < sure.without_grades < 400
-    wrong = correct(replace(right, graded=1 - y), judged, settings, min_rating=4)
-    assert wrong.without_grades is not None
-    assert wrong.without_grades < len(at)
-    assert "The grades saved no labels" in " ".join(wrong.tables()["scores"].notes)
+    blind = correct(replace(right, bins=random.integers(0, 2, 400)), judged, settings, min_rating=4)
+    assert blind.without_grades is not None
+    assert blind.without_grades < sure.without_grades / 1.5
+    none = replace(blind, without_grades=float(len(at)))
+    assert "The grades saved no labels" in " ".join(none.tables()["scores"].notes)
 
 
 def test_few_labels_come_with_a_warning_of_their_order() -> None:
@@ -192,11 +193,11 @@ def test_no_spread_is_no_certainty() -> None:
     """People said the same of all that was drawn: nothing tells how far the rest may be off."""
     found = correct(two_systems(40), sampled([1.0] * 50), CorrectionSettings(), min_rating=4)
     assert found.tables()["scores"].rows[0][3:5] == (None, None)
-    assert found.records()["pairs"].rows[0][-7] == "unresolved"
+    assert found.records()["pairs"].rows[0][-6] == "unresolved"
     every = JudgedSample(Sample(np.arange(100), np.ones(100)), np.ones(100), 0, "all", "")
     sure = correct(two_systems(40), every, CorrectionSettings(), min_rating=4)
     assert sure.tables()["scores"].rows[0][3:5] == pytest.approx((1.0, 1.0))
-    assert sure.records()["pairs"].rows[0][-7] == "better"
+    assert sure.records()["pairs"].rows[0][-6] == "better"
 
 
 def test_what_lies_within_all_intervals_is_not_called_wrong() -> None:

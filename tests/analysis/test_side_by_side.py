@@ -15,8 +15,7 @@ from support import exams
 from support.commands import Commands
 from support.gradebooks import dl19, official_ranks
 
-from exampp.analysis.correlation import Method, Scoring, graded_method, listed_method
-from exampp.analysis.side_by_side import side_by_side
+from exampp.analysis.correlation import Method, Scoring, graded_method, listed_method, side_by_side
 from exampp.errors import InputError
 from exampp.measures.values import Values
 from exampp.results.plots.figure import GREY

@@ -21,7 +21,6 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.results.notes import DRAFT
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.dots import groups, leaderboard
 from exampp.results.plots.figure import (
@@ -29,7 +28,6 @@ from exampp.results.plots.figure import (
     GRADES,
     GREY,
     SERIES,
-    ColumnWidth,
     Figure,
     Spread,
     Theme,
@@ -374,30 +372,9 @@ def test_one_outlier_does_not_own_the_axis() -> None:
     assert "beyond the axis" in made.subtitle
 
 
-@pytest.mark.parametrize("width", ["single", "double"])
-@pytest.mark.parametrize("make", FAMILIES)
-def test_a_figure_on_paper_is_as_wide_as_its_column(make: Make, width: ColumnWidth) -> None:
-    figure = make([f"system-{n}" for n in range(37)])
-    drawn = figure.on_paper(width, title=False).svg()
-    points = {"single": 3.33, "double": 7.0}[width] * 72
-    found = re.search(r'width="([0-9.]+)pt" height="([0-9.]+)pt"', drawn)
-    assert found is not None
-    assert points * 0.6 < float(found[1]) <= points + 1
-    sizes = [float(size) for size in re.findall(r'font-size="([0-9.]+)px"', drawn)]
-    assert min(sizes) * 2 / 3 >= 6
-    assert figure.title not in drawn.partition(">")[2]
-
-
-def test_a_draft_is_called_so_on_paper_with_or_without_a_title() -> None:
-    figure = replace(grades(["g"]), draft=True)
-    for title in (True, False):
-        assert DRAFT in figure.on_paper("single", title=title).svg().partition(">")[2]
-
-
-def test_a_pdf_has_the_size_of_its_column_and_its_fonts() -> None:
-    made = leaderboard([Spread("a", 0.5), Spread("b", 0.6)], "AP").on_paper("single").pdf()
+def test_a_pdf_has_its_fonts() -> None:
+    made = leaderboard([Spread("a", 0.5), Spread("b", 0.6)], "AP").pdf()
     assert made.startswith(b"%PDF-")
-    assert b"/MediaBox [0 0 239.76" in made.replace(b"[ ", b"[")
     assert b"/FontFile2" in made
 
 

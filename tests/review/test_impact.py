@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,24 +120,6 @@ def check_swaps(
         assert swap.before.value < 0
         assert swap.after.value is not None
         assert swap.after.value > 0
-
-
-@functools.cache
-def dl19(path: Path) -> Baseline:
-    """Of every third query: each edit is compared with evaluating all of them anew."""
-    book = exampp.open(path / "dl19" / "graded.jsonl.gz").grades().gradebook
-    book = replace(book, queries=book.queries[::3])
-    return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_random_edits_of_dl19(shared_data: Path, seed: int) -> None:
-    baseline = dl19(shared_data)
-    random = np.random.default_rng(seed)
-    query = baseline.gradebook.queries[random.integers(len(baseline.gradebook.queries))]
-    edits = random_edits(query, random, int(random.integers(1, 4)))
-    impact = check(baseline, edited(query, edits))
-    assert {one.query_id for one in impact.labels} <= {query.query_id}
 
 
 @given(
@@ -273,27 +253,6 @@ def test_what_is_not_graded_yet_counts_as_not_covered_within_bounds() -> None:
     assert {(m.low, m.high) for m in ndcg.moves} == {(None, None)}
 
 
-def test_a_query_that_loses_all_its_grades_counts_as_not_covered() -> None:
-    """All items of q0 reworded: it counts 0, and stays among the four queries of the mean."""
-    book = by_hand()
-    baseline = Baseline.of(book, ["Cover@1", "nDCG@1"])
-    query = book.queries[0]
-    impact = check(baseline, edited(query, [(reword_item, item, {}) for item in query.item_ids]))
-    moves = {move.system: (move.before, move.after) for move in impact.shifts[0].moves}
-    assert moves == {"a": (0.5, 0.375), "b": (0.5625, 0.375), "c": (0.0, 0.0)}
-
-
-def test_the_last_item_of_the_only_query() -> None:
-    book = by_hand()
-    alone = replace(book, queries=(edited(book.queries[1], [(retire_item, "i1")]),))
-    baseline = Baseline.of(alone, ["Cover@1", "nDCG@1"])
-    impact = impact_on(baseline, edited(alone.queries[0], [(retire_item, "i0")]))
-    for shift in impact.shifts:
-        assert {(m.after, m.rank_after, m.change) for m in shift.moves} == {(None, None, 0.0)}
-        assert shift.swaps == ()
-    assert [(r.passage_id, r.after) for r in impact.labels] == [(f"p{n}", None) for n in range(3)]
-
-
 def test_a_query_that_gets_its_first_item() -> None:
     """Before, the leaderboard is over three queries; then over four, of which one is new."""
     book = by_hand()
@@ -323,22 +282,13 @@ def test_the_first_item_with_a_subtopic_changes_how_every_query_is_read() -> Non
     assert not all(np.array_equal(others[name], changed[name]) for name in others if name != "q0")
 
 
-def test_weights_keep_labels_and_ask_for_no_grades() -> None:
-    book = by_hand()
-    impact = impact_on(Baseline.of(book), edited(book.queries[0], [(weigh_item, "i0", 3)]))
-    assert impact.labels == ()
-    assert impact.missing_after == 0
-    a = next(move for move in impact.shifts[0].moves if move.system == "a")
-    assert a.after == pytest.approx((4 / 6 + 1.5) / 4)
-
-
-def test_intervals_are_those_of_weighted_means(shared_data: Path) -> None:
+def test_intervals_are_those_of_weighted_means() -> None:
     """An independent computation of the same interval, for the swaps of one large edit."""
-    baseline = dl19(shared_data)
+    baseline = Baseline.of(random_book(8, queries=20, missing=0.0), ["Cover@20"])
     query, impact = next(
         (after, impact)
         for query in baseline.gradebook.queries
-        for after in [edited(query, [(retire_item, item) for item in query.item_ids[:6]])]
+        for after in [edited(query, [(retire_item, item) for item in query.item_ids[:2]])]
         for impact in [impact_on(baseline, after)]
         if impact.shifts[0].swaps
     )

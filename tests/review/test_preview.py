@@ -123,30 +123,6 @@ def test_each_edit(tmp_path: Path) -> None:
         assert preview(collection, ItemState("q1", "", "blue light", "nugget")).to_grade == 0
 
 
-def test_several_edits_at_once(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        found = check(
-            collection,
-            Operation("retire", SUNSET_ID),
-            Operation("reword", SKY_ID, ("What is scattered?",)),
-            ItemState("q1", "", "How far does light go?"),
-            Operation("restore", SUNSET_ID),
-            Operation("reword", SKY_ID, (NEW,)),
-            Operation("weight", SUNSET_ID, ("3",)),
-        )
-        assert found.to_grade == 2 * OF_Q1
-
-
-def test_what_does_not_stay_in_the_exam_needs_no_grades(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        grade(collection)
-        reword = Operation("reword", SKY_ID, (NEW,))
-        assert check(collection, reword, Operation("retire", SKY_ID)).to_grade == 0
-        collection.bank().edit("restore", SKY_ID)
-        assert grade(collection) == OF_Q1
-
-
 def test_decisions_come_back_with_their_text(tmp_path: Path) -> None:
     """A person decided about the old wording; the preview of going back to it knows."""
     with exams.make(tmp_path) as collection:

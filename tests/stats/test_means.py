@@ -13,6 +13,7 @@ from exampp.stats.means import (
     SHARE,
     mean_test,
     mean_tests,
+    rate,
     student_quantile,
     student_tail,
 )
@@ -61,3 +62,15 @@ def test_without_a_range_equal_values_have_no_interval() -> None:
     assert mean_test(np.full(5, 3.0), None).estimate.no_interval == NO_RANGE
     assert mean_test(np.array([3.0]), None).estimate.no_interval == ONE_QUERY
     assert mean_test(np.array([]), None).estimate.reason == "no query counts"
+
+
+@pytest.mark.parametrize(("hits", "of"), [(0, 10), (1, 10), (3, 10), (10, 10)])
+def test_a_rate_has_the_interval_of_clopper_and_pearson(hits: int, of: int) -> None:
+    expected = scipy.stats.binomtest(hits, of).proportion_ci(0.95)
+    found = rate(hits, of)
+    wanted = (hits / of, expected.low, expected.high)
+    assert (found.value, found.low, found.high) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_nothing_tried_has_no_rate() -> None:
+    assert rate(0, 0).reason == "nothing was tried"

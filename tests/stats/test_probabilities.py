@@ -21,9 +21,9 @@ from exampp.stats.calibration import (
     fit_logistic,
     isotonic,
     labels_by,
+    rating_vectors,
     reliability_curve,
 )
-from exampp.stats.rated_passages import rating_vectors
 
 RANDOM = np.random.default_rng(0)
 

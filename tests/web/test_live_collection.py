@@ -165,18 +165,6 @@ def test_an_error_in_the_background_leaves_the_pages_up(
     wait_for(lambda: first_rating(opened) == 5)
 
 
-def test_data_version_tells_of_commits_of_others_alone(path: Path) -> None:
-    one, other = connect(path), connect(path)
-    before = data_version(one)
-    assert data_version(one) == before
-    with transaction(other):
-        other.execute("UPDATE query SET text = 'x' WHERE query_id = 'q1'")
-        assert data_version(one) == before
-    assert data_version(one) != before
-    one.close()
-    other.close()
-
-
 def test_the_watcher_goes_on_after_the_collection_could_not_be_read(
     path: Path, opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

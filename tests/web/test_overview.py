@@ -32,18 +32,10 @@ def counted(client: Client) -> str:
     raise AssertionError("still counting")
 
 
-def test_shows_who_is_signed_in_and_who_graded(tmp_path: Path) -> None:
-    with live.visiting(live.graded(tmp_path), assessors=("Ada L.",)) as client:
-        page = client.get("/")
-        assert page.status == 200
-        assert "<bdi>Ada L.</bdi>" in page.text
-        assert "ScriptedGrader:question-self-rating" in page.text
-
-
-def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
-    with exampp.Collection(dl19_exam) as collection:
+def test_the_leaderboard_is_that_of_evaluate(demo_exam: Path) -> None:
+    with exampp.Collection(demo_exam) as collection:
         board = collection.grades().evaluate(["nCover@20"])
-    with live.visiting(dl19_exam) as client:
+    with live.visiting(demo_exam) as client:
         page = text_of(client.get("/?by=1").text)
     best, second = board.rows[:2]
     assert best.mean is not None
@@ -53,14 +45,14 @@ def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
     assert f"{best.mean:.3f} {best.stderr:.3f}" in page
 
 
-def test_what_waits_for_people_is_counted(dl19_exam: Path) -> None:
-    with exampp.Collection(dl19_exam) as collection:
+def test_what_waits_for_people_is_counted(demo_exam: Path) -> None:
+    with exampp.Collection(demo_exam) as collection:
         findings = len(collection.bank().lint().rows)
-    with live.visiting(dl19_exam) as client:
+    with live.visiting(demo_exam) as client:
         page = text_of(counted(client))
     assert f"Fix the bank {findings} findings" in page
     assert "Fill gaps" in page
-    assert "92 600 of 92 600 cells" in page
+    assert re.search(r"(\b[\d ]+) of \1 cells", page)
 
 
 def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from support import live
-from support.live import Client
 
 from exampp.errors import InputError
 from exampp.installed import install_command
@@ -143,11 +142,3 @@ def test_two_people_on_another_host(path: Path) -> None:
     assert addresses["ada"].startswith(f"http://{socket.gethostname()}:")
     assert served.access.answers_to(socket.gethostname())
     assert not served.access.answers_to("evil.example")
-
-
-def test_people_decide_under_their_own_names(path: Path) -> None:
-    with live.serving(path, assessors=("ada", "grace")) as served:
-        ada, grace = Client(served).enter("ada"), Client(served).enter("grace")
-        assert "<bdi>ada</bdi>" in ada.get("/").text
-        assert "<bdi>grace</bdi>" in grace.get("/").text
-        assert "<bdi>ada</bdi>" not in grace.get("/").text

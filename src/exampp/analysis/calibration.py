@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,19 +35,21 @@ from exampp.results.plots.lines import calibration_curve
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, programs_only
 from exampp.sanitize import check_integer, or_default
-from exampp.stats.agreement import STATISTICS, clustered, confusions, kappa, statistic_of
+from exampp.stats.agreement import STATISTICS, clustered, confusions
 from exampp.stats.calibration import (
     SCORES,
+    RatedPassages,
     Scorer,
     at_least,
     best_cut_points,
     expected_labels,
     fit_levels,
     labels_by,
+    rated_by,
+    rated_passages,
     reliability_curve,
 )
 from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, Floats, check_draws, draw_queries
-from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
 
 _SCORES = ("score", "constant", "before", "calibrated", "low", "high")
 
@@ -191,32 +192,7 @@ def calibrate(
     sources = tuple(map(rated_by, books))
     data = _Judged.of(rated_passages(books, sources), sources)
     min_relevant = _checked(data, settings)
-    whole = _Trained(data, sources, settings, min_relevant, source)
-    found = whole.findings(books)
-    return replace(found, notes=(*_no_gain(whole, books), *found.notes))
-
-
-def _no_gain(whole: _Trained, books: Sequence[Gradebook]) -> Iterator[str]:
-    """Yield a sentence where the ratings of several graders predict no better than those of one."""
-    parts = []
-    for book, source in zip(books, whole.sources, strict=True) if len(books) > 1 else ():
-        # people may have judged nothing that this one graded
-        with suppress(InputError):
-            data = _Judged.of(rated_passages([book], [source]), [source])
-            parts.append(replace(whole, data=data, sources=(source,)))
-    alike = [
-        part
-        for part in parts
-        if np.array_equal(part.data.labels, whole.data.labels)
-        and np.ptp(part.data.vectors, axis=0).any()
-    ]
-    best = min(alike, key=lambda part: part.loss, default=whole)
-    if best is not whole and whole.loss >= best.loss:
-        yield (
-            f"{best.sources[0].name} alone is at least as good on held-out queries: log loss "
-            f"{best.loss:.3f} against {whole.loss:.3f} together, kappa {best.kappa:.3f} against "
-            f"{whole.kappa:.3f}. Calibrate from it alone."
-        )
+    return _Trained(data, sources, settings, min_relevant, source).findings(books)
 
 
 @dataclass(frozen=True)
@@ -380,21 +356,6 @@ class _Trained:
             own = self.of_passage == number
             found[own] = labels_by(self.expected[own], np.array(model.cut_points))
         return found
-
-    @cached_property
-    def loss(self) -> float:
-        """The log loss of held-out probabilities of a relevant judgment."""
-        queries = len(self.data.query_ids)
-        scorer = Scorer(self._relevance, self._relevant, self.data.group, queries)
-        return SCORES["log loss"](scorer, np.ones(queries))
-
-    @property
-    def kappa(self) -> float:
-        """Cohen's kappa of held-out labels with people's; NaN where it is undefined."""
-        size = len(self.data.known)
-        table = np.bincount(self.codes * size + self.given, minlength=size**2)
-        found = statistic_of(kappa, table.reshape(size, size)).value
-        return np.nan if found is None else found
 
     def findings(self, books: Sequence[Gradebook]) -> CalibrationFindings:
         data, everything = self.data, np.ones(len(self.data.labels), np.bool_)

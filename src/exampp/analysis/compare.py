@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, gaps, not_excluded
 from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
 from exampp.measures.board import PROVENANCE_COLUMNS, Leaderboard, caption, provenance_values
-from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
+from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, exams
 from exampp.measures.leaderboard import evaluate, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.values import Mean, MeasureColumn
@@ -44,12 +43,11 @@ class Quote(NamedTuple):
     `source` is "answer", "sentence", or "" where there is nothing to quote.
     """
 
-    item: str
     text: str
     source: str
 
 
-NO_QUOTE = Quote("", "", "")
+NO_QUOTE = Quote("", "")
 
 
 class BestPassage(NamedTuple):
@@ -61,74 +59,89 @@ class BestPassage(NamedTuple):
     quote: Quote = NO_QUOTE
 
 
+Move = Literal["gained", "lost", "unknown gain", "unknown loss"]
+"""The last two: the other system has a cell without a grade, and may cover the item too."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairedItem:
     """An item as two systems cover it; None where no passage of a system has a grade for it.
 
-    `covered_by` is unknown where a cell without a grade could change it.
-    `exam_id` is the query, or `query/subtopic` where these are separate exams. `weight` is the
-    item's share of its bank.
+    `covered_by` is unknown where a cell without a grade could change it; `move` tells how the item
+    makes a difference (None: one of the systems covers it as the other does). `exam_id` is the
+    query, or `query/subtopic` where these are separate exams. `weight` is the item's share of its
+    bank.
     """
 
+    query_id: str
     exam_id: str
     item_id: str
     text: str
     weight: float
     covered_by: CoveredBy
+    move: Move | None
     first: BestPassage | None
     second: BestPassage | None
 
+    @property
+    def ends(self) -> tuple[BestPassage | None, BestPassage | None]:
+        """The best passage of the system that gains or loses the item, and of the other one."""
+        gained = self.move in ("gained", "unknown gain")
+        return (self.second, self.first) if gained else (self.first, self.second)
+
+
+_COVERED: Mapping[tuple[bool, ...], tuple[CoveredBy, Move | None]] = {
+    (False, True): ("second", "gained"),
+    (True, False): ("first", "lost"),
+    (True, True): ("both", None),
+    (False, False): ("neither", None),
+}
+_UNKNOWN: Mapping[Move | None, Move | None] = {
+    "gained": "unknown gain",
+    "lost": "unknown loss",
+    None: None,
+}
+
 
 def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem]:
-    """The items of an exam of two systems, without texts and without items of weight 0."""
+    """Yield the items of an exam of two systems, without texts and without items of weight 0."""
     query = exam.query
     weights = query.weights[exam.items]
+    sides = [_best_passages(exam, read, k) for read in exam.passages]
     for at in np.flatnonzero(weights > 0).tolist():
-        item = int(exam.items[at])
-        first, second = (_best(exam, read, item, k) for read in exam.passages)
-        open_ends = tuple(bool(has_missing(exam, read, item, k)) for read in exam.passages)
+        (first, _), (second, _) = both = [side[at] for side in sides]
+        covers = tuple(best is not None and best.rating >= threshold for best, _ in both)
+        covered_by, move = _COVERED[covers]
+        if any(missing and not one for one, (_, missing) in zip(covers, both, strict=True)):
+            covered_by, move = "unknown", _UNKNOWN[move]
         yield PairedItem(
+            query_id=query.query_id,
             exam_id=exam.exam_id,
-            item_id=query.item_ids[item],
+            item_id=query.item_ids[exam.items[at]],
             text="",
             weight=float(weights[at] / weights.sum()),
-            covered_by=_covered_by((first, second), open_ends, threshold),
+            covered_by=covered_by,
+            move=move,
             first=first,
             second=second,
         )
 
 
-def has_missing(
-    exam: QueryExam, read: Indices | None, items: int | NDArray[np.integer[Any]], k: int
-) -> NDArray[np.bool_]:
-    """Whether a system's first k passages have a cell without a grade, for one item or several."""
+def _best_passages(
+    exam: QueryExam, read: Indices | None, k: int
+) -> list[tuple[BestPassage | None, bool]]:
+    """For every item the best of a system's first k passages, and whether a cell has no grade."""
     passages = np.empty(0, np.int32) if read is None else read[:k]
-    missing: NDArray[np.bool_] = (exam.query.ratings[passages][:, items] == MISSING).any(axis=0)
-    return missing
-
-
-def _best(exam: QueryExam, read: Indices | None, item: int, k: int) -> BestPassage | None:
-    passages = np.empty(0, np.int32) if read is None else read[:k]
-    ratings = exam.query.ratings[passages, item]
-    if not (ratings != MISSING).any():
-        return None
-    at = int(ratings.argmax())
-    return BestPassage(exam.query.passage_ids[passages[at]], at + 1, int(ratings[at]))
-
-
-def _covered_by(
-    best: Sequence[BestPassage | None], missing: Sequence[bool], threshold: int
-) -> CoveredBy:
-    covers = tuple(one is not None and one.rating >= threshold for one in best)
-    if any(open_end and not one for one, open_end in zip(covers, missing, strict=True)):
-        return "unknown"
-    found: Mapping[tuple[bool, ...], CoveredBy] = {
-        (False, True): "second",
-        (True, False): "first",
-        (True, True): "both",
-        (False, False): "neither",
-    }
-    return found[covers]
+    if not len(passages):
+        return [(None, False)] * len(exam.items)
+    ratings = exam.query.ratings[np.ix_(passages, exam.items)]
+    ranks, missing = ratings.argmax(axis=0), (ratings == MISSING).any(axis=0)
+    best = ratings.max(axis=0).tolist()
+    ids = [exam.query.passage_ids[passages[rank]] for rank in ranks]
+    return [
+        (None if rating == MISSING else BestPassage(one, rank + 1, rating), gap)
+        for one, rank, rating, gap in zip(ids, ranks.tolist(), best, missing.tolist(), strict=True)
+    ]
 
 
 def cell(dossier: Dossier, item_id: str, passage_id: str) -> tuple[int, int] | None:
@@ -137,31 +150,6 @@ def cell(dossier: Dossier, item_id: str, passage_id: str) -> tuple[int, int] | N
     if item_id not in items or passage_id not in passages:
         return None
     return passages.index(passage_id), items.index(item_id)
-
-
-Move = Literal["gained", "lost", "unknown gain", "unknown loss"]
-"""The last two: the other system has a cell without a grade, and may cover the item too."""
-
-
-@dataclass(frozen=True, slots=True)
-class CoverChange:
-    """An item that one of the two systems covers and the other does not.
-
-    `passage_id` is the first passage that covers it, at `rank` (from 1) of the system that gains
-    or loses it, with its `rating`; `other_best` is the best rating that the other system reaches
-    (None: no passage of it has a grade for the item). `weight` is the item's share of its bank;
-    `exam_id` is the query, or `query/subtopic` where these are separate exams.
-    """
-
-    query_id: str
-    exam_id: str
-    item_id: str
-    move: Move
-    passage_id: str
-    rank: int
-    rating: int
-    other_best: int | None
-    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +166,6 @@ class QueryDifference:
 
 ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
 """Reads the texts and grades of some queries."""
-Quotes = Mapping[CoverChange, Quote]
 QUERIES = 5
 """So many queries are explained to people unless they say otherwise."""
 _NAMED = 10
@@ -266,7 +253,7 @@ class SystemComparison(Result):
     means: tuple[Mean, Mean]
     pair: Pair
     queries: tuple[QueryDifference, ...]
-    changes: tuple[CoverChange, ...]
+    changes: tuple[PairedItem, ...]
     items: int
     board: Leaderboard
     book: Gradebook = field(compare=False)
@@ -319,13 +306,13 @@ class SystemComparison(Result):
         known = {query.query_id for query in self.book.queries}
         named = [*(one.query_id for one in shown.changes), *(one.query_id for one in shown.queries)]
         ids = [query_id for query_id in dict.fromkeys(named) if query_id in known]
-        dossiers = list(self.read(ids))
-        texts = {dossier.query_id: dossier.query_text for dossier in dossiers}
-        quotes = quoted_texts(shown.changes, dossiers)
+        dossiers = {dossier.query_id: dossier for dossier in self.read(ids)}
+        texts = {query_id: dossier.query_text for query_id, dossier in dossiers.items()}
+        changes = [_with_texts(one, dossiers.get(one.query_id)) for one in shown.changes]
         return {
             "total": total(self),
             "queries": by_query(shown, texts, width),
-            "items": by_item(shown, texts, quotes, width),
+            "items": by_item(replace(shown, changes=tuple(changes)), texts, width),
         }
 
     def records(self) -> dict[str, Table]:
@@ -394,34 +381,35 @@ def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | Non
     return Table.of(columns, rows, f"{found.column.name} by query, largest differences first")
 
 
-def by_item(
-    found: SystemComparison, texts: Mapping[str, str], quotes: Quotes, width: int | None = None
-) -> Table:
+def by_item(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
     """A row an item gained or lost, query by query.
 
     Texts have `width` characters at most; then the query's text stands in for ids of items, and
     the notes say what all quotes are.
     """
-    quoted = [quotes.get(change, NO_QUOTE) for change in found.changes]
-    sources = {one.source for one in quoted}
-    rows: list[list[Cell]] = [
-        [
-            change.query_id
-            if width is None
-            else _titled(change.query_id, texts.get(change.query_id, "")),
-            *(change.item_id, shorten(one.item or change.item_id, width), change.move),
-            *(change.passage_id, change.rank, change.rating, change.other_best),
-            *(shorten(one.text, width), one.source or None),
-        ]
-        for change, one in zip(found.changes, quoted, strict=True)
-    ]
+    rows: list[list[Cell]] = []
+    sources: list[str] = []
+    for change in found.changes:
+        best, other = change.ends
+        if best is None:
+            continue
+        title = _titled(change.query_id, texts.get(change.query_id, ""))
+        source = best.quote.source
+        sources.append(source)
+        rows.append(
+            [
+                *(change.query_id if width is None else title, change.item_id),
+                *(shorten(change.text or change.item_id, width), change.move, *best[:3]),
+                *(other and other.rating, shorten(best.quote.text, width), source or None),
+            ]
+        )
     notes = []
     hidden = set() if width is None else {"item_id"}
-    if width is not None and len(sources - {""}) == 1:
+    kinds = {*sources} - {""}
+    if width is not None and len(kinds) == 1:
         hidden.add("quoted")
-        notes.append(_QUOTED[min(sources - {""})])
-    if "" in sources:
-        silent = sum(not one.source for one in quoted)
+        notes.append(_QUOTED[min(kinds)])
+    if silent := sources.count(""):
         notes.append(
             f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
             "not known, or they have no word in common. A graded file knows items by their ids "
@@ -533,9 +521,8 @@ def compare_systems(
             seed=seed,
         ),
     )
-    changed = list(
-        item_changes(gradebook, first, second, threshold=threshold, k=k, subtopics=board.subtopics)
-    )
+    paired = exams(_only(gradebook, (first, second)), board.subtopics)
+    changed = [change for exam in paired for change in _changes(exam, threshold, k)]
     means = column.values.averages()
     queries = _queries(column, rows, changed)
     place = {query.query_id: index for index, query in enumerate(queries)}
@@ -556,39 +543,10 @@ def compare_systems(
     )
 
 
-def item_changes(
-    gradebook: Gradebook,
-    first: str,
-    second: str,
-    *,
-    threshold: int,
-    k: int,
-    subtopics: Subtopics = "query",
-) -> Iterator[CoverChange]:
-    """The items that one of two systems covers with its first k passages, gained ones first.
-
-    The other one does not cover them, or has a cell without a grade, so that it may.
-
-    With subtopics an item is compared on the ranking for its subtopic, as for Cover.
-    """
-    for exam in exams(_only(gradebook, (first, second)), subtopics):
-        before, after = (None if p is None else p[:k] for p in exam.passages)
-        yield from _moved(exam, ("gained", "unknown gain"), after, before, threshold)
-        yield from _moved(exam, ("lost", "unknown loss"), before, after, threshold)
-
-
-def quoted_texts(
-    changes: Iterable[CoverChange], dossiers: Iterable[Dossier]
-) -> dict[CoverChange, Quote]:
-    """What passages say, by change; what no dossier knows is left out."""
-    known = {dossier.query_id: dossier for dossier in dossiers}
-    found = {}
-    for change in changes:
-        dossier = known.get(change.query_id)
-        place = dossier and cell(dossier, change.item_id, change.passage_id)
-        if dossier and place:
-            found[change] = quote(dossier, *place)
-    return found
+def _changes(exam: QueryExam, threshold: int, k: int) -> list[PairedItem]:
+    """Return the items of an exam that make a difference, gained ones first."""
+    moved = [one for one in paired_items(exam, threshold, k) if one.move]
+    return sorted(moved, key=lambda one: one.ends[0] is one.first)
 
 
 def quote(dossier: Dossier, passage: int, item: int) -> Quote:
@@ -603,11 +561,11 @@ def quote(dossier: Dossier, passage: int, item: int) -> Quote:
         else _answer(dossier, passage, item)
     )
     if answer:
-        return Quote(asked.text, answer, "answer")
+        return Quote(answer, "answer")
     text = dossier.texts[passage]
     start, end = best_span(text.text, " ".join([asked.text, *asked.answers])) if text else (0, 0)
     sentence = text.text[start:end] if text else ""
-    return Quote(asked.text, sentence, "sentence" if sentence else "")
+    return Quote(sentence, "sentence" if sentence else "")
 
 
 def _with_texts(item: PairedItem, dossier: Dossier | None) -> PairedItem:
@@ -658,43 +616,11 @@ def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:
     return replace(gradebook, queries=tuple(queries), systems=systems)
 
 
-def _moved(
-    exam: QueryExam,
-    moves: tuple[Move, Move],
-    by: Indices | None,
-    other: Indices | None,
-    threshold: int,
-) -> Iterator[CoverChange]:
-    """Items that the passages of one system cover and those of the other do not, or may."""
-    if by is None:
-        return
-    query = exam.query
-    weights = query.weights[exam.items]
-    mine = query.ratings[np.ix_(by, exam.items)]
-    theirs = query.ratings[np.ix_(np.empty(0, np.intp) if other is None else other, exam.items)]
-    best = theirs.max(axis=0, initial=MISSING)
-    unknown = has_missing(exam, other, exam.items, len(query.passage_ids))
-    only = (mine >= threshold).any(axis=0) & (best < threshold) & (weights > 0)
-    for index in np.flatnonzero(only).tolist():
-        rank = int((mine[:, index] >= threshold).argmax())
-        yield CoverChange(
-            query_id=query.query_id,
-            exam_id=exam.exam_id,
-            item_id=query.item_ids[exam.items[index]],
-            move=moves[int(unknown[index])],
-            passage_id=query.passage_ids[by[rank]],
-            rank=rank + 1,
-            rating=int(mine[rank, index]),
-            other_best=None if best[index] == MISSING else int(best[index]),
-            weight=float(weights[index] / weights.sum()),
-        )
-
-
 def _queries(
-    column: MeasureColumn, rows: Sequence[int], changes: Sequence[CoverChange]
+    column: MeasureColumn, rows: Sequence[int], changes: Sequence[PairedItem]
 ) -> tuple[QueryDifference, ...]:
     """Largest difference first; those where a system does not count at the end."""
-    moves: dict[tuple[str, Move], int] = {}
+    moves: dict[tuple[str, Move | None], int] = {}
     for change in changes:
         # A subtopic is a query of its own for ranking measures, but not for Cover.
         for name in {change.query_id, change.exam_id}:
@@ -725,5 +651,5 @@ def _size(query: QueryDifference) -> tuple[bool, float, int]:
     return difference is None, -round(abs(difference or 0.0), 10), -(query.gained + query.lost)
 
 
-def _place(place: Mapping[str, int], change: CoverChange) -> int:
+def _place(place: Mapping[str, int], change: PairedItem) -> int:
     return place.get(change.exam_id, place.get(change.query_id, len(place)))

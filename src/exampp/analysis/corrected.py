@@ -38,7 +38,6 @@ from exampp.stats.sampling import (
     Sample,
     ScoreLimits,
     Totals,
-    best_tuning,
     calibrated_probabilities,
     drawn_units,
     folds,
@@ -47,7 +46,6 @@ from exampp.stats.sampling import (
     totals,
 )
 
-Predictor = Literal["calibrated", "ppi", "grades"]
 Scope = Literal["pool", "queries"]
 FEWEST_UNITS = 20
 """Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
@@ -61,41 +59,31 @@ FEWEST_OF_SYSTEM = 10
 class CorrectionSettings:
     """How a leaderboard is corrected.
 
-    `predictor`: what grades predict of a unit. "calibrated": what people said of sampled units with
-    such grades, cross-fitted; "ppi": the label that the grades give, times the lambda of PPI++;
-    "grades": that label itself. `over`: what intervals speak of, the `pool` (these queries, these
-    passages) or `queries` like these. `looks`: how often intervals are looked at while the sample
-    grows; each time at alpha / looks.
+    `over`: what intervals hold for, the `pool` (these queries, these passages) or `queries` like
+    these. An interval misses the truth at most with the probability `alpha`.
 
     Raises:
-        InputError: A value makes no sense.
+        InputError: A value is out of range.
     """
 
-    predictor: Predictor = "calibrated"
     over: Scope = "pool"
     alpha: float = 0.05
-    looks: int = 1
     draws: int = DRAWS
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for what, value, known in (
-            ("predictor", self.predictor, get_args(Predictor)),
-            ("scope", self.over, get_args(Scope)),
-        ):
-            if value not in known:
-                hint = f"Choose {' or '.join(known)}"
-                raise InputError(f"there is no {what} {value!r}", hint=hint)
+        if self.over not in get_args(Scope):
+            hint = f"Choose {' or '.join(get_args(Scope))}"
+            raise InputError(f"unknown scope {self.over!r}", hint=hint)
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
-        check_integer("looks", self.looks, 1, MOST_DRAWS)
         check_integer("draws", self.draws, 100, MOST_DRAWS)
         check_integer("the seed", self.seed, 0)
 
     @property
     def level(self) -> float:
         """The confidence of an interval."""
-        return 1 - self.alpha / self.looks
+        return 1 - self.alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +256,7 @@ class Corrected(Result):
         """Return `scores`, a row a system, way and scope, and `pairs`, a row a pair and scope."""
         settings, notes = self.settings, list(self.sentences())
         design = self.judged.design
-        origin = (self.labels, self.units, self.unit, design, settings.predictor, settings.level)
+        origin = (self.labels, self.units, self.unit, design, settings.level)
         scores: list[list[Value]] = []
         for row, system in enumerate(self.systems):
             start: list[Value] = [system, self.measure, self.min_rating]
@@ -284,7 +272,7 @@ class Corrected(Result):
             for scope in self.corrected
             for row in self._pairs(scope)
         ]
-        last = ("labels", "units", "unit", "design", "predictor", "level")
+        last = ("labels", "units", "unit", "design", "level")
         of_scores = (
             *("system", "measure", "min_rating", "over", "method", "score", "se", "low", "high"),
             *("best_rank", "worst_rank"),
@@ -353,15 +341,10 @@ class Corrected(Result):
                 else "People judged the whole pool: only the choice of queries is uncertain."
             )
         else:
-            how = {
-                "calibrated": f"what people said of drawn {self.unit}s with such grades",
-                "ppi": "the label that the grades give, times the lambda of PPI++",
-                "grades": "the label that the grades give",
-            }[self.settings.predictor]
             yield (
-                f"Corrected: of each of the {self.units:,} {self.unit}s {how}, plus people's "
-                "differences from it on those drawn, divided by the chance to be drawn. It is "
-                "right on average whatever the grades are."
+                f"Corrected: of each of the {self.units:,} {self.unit}s what people said of drawn "
+                f"{self.unit}s with such grades, plus people's differences from it on those drawn, "
+                "divided by the chance to be drawn. It is right on average whatever the grades are."
             )
         yield (
             "Intervals hold for the scores that people would give these queries and this pool; "
@@ -372,14 +355,8 @@ class Corrected(Result):
         )
 
     def _intervals(self) -> Iterator[str]:
-        settings = self.settings
-        if settings.looks > 1:
-            yield (
-                f"Intervals are at {percent(settings.level)}, because they are looked at "
-                f"{settings.looks} times while the sample grows."
-            )
         if none := int(np.isnan(self.shown.low).sum()):
-            few = settings.over == "queries" and self.queries < FEWEST_QUERIES
+            few = self.settings.over == "queries" and self.queries < FEWEST_QUERIES
             of_few = f"; fewer than {FEWEST_QUERIES} queries tell nothing of others" if few else ""
             yield (
                 f"No interval for {counted(none, 'score')}: fewer than {FEWEST_OF_SYSTEM} drawn "
@@ -477,7 +454,10 @@ def correct(
         count = len(population.query_ids)
         return totals(at, predicted, sample, labels, groups, count)
 
-    predicted = _predicted(population, judged, settings, rows)
+    # learnt from the labels of all systems
+    fold = folds(judged.fold_seed, population.names)
+    learnt = calibrated_probabilities(population.bins, fold, sample, judged.labels)
+    predicted = _per_system(learnt, rows)
     found, alone = scored(predicted), scored(np.zeros_like(graded))
     order = np.lexsort(
         ([population.systems[row] for row in rows], -np.round(found.scores, DECIMALS))
@@ -536,23 +516,6 @@ def _ordered(one: Totals, order: NDArray[np.intp]) -> Totals:
         one.residuals[order],
         one.parts[order],
     )
-
-
-def _predicted(
-    population: Population,
-    judged: JudgedSample,
-    settings: CorrectionSettings,
-    rows: NDArray[np.intp],
-) -> Floats:
-    """What grades predict, learnt from the labels of all systems; [units] or [systems, units]."""
-    if settings.predictor == "calibrated":
-        fold = folds(judged.fold_seed, population.names)
-        found = calibrated_probabilities(population.bins, fold, judged.sample, judged.labels)
-    elif settings.predictor == "ppi":
-        found = best_tuning(population.graded, judged.sample, judged.labels) * population.graded
-    else:
-        found = population.graded
-    return _per_system(found, rows)
 
 
 class _Evidence(NamedTuple):

@@ -280,7 +280,7 @@ def leaderboards(
 
     Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
     """
-    from exampp.analysis.side_by_side import side_by_side
+    from exampp.analysis.correlation import side_by_side
     from exampp.inputs.officials import read_officials
 
     methods = selection.methods(measure or ["Cover@20"])

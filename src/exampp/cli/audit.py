@@ -169,18 +169,7 @@ def corrected(
         Literal["pool", "queries"],
         keyword(help="Intervals for these queries and their pool, or for queries like these."),
     ] = "pool",
-    predictor: Annotated[
-        Literal["calibrated", "ppi", "grades"],
-        keyword(
-            help="What grades predict: the decisions on drawn passages with such grades, the "
-            "grades' label times the lambda of PPI++, or that label."
-        ),
-    ] = "calibrated",
     alpha: Annotated[float, keyword(help="An interval misses the truth so often at most.")] = 0.05,
-    looks: Annotated[
-        int,
-        keyword(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
-    ] = 1,
     seed: Annotated[int, keyword(help="Seed of the intervals of all pairs at once.")] = 0,
     pairs: Annotated[bool, keyword("--pairs", help="A row for every pair of systems.")] = False,
     *,
@@ -195,7 +184,7 @@ def corrected(
     """
     from exampp.analysis.corrected import CorrectionSettings
 
-    settings = CorrectionSettings(predictor, over, alpha, looks, seed=seed)
+    settings = CorrectionSettings(over, alpha, seed=seed)
     with opened_grades(selection) as grades:
         found = grades.corrected(
             measure,

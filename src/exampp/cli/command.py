@@ -207,7 +207,7 @@ PANELS: Mapping[str, str] = {
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard retry-failed per more keys grounded "
     "build battery targets attack answers texts rating "
-    "labels design number secret public sealed again plan over predictor folds save require "
+    "labels design number secret public sealed again plan over folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
@@ -219,9 +219,9 @@ PANELS: Mapping[str, str] = {
     "max-cost price-read price-cached price-written "
     "price-hour max-failures grace",
     "Many machines": "on workers worker-cpus worker-gpus",
-    "Chance": "alpha looks correction permutations samples splits seed",
+    "Chance": "alpha correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "Output": "format wide notes digits title theme width no-title json",
+    "Output": "format wide notes digits title theme json",
 }
 """The options of each panel by their long names; one may name another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}

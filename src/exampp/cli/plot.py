@@ -262,7 +262,7 @@ def _takes_threshold(values: OptionValues) -> bool:
     *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round")),
     OptionRule(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
     OptionRule(
-        ("--theme", "--width", "--no-title"),
+        ("--theme",),
         "for what is drawn, not for .csv and .tsv",
         lambda values: Path(values["output"]).suffix.lower() not in (".csv", ".tsv"),
     ),
@@ -299,15 +299,6 @@ def plot(
     theme: Annotated[
         Literal["light", "dark"], keyword(help="Dark ink on white, or light ink on near-black.")
     ] = "light",
-    width: Annotated[
-        Literal["own", "single", "double"],
-        keyword(
-            help="As wide as a column of a paper (3.33 in), as both (7 in), or as it is drawn best."
-        ),
-    ] = "own",
-    no_title: Annotated[
-        bool, keyword("--no-title", help="Leave out the title: a paper has a caption.")
-    ] = False,
     subtopics: Subtopics = "auto",
 ) -> None:
     """Draw one figure.
@@ -355,8 +346,6 @@ def plot(
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
         fix = missing.hint if missing else kind.fix
         raise InputError(cause, file=selection.collection, hint=fix)
-    if no_title or width != "own":
-        figure = figure.on_paper(None if width == "own" else width, title=not no_title)
     content = write(figure, theme)
     with writing(output, text=False) as stream:
         stream.write(content)

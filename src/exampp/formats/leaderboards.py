@@ -10,7 +10,7 @@
 | workbench: leaderboards | a header `method ...`, a column a measure, others of `+/-` and errors |
 | workbench: results | `{"method", "examScore", "nExamScore", ...}` |
 | exampp: leaderboards and scores of queries | tsv, csv, JSON |
-| people | a matrix: a line of systems, then a line of scores a topic |
+| people | two columns, or a JSON object: systems and their ranks or scores |
 
 A file may name its columns. Where it does not, the rows of `all` topics tell which column is which.
 """
@@ -18,62 +18,51 @@ A file may name its columns. Where it does not, the rows of `all` topics tell wh
 from __future__ import annotations
 
 import csv
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import MEASURE, SYSTEM, TOPIC, VALUE, brief, normalize_name, real
 from exampp.formats.format import FirstRecords, Format, Shape, is_number
-from exampp.formats.lines import (
-    Key,
-    OnError,
-    decode_json,
-    encode_text,
-    parse_each,
-    raise_error,
-    read_lines,
-    read_pairs,
-    system_of,
-    text_of,
-)
-from exampp.formats.output import writing
+from exampp.formats.lines import decode_json, read_lines, read_pairs, system_of, text_of
 from exampp.formats.trec import SYSTEM_KEYS
 from exampp.sanitize import check_path
 
 Scores = Mapping[str, Mapping[str, float]]
 """Measure -> system -> score."""
-TopicScores = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""Measure -> system -> topic -> score."""
-_Lines = list[tuple[int, list[str]]]
-_Dict = Mapping[str, Any]
+_Lines = Sequence[tuple[int, list[str]]]
+_COLUMNS = {"system": SYSTEM, "query_id": TOPIC, "measure": MEASURE, "value": VALUE}
+"""The columns of scores, and the names that they go by."""
 _OF_MEASURE = ("method", "bank", "min_rating")
 """Columns of exampp that tell rows of one measure apart, and so belong to its name."""
 _ALL = frozenset({"all", "amean"})
 _NO_SYSTEMS = frozenset({"_overall_", "spearman", "kendall"})
 """First cells of rows of the workbench's tables that are about no system."""
 _RESULTS = ("method", "examScore", "nExamScore")
-_NEEDED = frozenset({"system", "measure", "query_id", "value"})
-"""The columns of exampp's scores of single queries."""
-_PRINTED = re.compile(
-    r"-+(  -+)+|\|(-+:?\|)+|\\begin\{table\*?\}(\[\w+\])?|\\toprule|<(table|figure|div)\b.*>"
-)
-"""Lines of tables for people: text, Markdown, LaTeX, HTML."""
 _OBJECT: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Row(NamedTuple):
+    """A score: its cells by `_COLUMNS`, `_OF_MEASURE` and the names of other columns."""
+
     line: int
-    system: str
-    measure: str
-    topic: str | None
-    value: float
+    cells: Mapping[str, str]
+
+    @property
+    def topic(self) -> str | None:
+        """The topic; None for a score of all topics."""
+        found = self.cells.get("query_id", "all")
+        return None if found in _ALL else found
+
+    def value(self, path: str | Path) -> float:
+        """Return the number; InputError where it is none."""
+        return _number(self.cells["value"], "value", path, self.line)
 
 
 class QueryScore(NamedTuple):
@@ -93,68 +82,6 @@ class QueryScore(NamedTuple):
     ranking: str | None = None
 
 
-def read_by_measure(path: str | Path, *, alone: bool = False) -> Scores | None:
-    """Return the scores of a file by measure and system; None where it is no such table.
-
-    The score of a system is the one of all topics, or else the mean over its topics. `alone` says
-    that the file is about the one system that it is named after, so that two columns are measures
-    and values. InputError for a value that is no number, for columns that cannot be told apart, and
-    for systems without the same topics.
-    """
-    rows = _rows(path, alone)
-    if rows is None:
-        return None
-    for line, data in read_lines(path):
-        text_of(data, path, line)
-    return _means(rows, path)
-
-
-def scores_of_rows(
-    names: Sequence[str], rows: Iterable[tuple[int, _Dict]], name: str
-) -> Scores | None:
-    """Return the scores of numbered rows from memory; `name` is what messages call them.
-
-    None where no columns are called after system, measure and value.
-    """
-    plain_names = {*map(normalize_name, names)}
-    if any(plain_names.isdisjoint(known) for known in (SYSTEM, MEASURE, VALUE)):
-        return None
-    return _means(_from_names(_as_lines(rows, names), name) or [], name)
-
-
-def read_by_topic(path: str | Path) -> TopicScores | None:
-    """Return the scores of a file by measure, system and topic; None where it is no such table.
-
-    Scores of all topics are left out. Raises as `read_by_measure` does.
-    """
-    rows = _rows(path, alone=False)
-    return None if rows is None else _grouped(rows, path)[1]
-
-
-def read_folder(path: Path) -> Scores:
-    """Return the scores of a folder of files, each about the system that it is named after.
-
-    InputError for a file that holds no scores.
-    """
-    found: dict[str, dict[str, float]] = {}
-    for file in sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != "."):
-        scores = read_by_measure(file, alone=True)
-        if scores is None:
-            raise InputError(
-                "holds no scores of one system",
-                file=file,
-                hint="Its lines are `measure value` or `measure topic value`",
-            )
-        for measure, by_system in scores.items():
-            of_measure = found.setdefault(measure, {})
-            if twice := of_measure.keys() & by_system.keys():
-                raise InputError(f"system {brief(min(twice))} was in another file", file=file)
-            of_measure |= by_system
-    if not found:
-        raise InputError("the folder holds no scores", file=path)
-    return found
-
-
 def read_query_scores(path: str | Path) -> Sequence[QueryScore] | None:
     """Return the scores of a file, query by query; None where it is no table of scores.
 
@@ -162,254 +89,189 @@ def read_query_scores(path: str | Path) -> Sequence[QueryScore] | None:
     other programs do not. Raises InputError for a table of means alone, and for a value that is no
     number.
     """
-    _, head = next(read_lines(path))
-    if head.lstrip().startswith(b"{"):
-        tables = _tables(path)
-        own = next((rows for rows in tables if all(row.keys() >= _NEEDED for row in rows)), None)
-    else:
-        text = head.decode(errors="replace")
-        separator = "\t" if "\t" in text else ","
-        lines = (line.decode(errors="replace") for _, line in read_lines(path))
-        is_own = {name.strip() for name in text.split(separator)} >= _NEEDED
-        own = [*csv.DictReader(lines, delimiter=separator)] if is_own else None
-    if own is not None:
-        return [_query_score(row, path) for row in own if row["system"] not in _NO_SYSTEMS]
-    found = read_by_topic(path)
-    if found is None:
+    rows = _rows(path, frozenset(_COLUMNS))
+    if rows is None:
         return None
-    scores = [
-        QueryScore(system, *_split_threshold(measure), query, value)
-        for measure, systems in found.items()
-        for system, topics in systems.items()
-        for query, value in topics.items()
-    ]
-    if not scores:
+    found = [_query_score(row, path) for row in rows if row.topic is not None]
+    if not found:
         raise InputError(
             "holds means, and no scores of single queries",
             file=path,
             hint="Write it with: exampp evaluate COLLECTION --per-query --format json",
         )
-    return scores
+    return found
 
 
-def _query_score(row: _Dict, path: str | Path) -> QueryScore:
-    threshold, value = row.get("min_rating"), row["value"]
-    try:
-        return QueryScore(
-            str(row["system"]),
-            str(row["measure"]),
-            None if threshold in (None, "") else int(real(str(threshold), "min_rating")),
-            str(row["query_id"]),
-            None if value in (None, "") else real(str(value), "value"),
-            *(row.get(name) for name in ("grader_key", "bank", "ranking")),
-        )
-    except InputError as error:
-        raise error.at(path) from None
-
-
-def _split_threshold(name: str) -> tuple[str, int | None]:
-    """Return the measure and the threshold of a heading such as `Cover@20 \u22654`."""
-    measure, _, threshold = name.partition(" \u2265")
-    return (measure, int(threshold)) if threshold.isdecimal() else (name, None)
+def _query_score(row: _Row, path: str | Path) -> QueryScore:
+    cells, threshold = row.cells, row.cells.get("min_rating")
+    return QueryScore(
+        cells["system"],
+        cells["measure"],
+        int(_number(threshold, "min_rating", path, row.line)) if threshold else None,
+        cells["query_id"],
+        row.value(path) if cells["value"] else None,
+        *(cells.get(name) or None for name in ("grader_key", "bank", "ranking")),
+    )
 
 
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def _rows(path: str | Path, alone: bool) -> list[_Row] | None:
-    _, head = next(read_lines(path))
+def _rows(
+    path: str | Path, wanted: frozenset[str] = frozenset(), *, alone: bool = False
+) -> list[_Row] | None:
+    """Return the scores of a file; None where it is no table of scores.
+
+    Of several tables in a JSON file it is the first with the `wanted` columns. `alone` says that
+    the file is about the one system that it is named after, so that two columns are measures and
+    values.
+    """
+    start, head = next(read_lines(path))
     if head.lstrip().startswith(b"{"):
-        if (table := _json_lines(path)) is None:
-            rows = next(_tables(path), [])
-            names = list(dict.fromkeys(name for row in rows for name in row))
-            return _from_names(_as_lines(((1, row) for row in rows), names), path) if rows else None
-        if all(row.keys() >= set(_RESULTS[:2]) for _, row in table):
-            return list(_from_wide(_as_lines(table, _RESULTS), path))
-        names = list(table[0][1])
-        is_table = not any(
-            {*map(normalize_name, names)}.isdisjoint(s) for s in (SYSTEM, MEASURE, VALUE)
-        )
-        return _from_names(_as_lines(table, names), path) if is_table else None
-    text = head.decode(errors="replace")
+        rows = _json_rows(path, wanted)
+        names = list(dict.fromkeys(name for _, row in rows for name in row))
+        return _named_rows(names, rows, path)
+    text = text_of(head, path, start)
     separator = next((mark for mark in "\t," if mark in text), None)
-    lines = _split(path, separator, quoted=bool(separator) and not alone)
-    named = None if alone else _from_names(lines, path)
-    if named is not None:
-        return named
     # to trec_eval, which writes tabs and no names, a quote is a character as any other
-    return _without_names(_split(path, separator, quoted=separator == ","), path, alone)
+    is_named = not alone and _from_names(text.split(separator), [], path) is not None
+    lines = _split(path, separator, quoted=bool(separator) and (is_named or separator == ","))
+    return _from_names(lines[0][1], lines, path) if is_named else _unnamed(lines, path, alone)
 
 
-def _json_lines(path: str | Path) -> list[tuple[int, _Dict]] | None:
-    """Return the objects of JSON-lines; None where the file is one object."""
-    rows: list[tuple[int, _Dict]] = []
+def _json_rows(path: str | Path, wanted: frozenset[str]) -> list[tuple[int, dict[str, Any]]]:
+    """Return the objects of JSON-lines, or the rows of a table of exampp; none for other JSON."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        document = _OBJECT.decode(b"\n".join(data for _, data in read_lines(path)))
+        for table in (document, *document.values()):
+            rows = table.get("rows") if isinstance(table, dict) else None
+            if (
+                rows
+                and isinstance(rows, list)
+                and all(isinstance(r, dict) and r.keys() >= wanted for r in rows)
+            ):
+                return [(1, row) for row in rows]
+    found: list[tuple[int, dict[str, Any]]] = []
     for number, data in read_lines(path):
         try:
-            row = decode_json(data, _OBJECT, path, number)
-            rows.append((number, row))
+            found.append((number, decode_json(data, _OBJECT, path, number)))
         except InputError:
-            if rows:
+            if found:
                 raise
-            return None
-    return None if len(rows) == 1 and next(_tables(path), None) else rows
+            # the reader of other files says what is wrong
+            return []
+    return found
 
 
-def _tables(path: str | Path) -> Iterator[list[_Dict]]:
-    """Yield every list of `rows` of a file that is one object, as exampp writes tables."""
-    try:
-        document = _OBJECT.decode(b"\n".join(data for _, data in read_lines(path)))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        # the reader of other files says what is wrong
-        return
-    for table in (document, *document.values()):
-        found = table.get("rows") if isinstance(table, dict) else None
-        if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
-            yield found
-
-
-def _as_lines(rows: Iterable[tuple[int, _Dict]], names: Sequence[str]) -> _Lines:
-    """Return rows as lines of cells below the names; a value that is missing is empty."""
+def _named_rows(
+    names: Sequence[str], rows: Iterable[tuple[int, Mapping[str, Any]]], path: str | Path
+) -> list[_Row] | None:
+    """Return the scores of rows by name, a missing value being empty; None where these are none."""
+    plain = {*map(normalize_name, names)}
+    if is_wide := "examScore" in names:
+        names = [name for name in _RESULTS if name in names]
+    elif any(plain.isdisjoint(known) for known in (SYSTEM, MEASURE, VALUE)):
+        return None
     values = ((number, [row.get(name) for name in names]) for number, row in rows)
     lines = [(at, ["" if one is None else str(one) for one in cells]) for at, cells in values]
-    return [(0, list(names)), *lines]
+    if is_wide:
+        return list(_from_wide(names, lines, path))
+    return _from_names(names, [(0, [*names]), *lines], path)
 
 
 def _split(path: str | Path, separator: str | None, *, quoted: bool) -> _Lines:
     """Return all lines as cells; `quoted` ones may hold the separator between quotes."""
-    lines: _Lines = []
+    lines: list[tuple[int, list[str]]] = []
     for number, data in read_lines(path):
-        text = data.decode(errors="replace")
-        if _PRINTED.fullmatch(text.strip()):
-            raise InputError(
-                "is a table for people to look at",
-                file=path,
-                hint="Write it with --format tsv, csv or json, which hold all digits, too",
+        text = text_of(data, path, number)
+        try:
+            table = csv.reader(
+                [text], delimiter=separator or ",", strict=True, skipinitialspace=True
             )
-        cells = _quoted(text, separator or ",") if quoted else text.split(separator)
-        lines.append((number, [cell.strip() for cell in cells or [text]]))
+            cells = next(table, []) if quoted else text.split(separator)
+        except csv.Error as error:
+            raise InputError(f"broken CSV ({error})", file=path, line=number) from None
+        lines.append((number, [cell.strip() for cell in cells]))
     return lines
 
 
-def _quoted(line: str, separator: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True), [])
-    except csv.Error:
-        # a field of more characters than csv takes is no cell of such a table
-        return line.split(separator)
-
-
-def _from_names(lines: _Lines, path: str | Path) -> list[_Row] | None:
-    """Return the rows below a line of names; None where the first line holds none that tell."""
-    names = [normalize_name(cell) for cell in lines[0][1]]
-    places = [
-        next((at for at, name in enumerate(names) if name in known), None)
-        for known in (SYSTEM, TOPIC, MEASURE, VALUE)
-    ]
-    system, _, measure, value = places
-    if system is not None and measure is not None and value is not None:
-        apart = [at for at, name in enumerate(names) if name in _OF_MEASURE and at != system]
-        table = _first_table(lines, value)
-        try:
-            named = _with_full_names(table, measure, apart) if apart else table
-            return list(_from_columns(named, places, path, apart))
-        except InputError as error:
-            raise error.at(path) from None
-    if names[0] in SYSTEM and len(names) > 2 and names[1] not in _ALL:
-        return list(_from_wide(lines, path))
+def _from_names(names: Sequence[str], lines: _Lines, path: str | Path) -> list[_Row] | None:
+    """Return the rows below a line of names; None where the names are not those of scores."""
+    plain = [normalize_name(name) for name in names]
+    places = {
+        column: next((at for at, name in enumerate(plain) if name in known), -1)
+        for column, known in _COLUMNS.items()
+    }
+    if min(places[column] for column in ("system", "measure", "value")) >= 0:
+        plain = ["" if name in _COLUMNS else name for name in plain]
+        for column, place in places.items():
+            if place >= 0:
+                plain[place] = column
+        return list(_from_columns(plain, lines, path))
+    if len(plain) > 2 and plain[0] in SYSTEM and plain[1] not in _ALL:
+        return list(_from_wide(names, lines[1:], path))
     return None
 
 
-def _first_table(lines: _Lines, value: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows below the names, up to those of a next table behind an empty line."""
+def _from_columns(names: Sequence[str], lines: _Lines, path: str | Path) -> Iterator[_Row]:
+    """Yield the rows of the first table; one of exampp's may follow behind an empty line."""
+    place = names.index("value")
+    needed = 1 + max(at for at, name in enumerate(names) if name in (*_COLUMNS, *_OF_MEASURE))
     for (before, _), (line, cells) in pairwise(lines):
-        is_row = len(cells) > value and (not cells[value] or is_number(cells[value]))
+        is_row = len(cells) > place and (not cells[place] or is_number(cells[place]))
         if line > before + 1 and not is_row:
             return
-        yield line, cells
+        if len(cells) < needed:
+            raise InputError(f"{len(cells)} columns, not {needed}", file=path, line=line)
+        found = dict(zip(names, cells, strict=False))
+        if found.keys().isdisjoint(_OF_MEASURE):
+            found["system"] = found["system"].removesuffix(".run")
+        if found["system"] not in _NO_SYSTEMS:
+            yield _Row(line, found)
 
 
-def _with_full_names(
-    lines: Iterable[tuple[int, list[str]]], measure: int, apart: Sequence[int]
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows, those of one measure told apart in its name, as in `Cover@20 \u22654`."""
-    rows, needed = list(lines), max((measure, *apart))
-    seen: dict[tuple[str, int], set[str]] = {}
-    for _, cells in rows:
-        for at in apart if len(cells) > needed else ():
-            seen.setdefault((cells[measure], at), set()).add(cells[at])
-    for line, cells in rows:
-        if len(cells) <= needed:
-            raise InputError(f"{len(cells)} columns, not {needed + 1}", line=line)
-        several = [cells[at] for at in apart if len(seen[cells[measure], at]) > 1]
-        told = [f"\u2265{cell}" if cell.isdecimal() else cell for cell in several if cell]
-        cells[measure] = " ".join([cells[measure], *told])
-        yield line, cells
+def _from_wide(names: Sequence[str], lines: _Lines, path: str | Path) -> Iterator[_Row]:
+    """Yield the rows of a table with a column a measure."""
+    for line, cells in lines:
+        if len(cells) != len(names):
+            what = f"{len(cells)} columns, but the header has {len(names)}"
+            raise InputError(what, file=path, line=line)
+        for name, cell in list(zip(names, cells, strict=True))[1:]:
+            is_measure = name.strip("+/- ") and not normalize_name(name).startswith("std")
+            if is_measure and cells[0] not in _NO_SYSTEMS:
+                yield _Row(line, {"system": cells[0], "measure": name, "value": cell})
 
 
-def _without_names(lines: _Lines, path: str | Path, alone: bool) -> list[_Row] | None:
+def _unnamed(lines: _Lines, path: str | Path, alone: bool) -> list[_Row] | None:
+    """Return the rows of columns without names; None where these are not those of scores."""
     widths = {len(cells) for _, cells in lines}
     width = max(widths)
     if len(widths) > 1 or width not in ((2, 3) if alone else (3, 4)):
         return None
-    if width == 2:
-        return list(_from_columns(lines, [None, None, 0, 1], path))
-    topics = {i for _, cells in lines for i, cell in enumerate(cells[:-1]) if cell in _ALL}
-    if len(topics) != 1:
-        raise InputError(
-            "which column holds the topics? No header names it, and no row is of `all` topics",
-            file=path,
-            line=lines[0][0],
-            hint="Name the columns in a first line: run, topic, measure, value",
-        )
-    (topic,) = topics
-    others = [place for place in range(width - 1) if place != topic]
-    system = others[0] if width == 4 else None
-    return list(_from_columns(lines, [system, topic, others[-1], width - 1], path))
-
-
-def _from_columns(
-    lines: Iterable[tuple[int, list[str]]],
-    places: Sequence[int | None],
-    path: str | Path,
-    apart: Sequence[int] = (),
-) -> Iterator[_Row]:
-    """Yield the rows at the places of system, topic, measure and value; `runid` names a system."""
-    at_system, at_topic, at_measure, at_value = places
-    named = system_of(Path(path))
-    highest = max(place for place in places if place is not None)
+    names = ["measure", "value"]
+    if width > 2:
+        topics = {i for _, cells in lines for i, cell in enumerate(cells[:-1]) if cell in _ALL}
+        if len(topics) != 1:
+            raise InputError(
+                "which column holds the topics? No header names it, and no row is of `all` topics",
+                file=path,
+                line=lines[0][0],
+                hint="Name the columns in a first line: run, topic, measure, value",
+            )
+        names = ["system", *names] if width == 4 else names
+        names.insert(topics.pop(), "query_id")
+    found: list[_Row] = []
+    system = system_of(Path(path))
     for line, cells in lines:
-        if len(cells) <= highest:
-            raise InputError(f"{len(cells)} columns, not {highest + 1}", file=path, line=line)
-        measure, value = cells[at_measure or 0], cells[at_value or 0]
-        if measure == "runid":
-            named = value
-            continue
-        system = named if at_system is None else cells[at_system]
-        # names of exampp's tables, which have columns apart, are whole
-        system = system if apart else system.removesuffix(".run")
-        topic = None if at_topic is None or cells[at_topic] in _ALL else cells[at_topic]
-        if system not in _NO_SYSTEMS and value:
-            yield _Row(line, system, measure, topic, _value(value, "value", path, line))
+        row = {"system": system, **dict(zip(names, cells, strict=True))}
+        if row["measure"] == "runid":
+            system = row["value"]
+        elif row["system"] not in _NO_SYSTEMS:
+            found.append(_Row(line, row | {"system": row["system"].removesuffix(".run")}))
+    return found
 
 
-def _from_wide(lines: _Lines, path: str | Path) -> Iterator[_Row]:
-    (_, names), *rest = lines
-    for line, cells in rest:
-        _check_width(cells, names, path, line)
-        for name, cell in list(zip(names, cells, strict=True))[1:]:
-            is_measure = name.strip("+/- ") and not normalize_name(name).startswith("std")
-            if is_measure and cell and cells[0] not in _NO_SYSTEMS:
-                yield _Row(line, cells[0], name, None, _value(cell, name, path, line))
-
-
-def _check_width(cells: Sequence[str], names: Sequence[str], path: str | Path, line: int) -> None:
-    if len(cells) != len(names):
-        raise InputError(
-            f"{len(cells)} columns, but the header has {len(names)}", file=path, line=line
-        )
-
-
-def _value(cell: str, field: str, path: str | Path, line: int) -> float:
+def _number(cell: str, field: str, path: str | Path, line: int) -> float:
     try:
         return real(cell, field)
     except InputError as error:
@@ -419,75 +281,86 @@ def _value(cell: str, field: str, path: str | Path, line: int) -> float:
 # ---- by measure ----------------------------------------------------------------------------------
 
 
-def _grouped(
-    rows: Sequence[_Row], path: str | Path
-) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, dict[str, float]]]]:
-    """Return the scores of all topics, by measure and system, and those of each topic."""
+def _by_measure(rows: Sequence[_Row], path: str | Path) -> Scores:
+    """Return the scores by measure and system: those of all topics, or else means over topics.
+
+    Raises InputError for a score that occurs twice, and for systems without the same topics.
+    """
+    apart: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        for column in _OF_MEASURE:
+            apart[row.cells["measure"], column].add(row.cells.get(column, ""))
     totals: dict[str, dict[str, float]] = {}
     topics: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
-        if row.topic is None:
-            scores, key = totals.setdefault(row.measure, {}), row.system
-        else:
-            of_measure = topics.setdefault(row.measure, {})
-            scores, key = of_measure.setdefault(row.system, {}), row.topic
+        if not row.cells["value"]:
+            continue
+        system, measure = row.cells["system"], row.cells["measure"]
+        several = (row.cells[one] for one in _OF_MEASURE if len(apart[measure, one]) > 1)
+        told = (f"\u2265{cell}" if cell.isdecimal() else cell for cell in several if cell)
+        measure = " ".join([measure, *told])
+        scores, key = totals.setdefault(measure, {}), system
+        if row.topic is not None:
+            scores, key = topics.setdefault(measure, {}).setdefault(system, {}), row.topic
         if key in scores:
-            topic = "" if row.topic is None else f" of topic {brief(row.topic)}"
             raise InputError(
-                f"system {brief(row.system)} has {row.measure}{topic} twice",
+                f"system {brief(system)} has {measure}"
+                + ("" if row.topic is None else f" of topic {brief(row.topic)}")
+                + " twice",
                 file=path,
                 line=row.line,
                 hint="Remove one of the two",
             )
-        scores[key] = row.value
-    return totals, topics
-
-
-def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
-    totals, topics = _grouped(rows, path)
+        scores[key] = row.value(path)
     for measure, by_system in topics.items():
-        missing = {s: t for s, t in by_system.items() if s not in totals.get(measure, {})}
-        wanted = set().union(*missing.values()) if missing else set()
+        missing = {s: t for s, t in by_system.items() if s not in totals[measure]}
+        wanted = set().union(*missing.values())
         for system, values in missing.items():
             if left := sorted(wanted - values.keys()):
-                raise _missing(
-                    system,
-                    measure,
-                    left[0],
-                    path,
-                    "Give rows of `all` topics, or every system all topics",
+                raise InputError(
+                    f"system {brief(system)} has no {measure} of topic {brief(left[0])}, which "
+                    "others have",
+                    file=path,
+                    hint="Give rows of `all` topics, or every system all topics",
                 )
-            mean = sum(values.values()) / len(values)
-            totals.setdefault(measure, {})[system] = mean
+            totals[measure][system] = sum(values.values()) / len(values)
     return totals
 
 
-def _missing(system: str, measure: str, topic: str, path: str | Path, hint: str) -> InputError:
-    return InputError(
-        f"system {brief(system)} has no {measure} of topic {brief(topic)}, which others have",
-        file=path,
-        hint=hint,
-    )
+def _of_folder(path: Path) -> Scores:
+    """Return the scores of a folder of files, each about the system that it is named after."""
+    found: dict[str, dict[str, float]] = {}
+    for file in sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != "."):
+        rows = _rows(file, alone=True)
+        if rows is None:
+            raise InputError(
+                "holds no scores of one system",
+                file=file,
+                hint="Its lines are `measure value` or `measure topic value`",
+            )
+        for measure, by_system in _by_measure(rows, file).items():
+            of_measure = found.setdefault(measure, {})
+            if twice := of_measure.keys() & by_system.keys():
+                raise InputError(f"system {brief(min(twice))} was in another file", file=file)
+            of_measure |= by_system
+    if not found:
+        raise InputError("the folder holds no scores", file=path)
+    return found
 
 
-def one_of(scores: Scores, measure: str | None, path: str | Path) -> Mapping[str, float]:
-    """Return the scores by the measure, or by the only one there is; see `_chosen`."""
-    return scores[_chosen(scores, measure, path)]
-
-
-def _chosen(names: Mapping[str, object], measure: str | None, path: str | Path) -> str:
-    """Return the measure of this name, or the only one there is.
+def _of_measure(scores: Scores, measure: str | None, path: str | Path) -> Mapping[str, float]:
+    """Return the scores by the measure of this name, or by the only one there is.
 
     A name may leave out what tells columns of one measure apart, such as ` \u22654`, where there is
     one such column; `>=` is `\u2265`. InputError where there are several, or none of that name.
     """
     asked = None if measure is None else measure.replace(">=", "\u2265")
-    if asked is not None and asked in names:
-        return asked
-    fitting = [name for name in names if asked is None or name.startswith(f"{asked} ")]
+    if asked is not None and asked in scores:
+        return scores[asked]
+    fitting = [name for name in scores if asked is None or name.startswith(f"{asked} ")]
     if len(fitting) == 1:
-        return fitting[0]
-    listed = ", ".join(names)
+        return scores[fitting[0]]
+    listed = ", ".join(scores)
     if measure is None or fitting:
         first = next(iter(fitting), "MEASURE").replace("\u2265", ">=")
         choice = f"{Path(path).name}:{first}"
@@ -516,18 +389,15 @@ def split_measure(path: str | Path) -> tuple[Path, str | None]:
 # ---- leaderboards --------------------------------------------------------------------------------
 
 
-R = TypeVar("R")
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
 """Headers of a column of ranks."""
-
 _RANK_LIKE = ("rank", "position", "place")
 """Within any other header they leave open which end is the best: reciprocal rank, rank score."""
-
 _NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
 """Cells that stand where a number is missing; in the first line they do not make it a header."""
 
 
-def read(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
+def read(path: str | Path) -> dict[str, float]:
     """Return the rank of every system, sorted by name, 1 being the best.
 
     Ties and fractions are kept.
@@ -538,117 +408,115 @@ def read(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
     InputError for a system without a finite number, a rank below 1, a system that occurs twice,
     and a header that may mean either.
 
-    A table of scores of another program , or a folder of such, is ranked by its
+    A table of scores of another program, or a folder of such, is ranked by its
     only measure, or by the one that is named behind the path: `FILE:MEASURE`.
     """
-    values, is_score = _values(path, on_error)
-    return _sorted(ranks_of(values) if is_score else values)
+    values, is_score = _values(path)
+    return dict(sorted((ranks_of(values) if is_score else values).items()))
 
 
-def read_scores(path: str | Path, on_error: OnError = raise_error) -> dict[str, float]:
+def read_scores(path: str | Path) -> dict[str, float]:
     """Return the score of every system, higher being better.
 
     Ranks are negated. Raises as `read` does.
     """
-    values, is_score = _values(path, on_error)
-    return _sorted(values if is_score else {system: -rank for system, rank in values.items()})
+    values, is_score = _values(path)
+    return {system: one if is_score else -one for system, one in sorted(values.items())}
 
 
-def _sorted(values: Mapping[str, float]) -> dict[str, float]:
-    """Sort by system: figures depend on the content of a file, not on the order of its lines."""
-    return dict(sorted(values.items()))
-
-
-def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool]:
+def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
     """Return the number of every system, and whether these are scores, not ranks."""
     path, measure = split_measure(path)
     if path.is_dir():
-        return dict(one_of(read_folder(path), measure, path)), True
-    if (scores := read_by_measure(path)) is not None:
-        return dict(one_of(scores, measure, path)), True
+        return _of_measure(_of_folder(path), measure, path), True
+    if (rows := _rows(path)) is not None:
+        return _of_measure(_by_measure(rows, path), measure, path), True
     if measure is not None:
         raise InputError("names no measures", file=path, hint=f"Leave :{measure} out")
-    first, head = next(read_lines(path))
-    is_score = False
+    start, head = next(read_lines(path))
     if head.lstrip().startswith((b"{", b"[")):
-        pairs = ((number, (system, value)) for number, system, value in read_pairs(path))
-        return dict(parse_each(pairs, path, on_error, _ranked(_from_pair), _KEY)), False
-    header = _header(head, path)
-    is_score = header is not None and _is_score(header[1], path, first)
-    split = _splitter(text_of(head, path, first))
-    parse = partial(_from_line, path, split, first if header else 0)
-    lines = read_lines(path)
-    found = parse_each(lines, path, on_error, parse if is_score else _ranked(parse), _KEY)
-    return dict(found), is_score
+        pairs = [(number, system, value, system) for number, system, value in read_pairs(path)]
+        return _two_columns(pairs, path, is_score=False), False
+    text = text_of(head, path, start)
+    separator = next((mark for mark in "\t," if mark in text), None)
+    lines = _split(path, separator, quoted=separator == ",")
+    first, is_score = lines[0][1], False
+    if len(first) == 2 and not (is_number(first[1]) or first[1].lower() in _NO_NUMBERS):
+        is_score, lines = _is_score(first[1], path, start), lines[1:]
+    found = []
+    for number, cells in lines:
+        if len(cells) != 2:
+            what = f"{len(cells)} column{'s' * (len(cells) != 1)} instead of 2 (system, rank)"
+            raise InputError(what, file=path, line=number)
+        field = "column 2"
+        found.append((number, cells[0], _number(cells[1], field, path, number), field))
+    return _two_columns(found, path, is_score=is_score), is_score
 
 
-_SystemValue = tuple[str, float]
-_KEY = Key(lambda one: one[0], lambda one: f"system {brief(one[0])}", "system")
-
-
-def _ranked(
-    parse: Callable[[R, int], _SystemValue | None],
-) -> Callable[[R, int], _SystemValue | None]:
-    """Return `parse` with a check that numbers are ranks."""
-
-    def checked(row: R, number: int) -> _SystemValue | None:
-        found = parse(row, number)
-        if found and found[1] < 1:
+def _two_columns(
+    rows: Iterable[tuple[int, Any, Any, str]], path: str | Path, *, is_score: bool
+) -> dict[str, float]:
+    """Return the values by system of rows of line, system, value, and the field of the value."""
+    first: dict[str, int] = {}
+    values: dict[str, float] = {}
+    for line, system, value, field in rows:
+        if not isinstance(system, str) or not system.strip():
+            what = f"{brief(system)} names no system"
+            raise InputError(what, file=path, line=line, field="system")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError("must be a number", file=path, line=line, field=field)
+        if (earlier := first.setdefault(system, line)) != line or system in values:
+            what = f"system {brief(system)} was on line {earlier} already"
             raise InputError(
-                f"the rank of system {brief(found[0])} is {found[1]:g}, but ranks start at 1",
+                what, file=path, line=line, field="system", hint="Remove one of the two"
+            )
+        values[system] = _number(str(value), field, path, line)
+        if values[system] < 1 and not is_score:
+            raise InputError(
+                f"the rank of system {brief(system)} is {values[system]:g}, but ranks start at 1",
+                file=path,
+                line=line,
                 field="rank",
                 hint="If these are scores, call the column `score`: in a header line of a file, or "
                 'as in {"system": [...], "score": [...]}',
             )
-        return found
+    return values
 
-    return checked
+
+def _is_score(name: str, path: str | Path, line: int | None) -> bool:
+    """Return whether a column of this name holds scores; if not, it holds ranks."""
+    lowered = name.lower()
+    if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
+        raise InputError(
+            f"the header {brief(name)} may mean ranks or scores",
+            file=path,
+            line=line,
+            field="column 2",
+            hint="Call the column `rank` (1 is best) or `score` (higher is better)",
+        )
+    return lowered not in _RANKS
 
 
 def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[str, float]:
-    """Return the rank of every system.
+    """Return the rank of every system, 1 being the best, out of rows of columns by name.
 
-    1 being the best, out of rows of two columns, with their numbers.
-
-    One column is the system, the other says by its name what it holds, as in a file (see `read`,
-    also for what is raised); `name` is what messages call the leaderboard. Or the columns are
-    those of a table of scores  of one measure.
+    One of two columns is the system, the other says by its name what it holds, as in a file (see
+    `read`, also for what is raised); `name` is what messages call the leaderboard. Or the columns
+    are those of a table of scores of one measure.
     """
     rows = list(rows)
     # a value that is missing is no column of its row
     names = list(dict.fromkeys(key for _, row in rows for key in row))
-    if (scores := scores_of_rows(names, rows, name)) is not None:
-        return _sorted(ranks_of(_only(scores, name)))
-    header = _columns_of(names, name)
-    is_score = _is_score(header[1], name, None)
-    parse = partial(_from_row, header)
-    found = parse_each(rows, name, raise_error, parse if is_score else _ranked(parse), _KEY)
-    values = dict(found)
-    return _sorted(ranks_of(values) if is_score else values)
-
-
-def _from_row(header: tuple[str, str], row: Mapping[str, Any], _: int) -> _SystemValue:
-    system, value = map(row.get, header)
-    if not isinstance(system, str) or not system.strip():
-        raise InputError(f"{brief(system)} names no system", field=header[0])
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError("must be a number", field=header[1])
-    return system, real(str(value), header[1])
-
-
-def _only(scores: Scores, name: str) -> Mapping[str, float]:
-    """Return the scores by the only measure."""
-    if len(scores) != 1:
-        raise InputError(
-            f"holds several measures: {', '.join(scores)}" if scores else "holds no score",
-            file=name,
-            hint="Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them",
-        )
-    return next(iter(scores.values()))
-
-
-def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
-    """Return the names of the columns of systems and of their ranks or scores."""
+    if (table := _named_rows(names, rows, name)) is not None:
+        scores = _by_measure(table, name)
+        if len(scores) != 1:
+            raise InputError(
+                f"holds several measures: {', '.join(scores)}" if scores else "holds no score",
+                file=name,
+                hint="Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them",
+            )
+        (values,) = scores.values()
+        return dict(sorted(ranks_of(values).items()))
     system = next((key for key in names if key.lower() in SYSTEM_KEYS), None)
     others = [key for key in names if key != system]
     if system is None or len(others) != 1:
@@ -657,7 +525,10 @@ def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
             file=name,
             hint="Choose two, as in frame[['system', 'nDCG@10']]",
         )
-    return system, others[0]
+    is_score = _is_score(others[0], name, None)
+    found = [(number, row.get(system), row.get(others[0]), others[0]) for number, row in rows]
+    ranked = _two_columns(found, name, is_score=is_score)
+    return dict(sorted((ranks_of(ranked) if is_score else ranked).items()))
 
 
 def leaderboard_files(paths: Iterable[str | Path]) -> Iterator[Path]:
@@ -665,20 +536,6 @@ def leaderboard_files(paths: Iterable[str | Path]) -> Iterator[Path]:
     for path, _ in map(split_measure, paths):
         yield path
         yield from path.iterdir() if path.is_dir() else ()
-
-
-def _is_score(name: str, path: str | Path, number: int | None) -> bool:
-    """Return whether a column of this name holds scores; if not, it holds ranks."""
-    lowered = name.lower()
-    if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
-        raise InputError(
-            f"the header {brief(name)} may mean ranks or scores",
-            file=path,
-            line=number,
-            field="column 2",
-            hint="Call the column `rank` (1 is best) or `score` (higher is better)",
-        )
-    return lowered not in _RANKS
 
 
 def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
@@ -694,69 +551,6 @@ def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
     return {system: ranks[system] for system in scores}
 
 
-def _from_pair(pair: tuple[str, object], _: int) -> _SystemValue:
-    system, value = pair
-    if not system.strip():
-        raise InputError("the name of a system is blank")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError("the rank must be a number", field=system)
-    return system, real(str(value), system)
-
-
-def _splitter(head: str) -> Callable[[str], list[str]]:
-    """How to split the lines of a file that starts with `head`."""
-    if "\t" in head:
-        return lambda line: line.split("\t")
-    if "," in head:
-        return lambda line: next(csv.reader([line], strict=True, skipinitialspace=True))
-    return str.split
-
-
-def _columns(line: str, split: Callable[[str], list[str]]) -> list[str]:
-    try:
-        columns = [column.strip() for column in split(line)]
-    except csv.Error as error:
-        raise InputError(f"broken CSV ({error})") from None
-    if len(columns) != 2:
-        raise InputError(
-            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (system, rank)"
-        )
-    return columns
-
-
-def _header(head: bytes, path: str | Path) -> list[str] | None:
-    """Return the names of the columns, if the first line gives them."""
-    text = text_of(head, path, 1)
-    try:
-        columns = _columns(text, _splitter(text))
-    except InputError:
-        return None
-    return None if is_number(columns[1]) or columns[1].lower() in _NO_NUMBERS else columns
-
-
-def _from_line(
-    path: str | Path, split: Callable[[str], list[str]], start: int, line: bytes, number: int
-) -> _SystemValue | None:
-    if number == start:
-        return None
-    system, value = _columns(text_of(line, path, number), split)
-    if not system:
-        raise InputError("the name of a system is blank", field="column 1")
-    return system, real(value, "column 2")
-
-
-def write(path: str | Path, ranks: Mapping[str, float]) -> None:
-    """Write lines of system, tab, rank below a header; InputError for what would not read back."""
-    with writing(path) as stream:
-        stream.write(b"system\trank\n")
-        for system, rank in ranks.items():
-            if system != system.strip() or not system or system.splitlines() != [system]:
-                raise InputError(f"system {brief(system)} cannot be written", file=path)
-            if "\t" in system or not (math.isfinite(rank) and rank >= 1):
-                raise InputError(f"system {brief(system)} cannot be written", file=path)
-            stream.write(encode_text(f"{system}\t{float(rank)!r}\n", path))
-
-
 def _sniff(sample: FirstRecords) -> bool:
     if sample.has_scores or sample.is_json:
         return sample.has_scores or sample.is_dictionary("-0123456789")
@@ -764,9 +558,8 @@ def _sniff(sample: FirstRecords) -> bool:
     if sample.widths(separator) != {2} or sample.is_bank_table:
         return False
     first, *rest = sample.columns(separator)
-    return all(is_number(row[1]) for row in ((first, *rest) if is_number(first[1]) else rest)) and (
-        is_number(first[1]) or bool(rest)
-    )
+    numbers = [is_number(row[1]) for row in rest]
+    return all(numbers) and (is_number(first[1]) or bool(rest))
 
 
 FORMAT = Format(

@@ -25,8 +25,13 @@ from exampp.records.calibration import (
 )
 from exampp.records.graders import notes_of_vote
 from exampp.results.result import Result, Table
-from exampp.stats.calibration import at_least, expected_labels, labels_by
-from exampp.stats.rated_passages import RatedPassages, rated_passages
+from exampp.stats.calibration import (
+    RatedPassages,
+    at_least,
+    expected_labels,
+    labels_by,
+    rated_passages,
+)
 from exampp.store.bank import bank_of_kind, passage_versions, query_items
 from exampp.store.connection import transaction
 from exampp.store.grades import (

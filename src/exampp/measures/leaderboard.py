@@ -14,18 +14,20 @@ from exampp.measures.board import Leaderboard, decision_notes
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
+    NUGGET_SCORES,
     POLICIES,
     ChanceFloor,
     CoverPolicy,
     Missing,
     chance_floor,
+    check_partial,
     cover,
+    importances_of,
     longest_ranking,
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.names import Measure, as_measures
-from exampp.measures.nuggets import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import score

@@ -21,7 +21,7 @@ from exampp.plugins import Registry
 
 # The measures there are, as data: their parameters, their cutoffs, their other names.
 #
-# Our own are `Cover` and `nCover`, and nuggetizer's nugget scores (see `nuggets`); the rest are
+# Our own are `Cover` and `nCover`, and nuggetizer's nugget scores (see `cover`); the rest are
 # those of ir_measures 0.4. The table stands here and is not asked of ir_measures, so that a
 # measure can be read and checked without importing it.
 

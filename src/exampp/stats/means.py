@@ -311,8 +311,3 @@ def rate(hits: int, of: int, level: float = 0.95) -> Estimate:
     if of < 1:
         return undefined("nothing was tried")
     return mean_test((np.arange(of) < hits).astype(np.float64), SHARE, level).estimate
-
-
-def chance_of_any(rate: float, k: int) -> float:
-    """The chance that one of k passages covers an item that each covers at this rate."""
-    return 1 - (1 - rate) ** k

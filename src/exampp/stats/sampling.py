@@ -131,8 +131,7 @@ def uncertainty(chances: Floats) -> Floats:
 # cover the item?), y and f are [systems, units].
 #
 # Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and
-# 3.5 (Poisson sampling); Angelopoulos, Duchi & Zrnic (2023), PPI++: efficient prediction-powered
-# inference (lambda); Chernozhukov et al. (2018), Double/debiased machine learning (cross-
+# 3.5 (Poisson sampling); Chernozhukov et al. (2018), Double/debiased machine learning (cross-
 # fitting); Carterette, Pavlu, Kanoulas, Aslam & Allan (2008), Evaluation over thousands of
 # queries (pools).
 
@@ -301,18 +300,3 @@ def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Flo
         inside = fold == one
         predicted[:, inside] = table[bins[:, inside]]
     return predicted if len(predicted) > 1 else predicted[0]
-
-
-def best_tuning(predicted: Floats, sample: Sample, labels: Floats) -> float:
-    """The lambda of PPI++: cov(y, f) / var(f) over the sample, weighted by 1/pi; 0 if f is equal.
-
-    The prediction that it belongs to is lambda f.
-    """
-    f = np.broadcast_to(predicted[..., sample.places], labels.shape)
-    weights = np.broadcast_to(1 / sample.pi, labels.shape)
-    total = weights.sum()
-    if not total:
-        return 0.0
-    mean_f, mean_y = (weights * f).sum() / total, (weights * labels).sum() / total
-    variance = float((weights * (f - mean_f) ** 2).sum())
-    return float((weights * (f - mean_f) * (labels - mean_y)).sum()) / variance if variance else 0.0

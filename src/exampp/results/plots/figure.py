@@ -15,9 +15,8 @@ import math
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -50,25 +49,8 @@ _INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "cu
 # a transparent picture cannot be read on the wrong ground, and nobody knows where it is opened
 _GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
 _PNG_SCALE = 2
-
-ColumnWidth = Literal["single", "double"]
-COLUMN_INCHES: Mapping[ColumnWidth, float] = {"single": 3.33, "double": 7.0}
-"""A column and both columns of a paper. Source: acmart, the class of ACM."""
 _PIXEL_POINTS = 2 / 3
 """Points of a pixel on paper: labels of 11 pixels are 7.3 points high, the smallest, of 9, 6."""
-_DPI = 600
-
-
-class Paper(NamedTuple):
-    """What a figure is drawn for: a column width, or its own where there is none; with a title?"""
-
-    width: ColumnWidth | None = None
-    title: bool = True
-
-    @property
-    def pixels(self) -> float | None:
-        """The whole width in pixels, None for the figure's own."""
-        return None if self.width is None else COLUMN_INCHES[self.width] * 72 / _PIXEL_POINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +58,8 @@ class Figure:
     """A plot: `name` for files, `title` and `subtitle` above it, `alt` says what is seen.
 
     `spec` is Vega-Lite without title and theme, empty where there is nothing to draw; `data` are
-    the values that are drawn. A figure of `draft` grades says so in every theme and format. `sized`
-    makes the specification for so many pixels of width, where it takes more than a narrower plot;
-    `right` are pixels that texts take to the right of the plot. On `paper` it is as wide as asked.
+    the values that are drawn. A figure of `draft` grades says so in every theme and format. `right`
+    are pixels that texts take to the right of the plot.
     """
 
     name: str
@@ -88,17 +69,7 @@ class Figure:
     data: Table
     subtitle: str = ""
     draft: bool = False
-    sized: Callable[[float], Spec] | None = None
     right: float = 0
-    paper: Paper | None = None
-
-    def on_paper(self, width: ColumnWidth | None = None, *, title: bool = True) -> Figure:
-        """The figure for a paper: as wide as a column or as both, with its title or without.
-
-        Vector files and PNG have that width, and no text below six points; draft grades are called
-        so without a title, too.
-        """
-        return replace(self, paper=Paper(width, title))
 
     @property
     def below(self) -> str:
@@ -126,24 +97,18 @@ class Figure:
         """The whole Vega-Lite specification, ready to be drawn."""
         if theme not in get_args(Theme):
             raise InputError(f"there is no theme {theme!r}", hint="Themes: light, dark, page")
-        spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **self._laid_out()}
+        spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **(self.spec or _NOTHING)}
         around = 6 if theme == "page" else 16
-        titled = theme != "page" and (self.paper is None or self.paper.title)
-        if theme != "page":
-            spec["description"] = self.seen
+        titled = theme != "page"
         room = math.ceil(self.right * _WIDER)
         if titled:
+            spec["description"] = self.seen
             lines = (len(self.title) * 15 * _BOLD, len(self.below) * self._below_letter)
             room = max(room, _room_of_fonts(spec, max(lines)))
         sides = {"left": around, "right": around + room, "top": around, "bottom": around}
         spec.setdefault("padding", sides if room else around)
         if titled:
             spec["title"] = {"text": self.title, "subtitle": self.below}
-            if self.paper and self.paper.pixels:
-                spec["title"] = {
-                    "text": _wrapped(self.title, self.paper.pixels, 15 * _BOLD),
-                    "subtitle": _wrapped(self.below, self.paper.pixels, self._below_letter),
-                }
         elif self.draft:
             # the title stands elsewhere; this is for the picture, whoever copies it out
             spec["title"] = {"text": DRAFT, "anchor": "end", "fontSize": 11}
@@ -153,24 +118,9 @@ class Figure:
         cleaned: dict[str, Any] = _cleaned(spec)
         return {**cleaned, "config": _config(_INKS[theme])}
 
-    def _laid_out(self) -> dict[str, Any]:
-        """The specification at the width that is asked for."""
-        pixels = self.paper.pixels if self.paper else None
-        if pixels is None or not self.spec:
-            return dict(self.spec or _NOTHING)
-        spec = _narrowed(self.sized(pixels - 2 * _MARGIN) if self.sized else self.spec, pixels)
-        sides = dict.fromkeys(("left", "right", "top", "bottom"), _MARGIN)
-        if spec.keys() & {"concat", "vconcat", "autosize"}:
-            return {**spec, "padding": {**sides, "right": _MARGIN + self.right}}
-        # what stands at the right of the plot is a part of what is fitted
-        fit = {"type": "fit-x", "contains": "padding"}
-        return {**spec, "width": pixels, "autosize": fit, "padding": sides}
-
     def svg(self, theme: Theme = "light") -> str:
         """The figure as SVG; raises InputError where the extra `plots` is not installed."""
         drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        if self.paper:
-            drawn = _in_points(drawn)
         return _labelled(_slim(drawn), _cleaned(self.seen))
 
     def pdf(self, theme: Theme = "light") -> bytes:
@@ -178,16 +128,15 @@ class Figure:
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        made: bytes = _converter().svg_to_pdf(_in_points(drawn, ""))
+        made: bytes = _converter().svg_to_pdf(_in_points(drawn))
         return made
 
     def png(self, theme: Theme = "light") -> bytes:
-        """The figure as PNG, two pixels for one, on paper 600 an inch; InputError as for `svg`."""
+        """The figure as PNG, two pixels for one; InputError as for `svg`."""
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
-        scale = {"scale": _PIXEL_POINTS, "ppi": _DPI} if self.paper else {"scale": _PNG_SCALE}
         drawn: bytes = _converter().vegalite_to_png(
-            self.themed(theme), vl_version=_VERSION, **scale
+            self.themed(theme), vl_version=_VERSION, scale=_PNG_SCALE
         )
         return drawn
 
@@ -224,42 +173,10 @@ def writer(path: str | Path) -> Writer:
     return found
 
 
-_MARGIN = 2
-"""Pixels around a figure on paper, where the page has its own."""
-_NAMES_SHARE = 0.4
-"""Of a narrow figure, names take so much at most."""
-_BESIDE = 24
-"""Pixels between a plot and the names that stand at its right."""
-_LEGEND_COLUMN = 120
-"""Pixels of an entry of a legend above a plot."""
 _BOLD = 0.56
 """Mean width of a letter by the size of the font: of the widest that browsers fall back to."""
 _WIDER = 0.15
 """Share of a text in that font by which it is wider than where it was measured."""
-
-
-def _narrowed(value: Any, pixels: float) -> Any:
-    """The specification with legends in as many columns as fit, and names cut where they must."""
-    if isinstance(value, list | tuple):
-        return [_narrowed(one, pixels) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    found = {key: _narrowed(inner, pixels) for key, inner in value.items() if key != "minExtent"}
-    if found.get("orient") == "top" and "columns" in found:
-        found["columns"] = max(1, min(found["columns"], int(pixels // _LEGEND_COLUMN)))
-    if "labelLimit" in found:
-        found["labelLimit"] = min(found["labelLimit"], pixels * _NAMES_SHARE)
-        if "labelExpr" in found:
-            size = found.get("labelFontSize", 11)
-            found["labelExpr"] = _without_middle(found["labelLimit"], size)
-    if found.get("type") == "text" and "limit" in found:
-        found["limit"] = min(found["limit"], pixels * _NAMES_SHARE - _BESIDE)
-    return found
-
-
-def _wrapped(text: str, pixels: float, letter: float) -> list[str]:
-    """The text in lines that are hardly wider than so many pixels, its letters as wide as that."""
-    return textwrap.wrap(text, max(20, int(pixels / letter))) or [""]
 
 
 def _room_of_fonts(spec: Mapping[str, Any], widest: float) -> int:
@@ -282,12 +199,12 @@ def _across(spec: Mapping[str, Any]) -> float:
 _SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
 
 
-def _in_points(svg: str, unit: str = "pt") -> str:
-    """The SVG at its size on paper; what makes PDF of it takes numbers without a unit as points."""
+def _in_points(svg: str) -> str:
+    """Return the SVG in points: what makes PDF of it takes numbers without a unit as such."""
 
     def sized(found: re.Match[str]) -> str:
         width, height = (float(found[n]) * _PIXEL_POINTS for n in (2, 3))
-        return f'{found[1]}width="{width:.2f}{unit}" height="{height:.2f}{unit}"'
+        return f'{found[1]}width="{width:.2f}" height="{height:.2f}"'
 
     return _SIZE.sub(sized, svg, count=1)
 

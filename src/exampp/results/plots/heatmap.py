@@ -78,17 +78,16 @@ def heatmap(
     }
     middle = {"x": {"value": {"expr": "width / 2"}}, "y": {"value": height / 2}}
 
-    def sized(pixels: float) -> Spec:
-        width = pixels - _NAMES
+    drawn, spec = bool(known.any()), {}
+    if drawn:
+        width = min(_WIDEST, _STEP * len(ids))
         named = width >= _LEAST_STEP * len(ids)
         layers = [
             _axes(names, ids, (texts or {}) if named else {}, size, named=named),
             {"data": {"values": [{}]}, "mark": mark, "encoding": middle},
             _legend(reach, f"{measure}, minus the query's mean"),
         ]
-        return {"width": width, "height": height, "layer": layers}
-
-    drawn = bool(known.any())
+        spec = {"width": width, "height": height, "layer": layers}
     data = [
         [system, query, float(table[i, j]), float(centred[i, j])]
         if known[i, j]
@@ -106,8 +105,7 @@ def heatmap(
         f"{ids[-1]} (mean {means[-1]:.2f})."
         if drawn
         else f"Nothing to draw: {measure} has no values.",
-        spec=sized(_NAMES + min(_WIDEST, _STEP * len(ids))) if drawn else {},
-        sized=sized if drawn else None,
+        spec=spec,
         data=Table.of(
             ["system", "query", "value", "difference"],
             data,

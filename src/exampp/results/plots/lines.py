@@ -13,7 +13,6 @@ from exampp.results.plots.figure import (
     GREY,
     SERIES,
     Figure,
-    Spec,
     inline_rows,
     layer,
     nominal,
@@ -131,9 +130,7 @@ def _beside_plot(named: Sequence[tuple[float, str, str]]) -> list[dict[str, Any]
 
 # ---- reliability ---------------------------------------------------------------------------------
 
-_PANEL, _PER_ROW, _SPACING, _LEGEND, _AXIS = 205, 3, 26, 78, 52
-_NARROWEST = 230
-"""Pixels of a panel with its axis; where there is less room, panels stand below each other."""
+_PANEL, _PER_ROW = 205, 3
 NO_LIMIT = "no limit"
 """The line of exams with unlimited items."""
 
@@ -195,20 +192,16 @@ def reliability_lines(
             layer("line", line, inline_rows(fields, points), strokeWidth=1.8),
         ]
 
-    def sized(pixels: float, width: float | None = None) -> Spec:
-        columns = min(_PER_ROW, len(panels), max(1, int(pixels // _NARROWEST)))
-        room = pixels - (_LEGEND if legend else 0) - (columns - 1) * _SPACING
-        wide = width or room / columns - _AXIS
-        views = [
-            {
-                "title": {"text": panel, "fontSize": 12, "fontWeight": "normal", "offset": 6},
-                "width": wide,
-                "height": min(250, 1.2 * wide),
-                "layer": drawn(panel),
-            }
-            for panel in panels
-        ]
-        return {"concat": views, "columns": columns, "spacing": _SPACING} if views else {}
+    views = [
+        {
+            "title": {"text": panel, "fontSize": 12, "fontWeight": "normal", "offset": 6},
+            "width": _PANEL,
+            "height": min(250, 1.2 * _PANEL),
+            "layer": drawn(panel),
+        }
+        for panel in panels
+    ]
+    concat = {"concat": views, "columns": min(_PER_ROW, len(panels)), "spacing": 26}
 
     now = []
     for panel in panels:
@@ -223,8 +216,7 @@ def reliability_lines(
         f"this exam, from few to unlimited items, {'; '.join(now)}."
         if panels
         else f"Nothing to draw: the reliability of {measure} is undefined.",
-        spec=sized(860, _PANEL),
-        sized=sized,
+        spec=concat if views else {},
         data=Table.of(
             ["systems", "items per query", "queries", "value", "low", "high"],
             projected,
@@ -324,20 +316,17 @@ def rank_scatter(
         "y": quantitative("ours", f"rank by {measure}", {**scale, "reverse": True}, **axis),
     }
 
-    def sized(pixels: float) -> Spec:
-        size = min(_SIZE, pixels - _AXIS)
-        ends = inline_rows(("official", "ours"), [[1, 1], [last, last]])
-        data = inline_rows(("name", "official", "ours"), points)
-        layers = [
-            layer("line", places, ends, strokeDash=[5, 4], opacity=0.45, color=GREY),
-            layer("point", places, data, filled=True, size=55, opacity=0.85, color=ACCENT),
-        ]
-        for align, some in _outliers(points, last, size).items():
-            named = inline_rows(("name", "official", "ours"), some)
-            text = {**places, "text": {"field": "name"}}
-            layers.append(layer("text", text, named, align=align, dx=8 if align == "left" else -8))
-        return {"width": size, "height": size, "autosize": "pad", "layer": layers}
-
+    ends = inline_rows(("official", "ours"), [[1, 1], [last, last]])
+    data = inline_rows(("name", "official", "ours"), points)
+    layers = [
+        layer("line", places, ends, strokeDash=[5, 4], opacity=0.45, color=GREY),
+        layer("point", places, data, filled=True, size=55, opacity=0.85, color=ACCENT),
+    ]
+    for align, some in _outliers(points, last, _SIZE).items():
+        named = inline_rows(("name", "official", "ours"), some)
+        text = {**places, "text": {"field": "name"}}
+        layers.append(layer("text", text, named, align=align, dx=8 if align == "left" else -8))
+    square = {"width": _SIZE, "height": _SIZE, "autosize": "pad", "layer": layers}
     alt = f"Nothing to draw: no system has both a rank by {measure} and an {official} rank."
     if points:
         far = max(points, key=lambda p: abs(p.official - p.ours))
@@ -351,8 +340,7 @@ def rank_scatter(
         title=f"{official[:1].upper()}{official[1:]} rank against rank by {measure}",
         subtitle=subtitle,
         alt=alt,
-        spec=sized(_SIZE + _AXIS) if points else {},
-        sized=sized if points else None,
+        spec=square if points else {},
         data=Table.of(
             ["system", f"{official} rank", "rank"],
             points,

@@ -10,7 +10,6 @@
   const left = document.getElementById("left");
   const AHEAD = 4;
   const PROGRESS_MILLISECONDS = 150;
-  const GUESS = "exampp.guess";
   const places = [...document.querySelectorAll("#walk a")].map((link) => ({
     href: link.getAttribute("href"),
     left: link.dataset.left,
@@ -181,12 +180,6 @@
   const whole = () => stage.querySelector("[data-whole]")?.click();
   const press = (selector) => () => document.querySelector(selector)?.click();
 
-  function guess(isToggled) {
-    const isOff = (localStorage.getItem(GUESS) === "off") !== isToggled;
-    localStorage.setItem(GUESS, isOff ? "off" : "on");
-    stage.classList.toggle("no-guess", isOff);
-  }
-
   function confirm(seen) {
     const { automatic } = seen?.dataset ?? {};
     if (automatic) return decide(automatic, seen);
@@ -204,7 +197,6 @@
   const atOnce = {
     r: reason,
     w: whole,
-    h: () => guess(true),
     b: press("#blind"),
     i: press("[data-opens=guidelines]"),
   };
@@ -242,7 +234,6 @@
     if (unsent) event.preventDefault();
   });
 
-  guess(false);
   fetched.set(places[0]?.href, Promise.resolve(stage.innerHTML));
   ahead();
   stage.querySelector("[data-first]")?.focus({ preventScroll: true });
