@@ -27,7 +27,7 @@ from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
-from exampp.results.result import STYLES, render
+from exampp.results.result import render
 from exampp.stats.agreement import STATISTICS, cohen_kappa, weighted_kappa
 from exampp.store.decisions import JudgedCell
 
@@ -202,18 +202,6 @@ def test_published_kappas_of_llmjudge(shared_data: Path) -> None:
     assert values["kappa"] == pytest.approx(0.32446735, abs=1e-8)
     assert f"{values['kappa 3 / 3']:.2g}" == "0.32"
     assert f"{values['kappa 2 / 2']:.2g}" == "0.28"
-
-
-def test_llmjudge_has_graders_but_no_judgments(shared_data: Path) -> None:
-    with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
-        books = [opened.grades(one.key).gradebook for one in opened.graders]
-    found = find_agreements(books, at_least=[1], layouts=["LENIENT"])
-    assert not found.judged
-    assert len(found.mutual) == 10
-    assert "undefined, because there are no judgments" in found.notes[-1]
-    for style in STYLES:
-        for table in (*found.tables().values(), *found.records().values()):
-            assert "nan" not in render(table, style).lower()
 
 
 # ---- by hand -------------------------------------------------------------------------------------
@@ -474,11 +462,6 @@ def test_why_statistics_are_undefined_or_have_no_interval(
     assert reasons(found, names, value) == {reason}
 
 
-def test_ac1_is_defined_where_all_grades_are_equal() -> None:
-    book = make_book(make_query({"a": [3], "b": [3]}, {"a": 2, "b": 0}))
-    assert only(book, layouts=["STRICT"])["ac1"]["value"] is not None
-
-
 @pytest.mark.parametrize("cut", [-5, 0, 3])
 def test_a_cut_off_the_scale_of_the_judgments_is_refused(cut: int) -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
@@ -554,9 +537,3 @@ def test_binary_judgments_are_cut_at_one() -> None:
     assert reasons(merge, list(merge)) == {
         "judgments have no group between the lowest and the highest"
     }
-
-
-def test_a_gradebook_without_queries() -> None:
-    found = find_agreements([make_book(), make_book(grader=OTHER)])
-    for block in found.mutual:
-        assert {one.value for one in block.estimates.values()} == {None}
