@@ -16,10 +16,7 @@ import pytest
 import exampp
 from exampp.analysis.agreement import Agreements, find_agreements
 from exampp.analysis.raters import (
-    Rater,
-    agreement_scale,
     compare_people,
-    compare_raters,
     judgment_scale,
     rated_units,
 )
@@ -335,16 +332,6 @@ def test_all_graders_together_by_krippendorff() -> None:
     assert rows["alpha_ordinal"]["value"] == pytest.approx(ordinal, abs=1e-9)
 
 
-def test_a_person_is_a_rater_too() -> None:
-    scale = agreement_scale(0, 5, 4)
-    person = Rater("anna", np.array([5, 4, MISSING, 0], np.int32), scale)
-    grader = Rater("model", np.array([5, 0, 3, 0], np.int32), scale)
-    found = compare_raters(person, grader, np.array([0, 0, 1, 1]), 2)
-    assert (found.units, found.queries) == (3, 2)
-    assert found.counts("STRICT").tolist() == [[1, 0], [1, 1]]
-    assert found.estimates("STRICT")["kappa"].value == cohen_kappa([[1, 0], [1, 1]]).value
-
-
 def decision(number: int, author: str, rating: int | None, blind: bool = False) -> Decision:
     return Decision(number, author, rating, blind=blind)
 
@@ -500,13 +487,6 @@ def test_one_query_has_a_value_and_no_interval() -> None:
     confusion, _ = made.tables().values()
     assert confusion.rows[0][-1] is None
     assert confusion.notes == ("LENIENT (kappa): no interval, because there is only one query.",)
-
-
-def test_one_grader_alone() -> None:
-    found = find_agreements([make_book(make_query(RATINGS, JUDGED))], against="graders")
-    assert not found.judged
-    assert not found.mutual
-    assert found.notes == ("Agreement of graders is undefined, because there is only one grader.",)
 
 
 def test_scales_that_do_not_fit() -> None:
