@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import permutations
 import pytest
-
-CAMPAIGN = Path(__file__).parents[1] / "benchmarks" / "campaigns" / "permutations.py"
 
 
 def test_a_permuted_exam_has_the_same_output_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short form of the campaign."""
-    spec = importlib.util.spec_from_file_location("permutations", CAMPAIGN)
-    assert spec is not None
-    assert spec.loader is not None
-    campaign = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "permutations", campaign)
-    spec.loader.exec_module(campaign)
+    """A short form of the campaign: every fifth command."""
     monkeypatch.setenv("COLUMNS", "200")
-    exam = campaign.make_exam(5, queries=5, systems=4)
-    original = campaign.in_order(exam, campaign.in_file_order)
-    permuted = campaign.in_order(exam, campaign.shuffled(5))
-    assert len(original) > 150
-    assert list(campaign.differences(original, permuted)) == []
+    exam = permutations.make_exam(5, queries=5, systems=4)
+    original = permutations.in_order(exam, permutations.in_file_order, step=5)
+    permuted = permutations.in_order(exam, permutations.shuffled(5), step=5)
+    assert len(original) > 30
+    assert list(permutations.differences(original, permuted)) == []

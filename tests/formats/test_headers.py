@@ -14,7 +14,6 @@ from exampp.errors import InputError
 from exampp.formats import (
     argue,
     bank,
-    candidates,
     nuggets,
     passages,
     plain_bank,
@@ -137,7 +136,7 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
     ("read", "line", "said"),
     [
         (
-            candidates.read,
+            passages.read_candidates,
             {"query": {"qid": "q1", "txt": "?"}, "candidates": [{"docid": "p", "scores": 1}]},
             [
                 "the key `txt` is not read; it is nearly `text`",
@@ -213,7 +212,7 @@ def test_keys_within_a_line_are_remarked_on(
 
 def test_what_is_no_number_or_no_column_is_a_sentence(tmp_path: Path) -> None:
     wrong = {"query": {"qid": "q"}, "candidates": [{"docid": "p", "score": "why"}]}
-    found = fault(candidates.read, file(tmp_path, json.dumps(wrong) + "\n"))
+    found = fault(passages.read_candidates, file(tmp_path, json.dumps(wrong) + "\n"))
     assert "is not a finite number" in str(found)
     for text in ("\x0b\n\x0b\n", "\x1c\n", " \x85 \n"):
         with pytest.raises(InputError):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.samples import fault, file
 
-from exampp.formats import tqa
+from exampp.formats.bank import read_tqa
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped
 from exampp.records import BankEntry, Item
@@ -50,7 +50,7 @@ def write(folder: Path, *lessons: Any) -> Path:
 def test_a_lesson_is_a_query_with_keys_in_words(tmp_path: Path) -> None:
     path = write(tmp_path, lesson(GOOD))
     assert detect(path) == "tqa"
-    (entry,) = tqa.read(path)
+    (entry,) = read_tqa(path)
     assert (entry.query_id, entry.query_text) == ("tqa2:L_0002", "earth science and its branches")
     assert entry.items[0] == Item(
         "NDQ_000001",
@@ -87,10 +87,10 @@ BAD = {
 def test_a_bad_question_is_named_and_can_be_skipped(tmp_path: Path, name: str) -> None:
     value, what = BAD[name]
     path = write(tmp_path, lesson({name: value, "NDQ_9": GOOD["NDQ_000001"]}))
-    error = fault(tqa.read, path)
+    error = fault(read_tqa, path)
     assert error.what == f"lesson L_0002, question {name}: {what}"
     skipped = Skipped()
-    (entry,) = tqa.read(path, skipped)
+    (entry,) = read_tqa(path, skipped)
     assert [item.item_id for item in entry.items] == ["NDQ_9"]
     assert [str(one) for one in skipped.first] == [str(error)]
 
@@ -106,7 +106,7 @@ def test_a_bad_question_is_named_and_can_be_skipped(tmp_path: Path, name: str) -
     ],
 )
 def test_bad_lessons(tmp_path: Path, lessons: list[Any], field: str, what: str) -> None:
-    error = fault(tqa.read, write(tmp_path, *lessons))
+    error = fault(read_tqa, write(tmp_path, *lessons))
     assert (error.field, error.what) == (field, what)
 
 
@@ -121,11 +121,11 @@ def test_bad_lessons(tmp_path: Path, lessons: list[Any], field: str, what: str) 
     ],
 )
 def test_files_that_are_refused_whole(tmp_path: Path, content: str, what: str) -> None:
-    assert fault(tqa.read, file(tmp_path, content), on_error=Skipped()).what.startswith(what)
+    assert fault(read_tqa, file(tmp_path, content), on_error=Skipped()).what.startswith(what)
 
 
 def test_a_pretty_printed_file_is_known_for_what_it_is(tmp_path: Path) -> None:
     value = [{"adjunctTopics": {}, **lesson(GOOD)}]
     path = file(tmp_path, json.dumps(value, indent=2), "x.json")
     assert detect(path) == "tqa"
-    assert isinstance(next(tqa.read(path)), BankEntry)
+    assert isinstance(next(read_tqa(path)), BankEntry)

@@ -248,7 +248,7 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
         given.clear()
         count = interrupting.traced(grade)
         assert len(given) == 8
-        for at in range(60, count - count // 20, count // 70):
+        for at in range(60, count - count // 20, count // 35):
             opened.execute("DELETE FROM grade")
             given.clear()
             with pytest.raises(KeyboardInterrupt) as kept:

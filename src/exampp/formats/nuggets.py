@@ -1,9 +1,13 @@
-"""Nuggets of castorini's nuggetizer: JSON-lines, one query a line, each nugget vital or okay.
+"""Nuggets of castorini's nuggetizer and of TREC, and judgments of castorini's umbrela.
 
+nuggetizer has one query a line, each nugget vital or okay:
 `{"query": "...", "qid": "...", "nuggets": [{"text": "...", "importance": "vital"}]}`. The weights
 are those of `importance`; a nugget without an importance is vital, as nuggetizer takes it.
 Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `kind`,
 `gold_answers`) only where reading would not supply it.
+
+umbrela has a line for every query and passage, with their texts, no ids, and a `judgment` of 0 to
+3. With `result_status` 0 it could not read the reply and wrote a 0: such a cell has no grade.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats import plain_bank
 from exampp.formats.fields import brief, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import Json, expect, json_id, member, optional, spoken, without
@@ -394,4 +399,86 @@ TREC_NUGGETS = Format(
     looks="query, nugget id, vital or okay, text, separated by tabs",
     source="TREC",
     lossless="yes",
+)
+
+
+# ---- umbrela -------------------------------------------------------------------------------------
+
+
+_JUDGED_KEYS = frozenset({"query", "passage", "judgment"})
+"""A line of such a file has all of them."""
+_HIGHEST_JUDGMENT = 3
+_STORED = ("result_status", "reasoning")
+
+
+class Judged(NamedTuple):
+    """How relevant a passage is for a query; the grade's item is for the importer to name."""
+
+    query: str
+    passage: str
+    grader: GraderIdentity
+    grade: Grade
+
+
+def grader_of(model: str) -> GraderIdentity:
+    """Whose judgments they are: umbrela with this model, which its files name with a trace only."""
+    return GraderIdentity(model, "umbrela", "query", 0, _HIGHEST_JUDGMENT, {"format": "umbrela"})
+
+
+def read_umbrela(path: str | Path, on_error: OnError = raise_error) -> Iterator[Judged]:
+    """Yield the judgments in file order.
+
+    A judgment that is no whole number from 0 to 3 is an unparsed grade that keeps it. InputError
+    for a line without a query, a passage or a judgment, and for a pair that a model judged twice.
+    """
+    keys = Keys(path, (*_JUDGED_KEYS, *_STORED, "model", "prediction"))
+
+    def parse(line: bytes, number: int) -> Judged:
+        value = decode_json(line, _OBJECT, path, number)
+        keys.see(value, number)
+        if "judgment" not in value:
+            raise InputError("no `judgment`", field="judgment")
+        query, passage = _judged_query(value), spoken(value, "passage")
+        model = spoken(value, "model") if value.get("model") is not None else "umbrela"
+        return Judged(query, passage, grader_of(model), _judged_grade(value))
+
+    yield from parse_lines(path, on_error, parse, _JUDGED_KEY)
+
+
+_JUDGED_KEY = Key(
+    lambda one: (one.query, one.passage, one.grader.model),
+    lambda one: f"passage {brief(one.passage)}",
+    "passage",
+)
+
+
+def _judged_query(value: dict[str, Any]) -> str:
+    found = value.get("query")
+    return spoken(found, "text", "query") if isinstance(found, dict) else spoken(value, "query")
+
+
+def _judged_grade(value: dict[str, Any]) -> Grade:
+    judgment, reply = value["judgment"], value.get("prediction")
+    said = reply if isinstance(reply, str) else None
+    detail = {key: value[key] for key in _STORED if key in value}
+    is_rating = isinstance(judgment, int) and not isinstance(judgment, bool)
+    if value.get("result_status") == 0:
+        reason = "umbrela could not read_umbrela the reply"
+    elif is_rating and 0 <= judgment <= _HIGHEST_JUDGMENT:
+        return Grade("", State.GRADED, judgment, said, "imported", detail=detail or None)
+    else:
+        reason = f"the judgment is {brief(judgment)}"
+    kept = {"reason": reason, "raw": judgment, **detail}
+    return Grade("", State.UNPARSED, None, said, "imported", detail=kept)
+
+
+UMBRELA = Format(
+    "",
+    lambda path, how: read_umbrela(path, how.on_error),
+    name="umbrela",
+    shapes=(Shape((("query",), ("passage",), ("judgment",)), frozenset(plain_bank.QUERY_KEYS)),),
+    record=Judged,
+    looks="JSON-lines of `query`, `passage` and `judgment` (0 to 3), perhaps `model`, "
+    "`prediction`, `result_status`; grades of the query and the passage that have these texts",
+    source="castorini's umbrela",
 )

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import data_sets, plain_bank
-from exampp.formats.candidates import Retrieved
 from exampp.formats.format import FORMATS, of_packages, write_records
 from exampp.formats.output import temporary_file
+from exampp.formats.passages import Retrieved
 from exampp.records import BankEntry, Judgment, Passage, Query, QueryPool, RankedPassage
 from exampp.records.decisions import CellDecision
 from exampp.store.bank import MAIN_BANK, read_bank

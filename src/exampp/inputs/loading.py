@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError, Repeated
-from exampp.formats.candidates import Retrieved
 from exampp.formats.fields import brief, text_digest
 from exampp.formats.format import DataSet, ReadOptions
 from exampp.formats.lines import OnError, Skipped
-from exampp.formats.nuggets import GRADER, Assigned
-from exampp.formats.passages import PooledText
+from exampp.formats.nuggets import GRADER, Assigned, Judged
+from exampp.formats.passages import PooledText, Retrieved
 from exampp.formats.read_warnings import add_warning
 from exampp.formats.responses import Response
-from exampp.formats.umbrela import Judged
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs.segment import Segment, segments
 from exampp.records import (

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from exampp.errors import AmbiguousGrader, InputError
@@ -254,22 +252,6 @@ def _shown(grader: GraderIdentity, name: str) -> GraderIdentity:
 def grader_label(grader: GraderIdentity) -> str:
     """A grader as lists show it: its name, what it grades, the start of its key."""
     return f"{grader.name} ({grader.kind}, {grader.key[:SHORT_KEY]})"
-
-
-def grade_command(grader: GraderIdentity, path: str | Path, bank: str = "") -> str:
-    """What makes a grader grade what is due, on a bank where it is not the main one.
-
-    The form of it, for a grader that came with its grades.
-    """
-    source = grader.settings.get("name")
-    words = ["exampp", "grade", str(path), "--grader"]
-    if source == "draft" or grader.is_draft:
-        words.append("draft")
-    elif source in ("hf", "openai"):
-        words += [source, "--model", grader.model, "--prompt", grader.prompt]
-    else:
-        words.append("NAME")
-    return shlex.join([*words, "--bank", bank] if bank else words)
 
 
 def choose_grader(
