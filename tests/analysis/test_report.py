@@ -14,14 +14,12 @@ import pytest
 from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
-from exampp.analysis.report import report
-from exampp.analysis.report_data import ReportSettings, ReportSource
-from exampp.analysis.report_methods import REFERENCES, as_latex, without_citations
-from exampp.analysis.report_methods import bibliography as bibtex_of
-from exampp.analysis.warnings import FEW_QUERIES, families_of
+from exampp.analysis.report import REFERENCES, as_latex, report, without_citations
+from exampp.analysis.report import bibliography as bibtex_of
+from exampp.analysis.verdict import FEW_QUERIES, ReportSettings, ReportSource, families_of
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
-from exampp.results.page import Document, Notices, report_json
+from exampp.results.page import Document, Notices, report_json, to_html
 
 OFFICIAL = {"good": 1.0, "fair": 2.0, "poor": 3.0}
 
@@ -180,6 +178,7 @@ def test_values_of_dl19(shared_data: Path) -> None:
     assert correlated["K"] == pytest.approx(kendall, abs=0.005)
     strict = blocks(document, "judgments", "table")[1]["rows"]
     assert [row["2+3"] for row in strict] == [1892, 609]
+    assert len(to_html(document).encode()) < 1_000_000
 
 
 def test_the_heat_map_and_the_queries_tell_the_hard_ones() -> None:

@@ -257,24 +257,13 @@ def grade(
     if note := run.late_note:
         print_message(note)
     print_line(str(progress))
-    _end_unfinished(run, progress)
-
-
-_BATCH_OPTIONS = {"--batch-file": True, "--replies": True, "--cancel-batches": False}
-"""Options that a run does not always go on with, and whether they have a value."""
-
-
-def _end_unfinished(run: GradingRun, progress: Progress) -> None:
-    """Raise Unfinished with the command that continues, where the run was stopped."""
-    from exampp.grading.plan import resume_options
-
-    left = progress.total - progress.done
-    if run.stopped and left:
+    if run.stopped and (left := progress.total - progress.done):
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        other = resume_options(run.grading)
-        again = this_command() if other is None else this_command(_BATCH_OPTIONS, other)
-        pending = f"stopped with {left + progress.ungraded} cells pending"
-        raise Unfinished(f"{pending}{why}; this continues:\n  {again}")
+        pending = f"stopped with {left + progress.ungraded} cells pending{why}"
+        # these write, read or end something once
+        if batch_file or replies or cancel_batches:
+            raise Unfinished(pending)
+        raise Unfinished(f"{pending}; this continues:\n  {this_command()}")
 
 
 def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:

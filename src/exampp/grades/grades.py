@@ -376,17 +376,20 @@ class Grades(ChosenGrades, GradesBase):
         `beside` are the grades of other graders, to be set beside these: by default those of all
         who graded the same bank.
         """
+        from datetime import UTC, datetime
+
         from exampp.analysis.report import report, write
-        from exampp.analysis.report_data import MEASURES, ReportSettings
-        from exampp.grades.report_source import source_of
+        from exampp.analysis.verdict import MEASURES, ReportSettings, ReportSource
         from exampp.grades.sampling import corrections
         from exampp.inputs.checking import refuse_damaged
-        from exampp.inputs.officials import listed_once, read_officials
+        from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
+        from exampp.records.calibration import calibrations_of
+        from exampp.store.grades import graders
+        from exampp.version import __version__
 
         check_lists(measures=measures)
         refuse_damaged(self.connection, self.path)
-        official = listed_once(official)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or MEASURES)),
@@ -396,20 +399,35 @@ class Grades(ChosenGrades, GradesBase):
             min_relevant=min_relevant,
             decimals=decimals,
         )
-        others = list(self._same_bank()) if beside is None else beside
-        source = source_of(
-            self,
-            settings,
-            title,
-            official,
-            others,
-            attacks=self.attacks,
-            corrected=corrections(self, settings.min_rating, min_relevant),
+        known = [stored.identity for stored in graders(self.connection)]
+        source = ReportSource(
+            name=self.path.name,
+            title=title,
+            bank_version=self.bank_version(),
+            own_bank=self.own_bank_warning(self.gradebook),
+            graders=tuple(one.name for one in known),
+            calibrations=calibrations_of(self.grader, known),
+            made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
+            gaming=self._attacked(settings.min_rating),
+            bank=self.bank_texts(),
+            texts=self.query_texts(),
+            corrected=tuple(corrections(self, settings.min_rating, min_relevant)),
         )
+        others = list(self._same_bank()) if beside is None else beside
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
             write(document, path)
         return document
+
+    def _attacked(self, min_rating: int) -> AttackReport | None:
+        """Return what attacks on the grader showed; None where it was not attacked."""
+        from exampp.analysis.attacks.battery import beside
+        from exampp.errors import InputError
+
+        try:
+            return self.attacks(min_rating=min_rating) if beside(self.path).exists() else None
+        except InputError:
+            return None
 
     def _same_bank(self) -> Iterator[Grades]:
         """The grades of everyone else who graded this bank."""
