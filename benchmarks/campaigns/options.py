@@ -115,7 +115,6 @@ MODEL = {
     "--reasoning-effort": "low",
     "--chat-template-kwargs": """'{"enable_thinking": false}'""",
     "--extra-body": """'{"top_k": 3}'""",
-    "--endpoint": "completions",
     "--base-url": "http://localhost:1/v1",
     "--concurrency": "3",
     "--retries": "2",

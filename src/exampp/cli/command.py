@@ -214,7 +214,7 @@ PANELS: Mapping[str, str] = {
     "Model": "model revision device dtype decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered epochs "
     "repetition batch-size learning-rate max-steps",
-    "Server": "host port base-url endpoint extra-body concurrency retries timeout",
+    "Server": "host port base-url extra-body concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
     "max-cost price-read price-cached price-written "
     "price-hour max-failures grace",
