@@ -722,7 +722,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--targets": "1",
             "--seed": "9",
             "--attack": "A4",
-            "--answers": "memory.tsv",
             "--rating": "3",
             "--texts": "texts.jsonl",
             "--dry-run": "",
