@@ -24,7 +24,6 @@ from exampp.records import (
     RankedPassage,
     State,
 )
-from exampp.store.grades import put_grader
 
 THOMAS = {"llm": "m", "llm_options": {}, "prompt_info": {"prompt_class": "Thomas"}}
 
@@ -361,25 +360,6 @@ def test_the_scale_is_that_of_all_passages(tmp_path: Path) -> None:
         collection.import_files(file_of(tmp_path / "g.jsonl", line))
         assert [grader.highest for grader in collection.graders] == [3]
         moved(collection, tmp_path).close()
-
-
-def test_a_file_that_was_imported_under_the_name_of_the_paper_keeps_its_grader(
-    tmp_path: Path,
-) -> None:
-    path = file_of(tmp_path / "graded.jsonl", ["q", [direct("a", self_ratings=2)]])
-    settings = {key: THOMAS[key] for key in ("llm_options", "prompt_info")}
-    earlier = GraderIdentity("m", "thomas", "query", 0, 2, settings)
-    with exampp.Collection.create(tmp_path / "old.exam") as collection:
-        connection = collection.connection
-        with connection:
-            put_grader(connection, earlier)
-        collection.import_files(path)
-        assert [one.key for one in collection.graders] == [earlier.key]
-        assert {cell[7] for cell in cells(collection)} == {2}
-        moved(collection, tmp_path).close()
-    with exampp.Collection.create(tmp_path / "new.exam") as collection:
-        collection.import_files(path)
-        assert [one.name for one in collection.graders] == ["m:thomas-workbench"]
 
 
 @pytest.mark.parametrize("odd", ["half a pair: \ud800", "NUL: \0"])
