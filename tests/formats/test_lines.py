@@ -433,13 +433,14 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_are_made_valid_and_the_report_counts(tmp_path: Path, name: str) -> None:
+def test_texts_are_made_valid_and_the_report_counts(
+    tmp_path: Path, small_exam: exampp.Collection, name: str
+) -> None:
     line, text = TEXTS[name]
     path = tmp_path / "passages.jsonl"
     path.write_text('{"id": "p8", "text": "x"}\n' + line + "\n", encoding="utf-8")
-    with exams.make(tmp_path) as collection:
-        report = collection.import_files(path)
-        collection.export(tmp_path / "out.jsonl", "passages")
+    report = small_exam.import_files(path)
+    small_exam.export(tmp_path / "out.jsonl", "passages")
     found = [json.loads(line) for line in read_text(tmp_path / "out.jsonl").splitlines()]
     assert [one for one in found if text in one.values()]
     if "\ufffd" in text:
@@ -449,11 +450,10 @@ def test_texts_are_made_valid_and_the_report_counts(tmp_path: Path, name: str) -
         assert report.replaced.count == 0
 
 
-def test_a_raw_nul_is_replaced_too(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        path = tmp_path / "queries.tsv"
-        path.write_bytes(b"q1\twhy\0 is the sky blue\nq8\tother\n")
-        assert collection.import_files(path).replaced.count == 1
+def test_a_raw_nul_is_replaced_too(tmp_path: Path, small_exam: exampp.Collection) -> None:
+    path = tmp_path / "queries.tsv"
+    path.write_bytes(b"q1\twhy\0 is the sky blue\nq8\tother\n")
+    assert small_exam.import_files(path).replaced.count == 1
 
 
 IDS = {

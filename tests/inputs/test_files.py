@@ -80,10 +80,10 @@ def test_qrels_of_beir_are_judgments(
 
 
 def test_roles_are_said_of_some_files_and_told_of_others(
-    tmp_path: Path, exampp_command: Commands
+    tmp_path: Path, empty_exam: exampp.Collection, exampp_command: Commands
 ) -> None:
     """Lines of id and text, and MS MARCO's columns without a header, may be several things."""
-    path = tmp_path / "my.exam"
+    path = tmp_path / "other.exam"
     texts = [json.dumps({"id": key, "text": text}) + "\n" for key, text in P.items()]
     files = {
         "topics": "".join(f"{key}\t{text}\n" for key, text in exams.QUERIES.items()),
@@ -112,23 +112,22 @@ def test_roles_are_said_of_some_files_and_told_of_others(
         "z": "plain-bank",
         "w": "responses",
     }
-    with exampp.Collection.create(tmp_path / "python.exam") as collection:
-        report = collection.import_files(
-            tmp_path / "x.run",
-            queries=[tmp_path / "topics"],
-            passages=[tmp_path / "a", tmp_path / "b"],
-            banks=[tmp_path / "z"],
-            qrels=[tmp_path / "y"],
-            responses=[tmp_path / "w"],
-            system="mine",
-            bank="second",
-        )
-        assert [str(told) for told in report.differences if told.added] == [
-            line for line in ran.out.splitlines() if "(+" in line
-        ]
-        assert collection.banks().rows[0][0] == "second"
-        with pytest.raises(exampp.InputError, match=r"Give one, as in queries=\['topics'\]"):
-            collection.import_files(queries="topics")
+    report = empty_exam.import_files(
+        tmp_path / "x.run",
+        queries=[tmp_path / "topics"],
+        passages=[tmp_path / "a", tmp_path / "b"],
+        banks=[tmp_path / "z"],
+        qrels=[tmp_path / "y"],
+        responses=[tmp_path / "w"],
+        system="mine",
+        bank="second",
+    )
+    assert [str(told) for told in report.differences if told.added] == [
+        line for line in ran.out.splitlines() if "(+" in line
+    ]
+    assert empty_exam.banks().rows[0][0] == "second"
+    with pytest.raises(exampp.InputError, match=r"Give one, as in queries=\['topics'\]"):
+        empty_exam.import_files(queries="topics")
 
 
 def test_what_a_name_decides_is_said(tmp_path: Path, exampp_command: Commands) -> None:
@@ -156,9 +155,9 @@ def test_exported_queries_are_known_under_any_name(
 ) -> None:
     collection.export(tmp_path / "q", "queries")
     collection.export(tmp_path / "p", "passages")
-    with exampp.Collection.create(tmp_path / "again.exam") as again:
-        report = again.import_files(tmp_path / "q", tmp_path / "p")
-        assert [file.kind for file in report.files] == ["queries", "passages"]
+    with exampp.create(tmp_path / "new.exam") as new:
+        report = new.import_files(tmp_path / "q", tmp_path / "p")
+    assert [file.kind for file in report.files] == ["queries", "passages"]
 
 
 # ---- queries that a bank names -------------------------------------------------------------------
@@ -180,11 +179,10 @@ def test_a_bank_of_an_unknown_query_is_refused(
     assert collection.import_files(brought).after["queries"] == 3
 
 
-def test_a_bank_may_come_first(tmp_path: Path) -> None:
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        for name, query in (("one.tsv", "q1"), ("two.tsv", "q2")):
-            collection.import_files(written(tmp_path / name, f"qid\tquestion\n{query}\tWhy?\n"))
-        assert collection.import_files(*exams.write_files(tmp_path / "f")).after["queries"] == 2
+def test_a_bank_may_come_first(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    for name, query in (("one.tsv", "q1"), ("two.tsv", "q2")):
+        empty_exam.import_files(written(tmp_path / name, f"qid\tquestion\n{query}\tWhy?\n"))
+    assert empty_exam.import_files(*exams.write_files(tmp_path / "f")).after["queries"] == 2
 
 
 def test_subtopics_keep_the_text_they_have(collection: exampp.Collection, tmp_path: Path) -> None:
@@ -417,28 +415,28 @@ def test_what_a_run_file_is_named_after(name: str, system: str) -> None:
     assert system_of(Path(name)) == system
 
 
-def test_folders_of_runs_that_are_refused(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        folder = tmp_path / "runs"
-        put(folder / "a.run", RUN)
-        put(folder / "a.txt", RUN)
-        with pytest.raises(exampp.InputError, match=r"a\.txt: two files .* system, a\.run too"):
-            collection.import_files(runs=[folder])
-        (folder / "a.txt").unlink()
-        put(folder / "b.run", exams.RUN)
-        with pytest.raises(exampp.InputError, match="several systems, alpha and beta, but"):
-            collection.import_files(runs=[folder])
-        (tmp_path / "empty").mkdir()
-        with pytest.raises(exampp.InputError, match="empty: the folder holds no files"):
-            collection.import_files(runs=[tmp_path / "empty"])
+def test_folders_of_runs_that_are_refused(tmp_path: Path, small_exam: exampp.Collection) -> None:
+    folder = tmp_path / "runs"
+    put(folder / "a.run", RUN)
+    put(folder / "a.txt", RUN)
+    with pytest.raises(exampp.InputError, match=r"a\.txt: two files .* system, a\.run too"):
+        small_exam.import_files(runs=[folder])
+    (folder / "a.txt").unlink()
+    put(folder / "b.run", exams.RUN)
+    with pytest.raises(exampp.InputError, match="several systems, alpha and beta, but"):
+        small_exam.import_files(runs=[folder])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(exampp.InputError, match="empty: the folder holds no files"):
+        small_exam.import_files(runs=[tmp_path / "empty"])
 
 
-def test_text_files_that_hold_runs_are_no_responses(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        put(tmp_path / "out" / "x.txt", RUN)
-        report = collection.import_files(tmp_path / "out", system="mine")
-        assert [one.kind for one in report.files] == ["run"]
-        assert "q1 Q0 p1 1 2.0 x" in runs_of(collection)
+def test_text_files_that_hold_runs_are_no_responses(
+    tmp_path: Path, small_exam: exampp.Collection
+) -> None:
+    put(tmp_path / "out" / "x.txt", RUN)
+    report = small_exam.import_files(tmp_path / "out", system="mine")
+    assert [one.kind for one in report.files] == ["run"]
+    assert "q1 Q0 p1 1 2.0 x" in runs_of(small_exam)
 
 
 def test_a_folder_of_beir(tmp_path: Path, exampp_command: Commands) -> None:
@@ -467,19 +465,20 @@ def test_a_folder_of_beir(tmp_path: Path, exampp_command: Commands) -> None:
     assert "which of the qrels? There are dev.tsv, train.tsv" in ran.err
 
 
-def test_candidates_bring_the_texts_of_their_queries(tmp_path: Path) -> None:
+def test_candidates_bring_the_texts_of_their_queries(
+    tmp_path: Path, small_exam: exampp.Collection
+) -> None:
     def line(query: str, text: str, passage: str) -> str:
         found = [{"docid": passage, "score": 1.0, "doc": {"contents": P[passage]}}]
         return json.dumps({"query": {"qid": query, "text": text}, "candidates": found}) + "\n"
 
     path = put(tmp_path / "bm25.jsonl", line("q1", "other words", "p1") + line("q8", "?", "p2"))
-    with exams.make(tmp_path) as collection:
-        collection.import_files(path)
-        collection.export(tmp_path / "queries.jsonl", "queries")
-        rows = map(json.loads, (tmp_path / "queries.jsonl").read_text().splitlines())
-        # what is known stays
-        assert {row["query_id"]: row["text"] for row in rows} == {**exams.QUERIES, "q8": "?"}
-        assert collection.import_files(path).changes == 0
+    small_exam.import_files(path)
+    small_exam.export(tmp_path / "queries.jsonl", "queries")
+    rows = map(json.loads, (tmp_path / "queries.jsonl").read_text().splitlines())
+    # what is known stays
+    assert {row["query_id"]: row["text"] for row in rows} == {**exams.QUERIES, "q8": "?"}
+    assert small_exam.import_files(path).changes == 0
 
 
 # ---- what responses cite -------------------------------------------------------------------------

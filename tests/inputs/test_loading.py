@@ -156,7 +156,7 @@ def test_only_the_top_of_each_run_is_taken(collection: exampp.Collection, tmp_pa
     assert report.missing == ("tie-a",)
 
 
-def test_a_dataset_of_ir_datasets(tmp_path: Path) -> None:
+def test_a_dataset_of_ir_datasets(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     ir_datasets = pytest.importorskip("ir_datasets")
     from ir_datasets.formats import TrecQrels, TsvDocs, TsvQueries
     from ir_datasets.util import LocalDownload
@@ -175,13 +175,12 @@ def test_a_dataset_of_ir_datasets(tmp_path: Path) -> None:
     )
     name = f"tiny-{tmp_path.name}"
     ir_datasets.registry.register(name, dataset)
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        report = collection.import_files(f"irds:{name}", run_file(tmp_path), bank(tmp_path))
-        assert report.after["queries"] == 2
-        assert report.after["judgments"] == 4
-        assert report.missing == ("absent",)
-        found = scores(collection, 3 * 2 + 2 * 1)
-        assert found["alpha"] > found["beta"]
+    report = empty_exam.import_files(f"irds:{name}", run_file(tmp_path), bank(tmp_path))
+    assert report.after["queries"] == 2
+    assert report.after["judgments"] == 4
+    assert report.missing == ("absent",)
+    found = scores(empty_exam, 3 * 2 + 2 * 1)
+    assert found["alpha"] > found["beta"]
 
 
 # ---- TREC CAR ------------------------------------------------------------------------------------
@@ -189,7 +188,9 @@ def test_a_dataset_of_ir_datasets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("headed", [True, False])
 @pytest.mark.parametrize("as_corpus", [True, False])
-def test_trec_car(headed: bool, as_corpus: bool, tmp_path: Path) -> None:
+def test_trec_car(
+    headed: bool, as_corpus: bool, tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
     kinds = (1, 2) if headed else (None, None)
     outlines = car_files.write(tmp_path / "outlines.cbor", kinds[0], car_files.TOPICS)
     paragraphs = car_files.write(tmp_path / "paragraphs.cbor", kinds[1], car_files.PARAGRAPHS)
@@ -197,19 +198,18 @@ def test_trec_car(headed: bool, as_corpus: bool, tmp_path: Path) -> None:
     (tmp_path / "car.qrels").write_text(car_files.QRELS)
     (tmp_path / "bank.tsv").write_text(car_files.BANK)
     files = [outlines, tmp_path / "car.run", tmp_path / "car.qrels", tmp_path / "bank.tsv"]
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        if as_corpus:
-            report = collection.import_files(*files, corpus=paragraphs)
-        else:
-            report = collection.import_files(*files, paragraphs)
-        assert report.after["subtopics"] == 4
-        assert report.after["passages"] == (3 if as_corpus else 4)
-        found = scores(collection, 2 * 2 + 1)
-        assert found["alpha"] > found["beta"]
-        written = [line.split()[0] for line in runs_of(collection, tmp_path)]
-        assert "tqa2:L_0002/T_0016/T_0016a" in written
-        if as_corpus:
-            assert collection.import_files(*files, corpus=paragraphs).changes == 0
+    if as_corpus:
+        report = empty_exam.import_files(*files, corpus=paragraphs)
+    else:
+        report = empty_exam.import_files(*files, paragraphs)
+    assert report.after["subtopics"] == 4
+    assert report.after["passages"] == (3 if as_corpus else 4)
+    found = scores(empty_exam, 2 * 2 + 1)
+    assert found["alpha"] > found["beta"]
+    written = [line.split()[0] for line in runs_of(empty_exam, tmp_path)]
+    assert "tqa2:L_0002/T_0016/T_0016a" in written
+    if as_corpus:
+        assert empty_exam.import_files(*files, corpus=paragraphs).changes == 0
 
 
 def test_the_track_s_own_reader_reads_the_same(tmp_path: Path) -> None:
@@ -423,26 +423,25 @@ def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def test_assignments_are_grades(tmp_path: Path) -> None:
+def test_assignments_are_grades(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     """The labels are those of a published topic, 2024-105741, whose scores are published, too."""
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        report = collection.import_files(written(tmp_path, ROWS))
-        assert [one.kind for one in report.files] == ["assignments"]
-        (grader,) = collection.graders
-        assert (grader.name, grader.kind) == ("nuggetizer:assignment", "nugget")
-        assert (grader.lowest, grader.highest) == (0, 2)
-        # strict_weighted_score: support alone, vital weighs 1 and okay one half
-        board = collection.grades().evaluate(["Cover@1"], min_rating=2)
-        scores = {row.system: row.mean for row in board.rows}
-        assert scores["alpha"] == pytest.approx(0.42105263157894735)
-        assert scores["beta"] == 0
-        assert any("1 unparsed" in str(note) for note in board.notes)
-        partly = collection.grades().evaluate(["Cover@1"], min_rating=1)
-        # 7 of 8 vital and 2 of 3 okay nuggets: (7 + 1) / 9.5
-        assert {row.system: row.mean for row in partly.rows}["alpha"] == pytest.approx(8 / 9.5)
-        # the default is full support
-        assert collection.grades().evaluate(["Cover@1"]).rows[0].min_rating == 2
-        assert collection.import_files(tmp_path / "assign.jsonl").changes == 0
+    report = empty_exam.import_files(written(tmp_path, ROWS))
+    assert [one.kind for one in report.files] == ["assignments"]
+    (grader,) = empty_exam.graders
+    assert (grader.name, grader.kind) == ("nuggetizer:assignment", "nugget")
+    assert (grader.lowest, grader.highest) == (0, 2)
+    # strict_weighted_score: support alone, vital weighs 1 and okay one half
+    board = empty_exam.grades().evaluate(["Cover@1"], min_rating=2)
+    scores = {row.system: row.mean for row in board.rows}
+    assert scores["alpha"] == pytest.approx(0.42105263157894735)
+    assert scores["beta"] == 0
+    assert any("1 unparsed" in str(note) for note in board.notes)
+    partly = empty_exam.grades().evaluate(["Cover@1"], min_rating=1)
+    # 7 of 8 vital and 2 of 3 okay nuggets: (7 + 1) / 9.5
+    assert {row.system: row.mean for row in partly.rows}["alpha"] == pytest.approx(8 / 9.5)
+    # the default is full support
+    assert empty_exam.grades().evaluate(["Cover@1"]).rows[0].min_rating == 2
+    assert empty_exam.import_files(tmp_path / "assign.jsonl").changes == 0
 
 
 @pytest.mark.parametrize(
@@ -455,13 +454,12 @@ def test_assignments_are_grades(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_assignment_is_refused(
-    tmp_path: Path, change: dict[str, Any], what: str
+    tmp_path: Path, empty_exam: exampp.Collection, change: dict[str, Any], what: str
 ) -> None:
     path = written(tmp_path, [ROWS[0], {**ROWS[1], **change}])
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        with pytest.raises(exampp.InputError, match=what):
-            collection.import_files(path)
-        assert all(row[1] == 0 for row in collection.contents().rows)
+    with pytest.raises(exampp.InputError, match=what):
+        empty_exam.import_files(path)
+    assert all(row[1] == 0 for row in empty_exam.contents().rows)
 
 
 # ---- item ids ------------------------------------------------------------------------------------

@@ -507,24 +507,23 @@ def test_what_is_none_is_said(data: Any, message: str) -> None:
         read_officials(data)
 
 
-def test_leaderboards_of_exampp(tmp_path: Path) -> None:
-    with exampp.create(tmp_path / "my.exam") as exam:
-        exam.add(
-            queries={"q": "what is it"},
-            passages={"p1": "1", "p2": "2", "p3": "3"},
-            bank={"q": ["1", "2", "3"]},
-            runs={f"s{at}": {"q": [f"p{at}"]} for at in (1, 2, 3)},
-        )
-        exam.grade(lambda item, passage: 4 * (int(item.text) <= int(passage.text)), name="up")
-        exam.grade(lambda item, passage: 4 * (int(item.text) >= int(passage.text)), name="down")
-        up, down = exam.grades("up"), exam.grades("down")
-        board = down.evaluate(["Cover@5"])
-        ranks = {"s1": 1.0, "s2": 2.0, "s3": 3.0}
-        for given in (board, board.to_frame(), board.to_polars()):
-            assert read_officials(given) == {"official": ranks}
-        assert read_officials({"down": board, "other": board}) == {"down": ranks, "other": ranks}
-        assert "-1.00" in str(up.correlate(board, ["Cover@5"]))
-        with pytest.raises(InputError, match=r"official: holds several measures: Cover@5, nDCG@5"):
-            read_officials(down.evaluate(["Cover@5", "nDCG@5"]))
-        with pytest.raises(InputError, match="Cover@5 \u22652, Cover@5 \u22654"):
-            read_officials(down.evaluate(["Cover@5"], min_rating=[2, 4]))
+def test_leaderboards_of_exampp(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    empty_exam.add(
+        queries={"q": "what is it"},
+        passages={"p1": "1", "p2": "2", "p3": "3"},
+        bank={"q": ["1", "2", "3"]},
+        runs={f"s{at}": {"q": [f"p{at}"]} for at in (1, 2, 3)},
+    )
+    empty_exam.grade(lambda item, passage: 4 * (int(item.text) <= int(passage.text)), name="up")
+    empty_exam.grade(lambda item, passage: 4 * (int(item.text) >= int(passage.text)), name="down")
+    up, down = empty_exam.grades("up"), empty_exam.grades("down")
+    board = down.evaluate(["Cover@5"])
+    ranks = {"s1": 1.0, "s2": 2.0, "s3": 3.0}
+    for given in (board, board.to_frame(), board.to_polars()):
+        assert read_officials(given) == {"official": ranks}
+    assert read_officials({"down": board, "other": board}) == {"down": ranks, "other": ranks}
+    assert "-1.00" in str(up.correlate(board, ["Cover@5"]))
+    with pytest.raises(InputError, match=r"official: holds several measures: Cover@5, nDCG@5"):
+        read_officials(down.evaluate(["Cover@5", "nDCG@5"]))
+    with pytest.raises(InputError, match="Cover@5 \u22652, Cover@5 \u22654"):
+        read_officials(down.evaluate(["Cover@5"], min_rating=[2, 4]))
