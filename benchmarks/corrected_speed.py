@@ -14,11 +14,11 @@ import time
 import numpy as np
 
 from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.grades.sampling import SampleDesign, draw_sample
 from exampp.measures.names import parse_measure
 from exampp.measures.population import population
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.review.sampling import SampleDesign, draw_sample
 from exampp.stats.sampling import Sample
 
 PASSAGES = 400

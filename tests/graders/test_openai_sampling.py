@@ -85,14 +85,6 @@ def test_a_server_that_refuses_what_is_not_sent_is_not_asked_in_a_circle(
         assert len(server.requests) == 2
 
 
-def test_the_completions_endpoint_has_one_name_for_the_limit() -> None:
-    with FaultServer(lambda _: error(400, "Unsupported: 'max_tokens'")) as server:
-        grader = openai_grader("m", server.url, decode="text", endpoint="completions")
-        with pytest.raises(InputError, match="'max_tokens'"):
-            list(grader.answer(make_asks(1, 1)))
-        assert len(server.requests) == 1
-
-
 def test_what_the_user_asked_for_by_name_is_not_left_out() -> None:
     with refusing(reasoning_effort=error(400, "Unknown parameter: 'reasoning_effort'")) as server:
         grader = grader_at(server, reasoning_effort="high")
@@ -142,7 +134,7 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
         *("name", "model", "decode", "temperature", "seed", "max_tokens"),
         *("prompt_hash", "unnumbered"),
     }
-    named = dict(**common, temperature=0, seed=0, endpoint="chat", extra_body={})
+    named = dict(**common, temperature=0, seed=0, extra_body={})
     assert make_grading("openai", named).identity.key == plain.key
 
 
@@ -158,8 +150,6 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"top_p": 0}, "top-p is 0"),
         ({"max_new_tokens": 0}, "max-new-tokens is 0"),
-        ({"endpoint": "completions", "reasoning_effort": "low"}, "has no reasoning_effort"),
-        ({"endpoint": "responses"}, "endpoint is 'responses'. Give one of chat, completions"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:

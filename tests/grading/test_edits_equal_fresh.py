@@ -149,7 +149,7 @@ def edit(
 @example(
     [("retire", "q1.a", []), ("retire", "q1.b", []), ("retire", "q2.a", []), ("grade", "", [])]
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(edits, min_size=1, max_size=7))
 def test_edits_lead_where_a_fresh_grading_leads(steps: list[tuple[str, str, list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -96,7 +96,7 @@ def test_a_lost_worker_costs_what_it_had_and_nothing_is_lost_or_doubled(
     times = Counter(key for _, keys in pool.given for key in keys)
     again = sum(times.values()) - 900
     assert 0 < again <= 2 * workers.MOST
-    assert f"1 worker lost (the last: its process is gone), {again} asks" in grader.note
+    assert f"1 worker lost (the last: its process is gone), {again} requests" in grader.note
     assert {worker for worker, _ in pool.given} == {"worker 1", "worker 2", "worker 3"}
 
 

@@ -12,7 +12,7 @@ from support.gradebooks import Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.cover import EXAM, POLICIES, RUBRIC, Missing, cover, longest_ranking
-from exampp.measures.exams import SubtopicChoice, interleave, resolve_subtopics
+from exampp.measures.exams import SubtopicChoice, interleave
 from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook
 
@@ -69,11 +69,6 @@ def test_weights() -> None:
     result = cover(book, (1,))
     assert cover_of(result, "a").mean == 3 / 6
     assert n_cover_of(result, "a").mean == 3 / 4
-
-
-def test_a_single_query_has_no_standard_error() -> None:
-    result = cover(make_book(make_query(TABLE, make_ranking("a", [0]))), (1,))
-    assert cover_of(result, "a") == Mean(1 / 4, None, 1)
 
 
 def test_a_query_without_items_is_left_out_and_named() -> None:
@@ -203,22 +198,10 @@ def test_subtopics_by_hand(subtopics: SubtopicChoice, car: float, flat: float, h
     assert [mean.mean for mean in values.means()] == pytest.approx([car, flat, half])
 
 
-def test_subtopics_chosen_from_the_data() -> None:
-    assert resolve_subtopics(subtopiced(), "auto") == "subtopic"
-    assert resolve_subtopics(subtopiced(with_items=False), "auto") == "pool"
-    assert resolve_subtopics(make_book(make_query(TABLE)), "auto") == "query"
-
-
 def test_items_of_no_subtopic_are_sat_with_the_pooled_rankings() -> None:
     # Of car's rankings p0 p1 and p2 p0, p3 is not one: i3 stays uncovered at any depth.
     result = cover(subtopiced(), (1,), k=9, subtopics="subtopic")
     assert cover_of(result, "car").mean == pytest.approx((1 + 1 + 0) / 3)
-
-
-def test_interleaving() -> None:
-    lists = [np.array(x, np.int32) for x in ([1, 2, 3], [2, 9], [4, 1, 7])]
-    # Rounds: 1 2 4 | 2 9 1 | 3 7, each once.
-    assert interleave(lists).tolist() == [1, 2, 4, 9, 3, 7]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), unique=True, min_size=1), min_size=1, max_size=4))

@@ -180,12 +180,6 @@ def subtopiced() -> Gradebook:
     )
 
 
-def test_subtopics_are_queries_of_their_own() -> None:
-    result = scored(subtopiced(), "RR", "ERR@1", "Judged@2")
-    assert result.query_ids == ("q/f1", "q/f2")
-    assert result.columns[0].values.values.tolist() == [[1, 1 / 2], [1 / 2, 1]]
-
-
 def test_subtopic_rankings_can_be_pooled() -> None:
     result = scored(subtopiced(), "P@2", "StRecall@2", subtopics="pool")
     assert result.query_ids == ("q",)
@@ -220,11 +214,6 @@ def test_labellings(labelling: Labelling, measure: str, value: float) -> None:
     (found,) = scored(book, measure, thresholds=(4,), labelling=labelling).columns
     assert means(found) == pytest.approx([value])
     assert found.min_rating == 4
-
-
-def test_labels_that_follow_the_threshold_make_every_measure_do_so() -> None:
-    found = scored(simple(), "nDCG@3", thresholds=(1, 4), labelling=Labelling("count")).columns
-    assert [s.min_rating for s in found] == [1, 4]
 
 
 def test_strecall_is_cover() -> None:
@@ -303,28 +292,6 @@ def test_against_pytrec_eval_called_naively(
             for column, query_id in enumerate(result.query_ids):
                 value = theirs.get(query_id, {}).get(name, 0.0)
                 assert ours.values.values[row, column] == value, (str(ours.measure), query_id)
-
-
-# The first call imports ir_measures.
-@settings(deadline=None)
-@given(runs(), st.integers(1, 5))
-def test_counts_are_those_of_ir_measures(
-    drawn: tuple[Gradebook, dict[str, dict[str, list[tuple[str, float]]]]], tau: int
-) -> None:
-    """Sums over queries; NumRel has no level there, so that it is asked for labels above it."""
-    import ir_measures
-
-    graded, found = drawn
-    book = with_runs(graded, found)
-    rows = [ir_measures.Qrel(q, p, int(label >= tau)) for q, p, label in exam_labels(graded)]
-    asked = (ir_measures.NumQ, ir_measures.NumRet, ir_measures.NumRel, ir_measures.NumRet(rel=1))
-    evaluator = ir_measures.evaluator(asked, rows)
-    ours = scored(book, "NumQ", "NumRet", "NumRel", "NumRelRet", thresholds=(tau,)).columns
-    for row, system in enumerate(book.systems):
-        run = [ir_measures.ScoredDoc(q, *one) for q, of in found[system].items() for one in of]
-        # of a run without a line ir_measures says nothing
-        theirs = evaluator.calc_aggregate(run) if run else dict.fromkeys(asked, 0.0)
-        assert [means(one)[row] for one in ours] == [theirs[one] for one in asked]
 
 
 def _by_ir_measures(book: Gradebook, measure: str, tau: int) -> np.ndarray[tuple[int, int]]:

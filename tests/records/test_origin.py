@@ -61,10 +61,9 @@ def rate(_: Request) -> str:
 
 
 def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str]]:
-    """What is told by evaluate, the report and status of a model that made the bank."""
+    """What is told by evaluate and status of a model that made the bank."""
     board = collection.grades(bank=bank).evaluate(["Cover@20"], min_rating=4).notes
-    report = report_json(collection.grades(bank=bank).report(measures=["Cover@20"]))
-    told = [*board], [report], [*collection.status().notes]
+    told = [*board], [*collection.status().notes]
     return [[one for one in some if "made by the model that grades" in one] for some in told]
 
 

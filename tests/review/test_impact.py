@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,24 +120,6 @@ def check_swaps(
         assert swap.before.value < 0
         assert swap.after.value is not None
         assert swap.after.value > 0
-
-
-@functools.cache
-def dl19(path: Path) -> Baseline:
-    """Of every third query: each edit is compared with evaluating all of them anew."""
-    book = exampp.open(path / "dl19" / "graded.jsonl.gz").grades().gradebook
-    book = replace(book, queries=book.queries[::3])
-    return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_random_edits_of_dl19(shared_data: Path, seed: int) -> None:
-    baseline = dl19(shared_data)
-    random = np.random.default_rng(seed)
-    query = baseline.gradebook.queries[random.integers(len(baseline.gradebook.queries))]
-    edits = random_edits(query, random, int(random.integers(1, 4)))
-    impact = check(baseline, edited(query, edits))
-    assert {one.query_id for one in impact.labels} <= {query.query_id}
 
 
 @given(
@@ -302,13 +282,13 @@ def test_the_first_item_with_a_subtopic_changes_how_every_query_is_read() -> Non
     assert not all(np.array_equal(others[name], changed[name]) for name in others if name != "q0")
 
 
-def test_intervals_are_those_of_weighted_means(shared_data: Path) -> None:
+def test_intervals_are_those_of_weighted_means() -> None:
     """An independent computation of the same interval, for the swaps of one large edit."""
-    baseline = dl19(shared_data)
+    baseline = Baseline.of(random_book(8, queries=20, missing=0.0), ["Cover@20"])
     query, impact = next(
         (after, impact)
         for query in baseline.gradebook.queries
-        for after in [edited(query, [(retire_item, item) for item in query.item_ids[:6]])]
+        for after in [edited(query, [(retire_item, item) for item in query.item_ids[:2]])]
         for impact in [impact_on(baseline, after)]
         if impact.shifts[0].swaps
     )

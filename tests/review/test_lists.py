@@ -291,12 +291,10 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("read_once")
-@pytest.mark.parametrize("source", ["collection", "workbench file"])
-def test_dl19_has_the_published_counts(dl19_exam: Path, shared_data: Path, source: str) -> None:
+def test_dl19_has_the_published_counts(dl19_exam: Path, shared_data: Path) -> None:
     folder = shared_data / "dl19"
     expected = json.loads((folder / "expected" / "oversight.json").read_text())
-    path = dl19_exam if source == "collection" else folder / "graded.jsonl.gz"
-    with exampp.open(path) as opened:
+    with exampp.open(dl19_exam) as opened:
         lacking = column(opened.grades().review("missing", min_rating=4, min_relevant=2), "query")
         assert len(lacking) == expected["missing: judged >= 2, best rating < 4"] == 609
         by_query = expected["missing per query (judged >= 2, best rating < 4)"]

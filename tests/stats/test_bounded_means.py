@@ -115,13 +115,6 @@ def test_a_larger_value_lowers_no_limit(values: list[float], at: int, value: flo
     assert all(b >= a - 1e-9 for a, b in zip(ends(values), ends(larger), strict=True))
 
 
-@given(SHARES, st.randoms())
-def test_the_order_of_the_values_changes_nothing(values: list[float], random: object) -> None:
-    shuffled = sorted(values)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert ends(shuffled) == ends(values)
-
-
 def test_how_many_queries_a_margin_takes() -> None:
     assert queries_for(0.02, 0.95) == 183
     assert unseen_share(183, 0.95) <= 0.02 < unseen_share(182, 0.95)

@@ -6,7 +6,6 @@ import json
 import math
 from itertools import product
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import exampp
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population, population
 from exampp.records.gradebook import Gradebook
-from exampp.stats.estimate import Estimate, Floats
 from exampp.stats.sampling import (
     DrawnUnits,
     Sample,
@@ -179,7 +177,6 @@ PPI = {
     0.5: 0.5712666666666668,
     1.0: 0.5925333333333334,
 }
-PPI_TUNED = (0.5829532029052292, 0.3942695235621334, 0.771636882248325)
 
 
 def ppi_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -189,41 +186,12 @@ def ppi_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return y, f, np.sort(rng.choice(60, 20, replace=False))
 
 
-def prediction_powered(
-    labels: Floats, predicted: Floats, pool: Floats, level: float = 0.95
-) -> tuple[float, Estimate]:
-    """(lambda, the mean label) by PPI++ as published, for a simple random sample.
-
-    `predicted` are the predictions of the labelled units, `pool` those of all. Lambda is tuned by
-    the published formula and kept within 0 and 1. The published interval takes the pool itself
-    for a sample of something larger: of a finite pool it is too wide.
-    """
-    n, size = len(labels), len(pool)
-    variance = float(np.concatenate([predicted, pool]).var(ddof=1))
-    shared = float(((labels - labels.mean()) * (predicted - predicted.mean())).mean())
-    lam = shared / ((1 + n / size) * variance) if variance else 0.0
-    lam = min(1.0, max(0.0, lam))
-    value = float(lam * pool.mean() + (labels - lam * predicted).mean())
-    spread = (lam * pool).var() / size + (labels - lam * predicted).var() / n
-    half = NormalDist().inv_cdf((1 + level) / 2) * float(np.sqrt(spread))
-    return lam, Estimate(value, value - half, value + half)
-
-
 def test_ppi_is_the_case_of_equal_chances_and_a_given_prediction() -> None:
     y, f, at = ppi_data()
     sample = Sample(at, np.full(20, 20 / 60))
     for lam, published in PPI.items():
         found = totals(np.full((1, 60), 1 / 60), lam * f, sample, y[at], np.zeros(60, np.intp), 1)
         assert found.scores[0] == pytest.approx(published, abs=1e-8)
-
-
-def test_ppi_with_its_own_lambda_and_interval() -> None:
-    y, f, at = ppi_data()
-    lam, found = prediction_powered(y[at], f[at], f)
-    assert 0 < lam < 1
-    assert (found.value, found.low, found.high) == pytest.approx(PPI_TUNED, abs=1e-8)
-    # predictions that are all equal tell nothing
-    assert prediction_powered(y[at], np.ones(20), np.ones(60))[0] == 0
 
 
 # ---- limits of scores ----------------------------------------------------------------------------

@@ -30,7 +30,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("size", [4096, 100_000, 200_000, 290_000, 300_000, 310_000, 330_000])
+@pytest.mark.parametrize("size", [4096, 290_000, 310_000, 330_000])
 def test_an_import_beyond_a_file_size_limit_leaves_nothing(tmp_path: Path, size: int) -> None:
     files = exams.write_files(tmp_path / "files")
     ran = subprocess.run(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support import exams
 
 import exampp
@@ -20,7 +17,6 @@ from exampp.grading.status import grading_status
 from exampp.measures.qrels import Labelling, write_exam_qrels
 from exampp.records.gradebook import MISSING
 from exampp.store.connection import connect, transaction
-from exampp.store.grades import graders, rule_counts
 
 
 def rate(ask: Request) -> str:
@@ -77,27 +73,6 @@ def test_a_grade_of_an_earlier_text_is_neither_read_nor_counted(tmp_path: Path) 
 
 
 REPLIES = ("4", "I would rate it 2.", "no idea", "")
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.sampled_from(REPLIES), min_size=12, max_size=12), st.booleans())
-def test_readings_are_those_that_the_database_counts(replies: list[str], changed: bool) -> None:
-    """Items that one rule has read are counted as they are read, all others by the database."""
-    left = iter(replies)
-    with TemporaryDirectory() as folder, exampp.create(Path(folder) / "x.exam") as made:
-        made.add(
-            queries={"q": "what", "r": "who"},
-            passages={name: f"Passage {name}." for name in "abcd"},
-            bank={"q": ["What?", "Why?"], "r": ["Who?"]},
-            runs={"run": {query: dict.fromkeys("abcd", 1.0) for query in "qr"}},
-        )
-        made.grade(ScriptedGrader(lambda _: next(left), record=False))
-        if changed:
-            made.add(passages={"b": "Another text"}, update=True)
-        book = made.grades().gradebook
-        with closing(connect(Path(folder) / "x.exam")) as connection:
-            (grader,) = graders(connection)
-            assert book.readings == rule_counts(connection, grader.key, "main")
 
 
 @pytest.mark.parametrize("chosen", [{}, {"decisions": "without"}, {"part": "sealed"}])

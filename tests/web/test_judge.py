@@ -303,17 +303,6 @@ def test_who_decides_blind_is_told_where_grades_are_in_sight(path: Path) -> None
             assert ("order=judgment" in client.get("/query?id=q1").text) != blind
 
 
-def test_what_needs_scripts_is_marked_as_such(client: Client) -> None:
-    # the style hides it where they are switched off
-    page = pages.read(client.get("/judge").text)
-    acting = [one for one in page.all("button") if one.attributes.get("type") == "button"]
-    marked = [p for p in page.all("p") if "with-script" in p.attributes.get("class", "")]
-    within = [button for p in marked for button in p.all("button")]
-    assert acting
-    for button in acting:
-        assert "with-script" in button.attributes.get("class", "") or button in within
-
-
 def test_a_share_of_the_cells_is_given_to_everybody_blind(path: Path) -> None:
     with live.serving(path, ("ann", "bob"), shared=1.0) as served:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
@@ -336,16 +325,6 @@ def test_a_share_of_the_cells_is_given_to_everybody_blind(path: Path) -> None:
         ("ann", 1, True),
         ("bob", 5, True),
     ]
-
-
-def test_without_a_share_people_start_with_cells_of_their_own(path: Path) -> None:
-    with live.serving(path, ("ann", "bob"), shared=0.0) as served:
-        walks = []
-        for name in ("ann", "bob"):
-            walk = pages.read(Client(served).enter(name).get("/judge").text).by_id("walk")
-            walks.append([a.attributes["href"] for a in walk.all("a")])
-    assert sorted(walks[0]) == sorted(walks[1])
-    assert walks[0][0] != walks[1][0]
 
 
 def test_disputes_across_the_threshold_come_first(path: Path) -> None:

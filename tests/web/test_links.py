@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -67,18 +66,3 @@ def test_a_square_of_a_confusion_leads_to_as_many_cells_as_it_counts(client: Cli
     for one in counts:
         listed = main_of(client, one.attributes["href"]).all("tbody")[0].all("tr")
         assert len(listed) == int(one.text)
-
-
-def test_every_id_of_a_passage_or_a_query_is_in_a_link(client: Client) -> None:
-    def bare(one: Element, inside: bool) -> Iterator[str]:
-        linked = inside or one.tag in ("a", "h1", "h2", "form", "option", "textarea")
-        if not linked and one.tag == "bdi" and re.fullmatch("[pq][1-4]", one.text):
-            yield one.text
-        for child in one.children:
-            if isinstance(child, Element):
-                yield from bare(child, linked)
-
-    found = {page: list(bare(main_of(client, page), False)) for page in PAGES}
-    # where it is the page's own
-    assert found.pop("/query?id=q1") == ["q1"]
-    assert {page: ids for page, ids in found.items() if ids} == {}

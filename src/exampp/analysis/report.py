@@ -9,35 +9,35 @@ from pathlib import Path
 
 import numpy as np
 
-from exampp.analysis import agreement, calibration, correlation, figures, report_methods
+from exampp.analysis import agreement, calibration, correlation, figures
+from exampp.analysis.agreement import label_name
 from exampp.analysis.corrected import corrected_section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
-from exampp.analysis.report_data import (
+from exampp.analysis.significance import leaderboard_table, pair_notes
+from exampp.analysis.verdict import (
     LAYOUTS,
     ReportData,
     ReportSettings,
     ReportSource,
-    compute_report_data,
-)
-from exampp.analysis.significance import leaderboard_table, pair_notes
-from exampp.analysis.verdict import (
     about_attacks,
     about_bias,
     about_items,
     about_reliability,
     about_sensitivity,
+    compute_report_data,
     verdict_section,
 )
 from exampp.formats.output import writing
 from exampp.measures.board import describe_oversight, wide_leaderboard
+from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, answering
 from exampp.records.readings import COLUMNS, describe_readings, rules_table, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.notes import labelled
-from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
+from exampp.results.page import Block, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import interval_text
 
@@ -91,7 +91,6 @@ def report(
         calibration.calibration_section(source.calibrations),
         _depth(found),
         _queries(found),
-        _reproduce(found),
         _provenance(found),
     )
     return Document(
@@ -125,7 +124,7 @@ def _evaluated(found: ReportData) -> Section:
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
         ("Counts as covered", f"rated {settings.min_rating} or above"),
-        ("Relevance label", report_methods.label_words(settings.labelling)),
+        ("Relevance label", _label_words(settings.labelling)),
         ("Ranked passages", f"{ranked:,}"),
         ("Human judgments", f"{judged:,}" if judged else "none"),
     ]
@@ -139,6 +138,16 @@ def _evaluated(found: ReportData) -> Section:
     return Section.of(
         "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(found)]
     )
+
+
+def _label_words(labelling: Labelling) -> str:
+    """Return how ratings become the label of a passage, in words."""
+    if labelling.kind == "count":
+        said = "the number of items rated at the threshold or above"
+    else:
+        said = f"the {label_name(labelling.at_least)} over the items of the bank"
+    gains = {"above": ", 0 below the threshold", "binary": ", 1 from the threshold on, else 0"}
+    return said + gains.get(labelling.gains, "")
 
 
 def _provenance(found: ReportData) -> Section:
@@ -316,7 +325,7 @@ def _judgments(found: ReportData) -> Section:
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
     blocks.append(agreement.statistics_table(found.agreement, title))
     for block in found.agreement[: len(LAYOUTS)]:
-        label = agreement.label_name(block.at_least)
+        label = label_name(block.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
         blocks.append(replace(block.confusion(), caption=caption))
     return Section.of("judgments", name, blocks)
@@ -392,19 +401,3 @@ def _query_table(found: ReportData) -> Table:
         return Table.of(columns, rows, caption)
     with_texts = [(row[0], texts.get(row[0].partition("/")[0]), *row[1:]) for row in rows]
     return Table.of(["query", "text", *columns[1:]], with_texts, caption)
-
-
-def _reproduce(found: ReportData) -> Section:
-    paragraph = report_methods.methods_paragraph(found)
-    return Section.of(
-        "methods",
-        "Methods and references",
-        [
-            Text(report_methods.without_citations(paragraph)),
-            Code("The paragraph in LaTeX", report_methods.as_latex(paragraph)),
-            Code("The commands", "\n".join(found.source.commands))
-            if found.source.commands
-            else None,
-            Code("BibTeX", report_methods.bibliography(paragraph)),
-        ],
-    )

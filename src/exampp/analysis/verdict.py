@@ -1,29 +1,339 @@
-"""The verdict that a report opens with: what it says, and how far to trust it, a sentence each."""
+"""What a report computes, what to be wary of, and the verdict that it opens with."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from exampp.analysis import agreement as agreements
 from exampp.analysis import calibration, corrected
+from exampp.analysis.agreement import AgreementBlock
 from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
-from exampp.analysis.grader_bias import QUESTION, GraderBias
-from exampp.analysis.items import ItemAnalysis
+from exampp.analysis.correlation import (
+    Correlations,
+    SideBySide,
+    board_method,
+    compare_methods,
+    side_by_side,
+)
+from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
+from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
-from exampp.analysis.reliability import ORDER, Reliability
-from exampp.analysis.report_data import LAYOUTS, ReportData
-from exampp.analysis.sensitivity import Sensitivity
-from exampp.analysis.warnings import EvaluatedGrades, find_warnings
-from exampp.measures.board import describe_oversight
-from exampp.measures.names import heading
-from exampp.records.gradebook import MISSING
+from exampp.analysis.raters import Layout
+from exampp.analysis.reliability import ORDER, Reliability, scored_column, study_reliability
+from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
+from exampp.analysis.significance import Significance, significance
+from exampp.analysis.significance import SignificanceSettings as Testing
+from exampp.measures.board import Leaderboard, describe_oversight
+from exampp.measures.exams import SubtopicChoice
+from exampp.measures.item_scores import item_scores
+from exampp.measures.leaderboard import evaluate
+from exampp.measures.names import as_measures, heading
+from exampp.measures.qrels import Labelling
+from exampp.measures.values import MeasureColumn
+from exampp.records.calibration import Calibration
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.inputs import relevance_threshold
+from exampp.records.items import BankTexts
 from exampp.records.wording import counted
+from exampp.results.notes import Note, labelled, note, notes_of, with_code
 from exampp.results.page import Block, Folded, Line, Notices, Section, Text, Tiles, Verdict
 from exampp.results.result import Table
 from exampp.results.view import interval_text
+from exampp.stats.estimate import SAMPLES
+
+MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
+_SPECIFICATIONS = Declaration(missing=("zero",))
+"""Those of a report: few enough to be quick."""
+LAYOUTS: tuple[Layout, ...] = ("STRICT", "LENIENT")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """How systems are evaluated: the first measure at `min_rating` is the one in the figures.
+
+    `official` are official leaderboards by name, system to rank; `min_relevant` is the judgment
+    from which on a passage counts as relevant.
+    """
+
+    min_rating: int
+    measures: tuple[str, ...] = MEASURES
+    subtopics: SubtopicChoice = "auto"
+    labelling: Labelling = field(default_factory=Labelling)
+    testing: Testing = field(default_factory=Testing)
+    official: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    min_relevant: int | None = None
+    decimals: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """What is known besides the grades: where they come from, and what else is known of them.
+
+    `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
+    graded. `gaming` is what attacks on the grader showed, None where none were tried. `corrected`
+    are the leaderboards that samples give, or why one gives none. `calibrations` are those that the
+    grades are labels of, or that are made from them; `texts` are the queries', by their ids, and
+    `bank` those of the items.
+    """
+
+    name: str
+    title: str = ""
+    bank_version: str = ""
+    own_bank: str = ""
+    graders: tuple[str, ...] = ()
+    calibrations: tuple[Calibration, ...] = ()
+    made: str = ""
+    gaming: AttackReport | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    bank: BankTexts = field(default_factory=BankTexts)
+    corrected: tuple[Corrected | str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """All that was computed, once, for the sections to tell.
+
+    `everywhere` is the board at every threshold: of all measures where they are correlated with
+    official leaderboards, else of the first. `correlation` is that of `board`, with intervals;
+    `beside` is the board beside those of other graders, None where there are none.
+    """
+
+    book: Gradebook
+    settings: ReportSettings
+    source: ReportSource
+    board: Leaderboard
+    everywhere: Leaderboard
+    tested: Significance
+    items: ItemAnalysis
+    reliability: Reliability
+    sensitivity: Sensitivity
+    agreement: tuple[AgreementBlock, ...]
+    bias: GraderBias
+    correlation: Correlations | None = None
+    correlation_everywhere: Correlations | None = None
+    beside: SideBySide | None = None
+
+    @property
+    def main(self) -> MeasureColumn:
+        """The column of the figures."""
+        return self.board.columns[0]
+
+    @property
+    def name(self) -> str:
+        """What the column of the figures is called."""
+        return self.main.name
+
+
+def compute_report_data(
+    book: Gradebook,
+    settings: ReportSettings,
+    source: ReportSource,
+    others: Sequence[Gradebook] = (),
+) -> ReportData:
+    """Compute what a report needs; `others` are what other graders said of the same exam.
+
+    Raises:
+        InputError: A measure or the threshold makes no sense.
+    """
+    board = _board(book, settings)
+    everywhere = evaluate(
+        book,
+        settings.measures if settings.official else settings.measures[:1],
+        range(book.grader.lowest + 1, book.grader.highest + 1),
+        subtopics=settings.subtopics,
+        labelling=settings.labelling,
+    )
+    agreement = agreements.find_agreements(
+        [book],
+        at_least=tuple(dict.fromkeys((settings.labelling.at_least, 1, 2))),
+        min_rating=settings.min_rating,
+        min_relevant=() if settings.min_relevant is None else (settings.min_relevant,),
+        layouts=LAYOUTS,
+        against="judgments",
+    )
+    return ReportData(
+        book=book,
+        settings=settings,
+        source=source,
+        board=board,
+        everywhere=everywhere,
+        tested=significance(book, board.columns[0], board.column_systems, settings.testing),
+        reliability=study_reliability(scored_column(book, board, texts=source.bank)),
+        sensitivity=evaluate_specifications(
+            [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)],
+            _SPECIFICATIONS,
+        ),
+        agreement=tuple(block for block in agreement.judged if block.units),
+        bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
+        items=_item_analysis(book, settings, source.bank),
+        correlation=_correlation(board, settings, SAMPLES),
+        correlation_everywhere=_correlation(everywhere, settings, 0),
+        beside=_beside(board, others, settings),
+    )
+
+
+def _item_analysis(book: Gradebook, settings: ReportSettings, texts: BankTexts) -> ItemAnalysis:
+    """The exam behind the first Cover of the report, from fewer halves than a command draws."""
+    covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
+    k = (covers[0].cutoff if covers else None) or DEPTH
+    scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
+    highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
+    relevant = relevance_threshold(settings.min_relevant, highest if highest != MISSING else None)
+    return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
+
+
+_SPLITS = 200
+
+
+def _board(book: Gradebook, settings: ReportSettings, min_rating: int | None = None) -> Leaderboard:
+    return evaluate(
+        book,
+        settings.measures,
+        [settings.min_rating if min_rating is None else min_rating],
+        subtopics=settings.subtopics,
+        labelling=settings.labelling,
+    )
+
+
+def _beside(
+    board: Leaderboard, others: Sequence[Gradebook], settings: ReportSettings
+) -> SideBySide | None:
+    """The board beside those of the others: at its threshold on its scale, else at their usual."""
+    if not others:
+        return None
+    scale = (board.grader.lowest, board.grader.highest)
+    boards = [board]
+    for book in others:
+        grader = book.grader
+        usual = grader.default_min_rating
+        same = (grader.lowest, grader.highest) == scale
+        boards.append(_board(book, settings, None if same else usual))
+    methods = [
+        board_method(one, labelled(one.grader.name, draft=one.grader.is_draft)) for one in boards
+    ]
+    return side_by_side(methods, settings.official, decimals=settings.decimals)
+
+
+def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:
+    """Every column of a board against the official leaderboards, if there are any."""
+    if not settings.official:
+        return None
+    return compare_methods(
+        [board_method(board, board.grader.name)],
+        settings.official,
+        samples=samples,
+        seed=settings.testing.seed,
+        level=1 - settings.testing.alpha,
+        decimals=settings.decimals,
+    )
+
+
+# ---- warnings ----------------------------------------------------------------------------------
+
+
+FEW_QUERIES = 25
+FEW_SYSTEMS = 10
+
+FAMILIES: Mapping[str, str] = {
+    "T5": r"flan|[a-z]{0,4}t5(?![0-9])",
+    "BERT": r"[a-z]{0,7}bert[a-z]?",
+    "GPT": r"(?:chat)?gpt|davinci",
+    "Llama": r"llama|vicuna|alpaca",
+    "Mistral": r"mistral|mixtral|ministral",
+    "Claude": r"claude",
+    "Gemini": r"gemini|gemma|palm",
+    "Qwen": r"qwen|qwq",
+    "DeepSeek": r"deepseek",
+    "Phi": r"phi",
+    "Command": r"cohere|command-r|aya",
+    "OLMo": r"olmo|tulu",
+    "Granite": r"granite",
+    "Falcon": r"falcon",
+}
+"""Families of models, and how they are called in the names of models and systems.
+
+A family counts where its pattern is a word: letters neither before nor after it.
+"""
+
+_WORDS = {
+    family: re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])") for family, pattern in FAMILIES.items()
+}
+OF_BOARD = (
+    *("draft", "prerequisite", "bank-inferred", "cells-ungraded", "cover-ungraded"),
+    *("passages-ungraded", "unanswered-by-all", "unanswered"),
+)
+"""The notes of a leaderboard that are warnings in a verdict."""
+
+
+def families_of(name: str) -> tuple[str, ...]:
+    """The families of models that a name speaks of."""
+    folded = name.casefold()
+    return tuple(family for family, word in _WORDS.items() if word.search(folded))
+
+
+class EvaluatedGrades(NamedTuple):
+    """What warnings look at: the grades, and their leaderboard.
+
+    `own_bank` warns that the grader made the bank; `compared` is the number of systems of an
+    official leaderboard that the systems are compared with.
+    """
+
+    book: Gradebook
+    board: Leaderboard
+    own_bank: str = ""
+    compared: int | None = None
+
+
+def find_warnings(of: EvaluatedGrades) -> tuple[Note, ...]:
+    """One sentence for each reason to be careful."""
+    return (*with_code(of.board.notes, *OF_BOARD), *notes_of(of, CHECKS))
+
+
+def _no_signal(of: EvaluatedGrades) -> Iterator[Note]:
+    values = [query.ratings[query.ratings != MISSING] for query in of.book.queries]
+    found = np.unique(np.concatenate(values)) if values else np.empty(0)
+    if len(found) == 1:
+        yield note("no-signal", rating=int(found[0]))
+
+
+def _few_queries(of: EvaluatedGrades) -> Iterator[Note]:
+    count = len(of.board.columns[0].query_ids)
+    if 0 < count < FEW_QUERIES:
+        counts = f"{counted(count, 'query')} {'counts' if count == 1 else 'count'}"
+        yield note("few-queries", counts=counts, usual=FEW_QUERIES)
+
+
+def _own_family(of: EvaluatedGrades) -> Iterator[Note]:
+    model = of.book.grader.model
+    families = set(families_of(model))
+    akin = sorted(s for s in of.book.systems if families & set(families_of(s)))
+    if akin:
+        count = counted(len(akin), "system")
+        yield note("one-family", model=model, count=count, families=sorted(families), systems=akin)
+
+
+def _own_bank(of: EvaluatedGrades) -> Iterator[Note]:
+    if of.own_bank:
+        yield note("own-bank", text=of.own_bank)
+
+
+def _few_systems(of: EvaluatedGrades) -> Iterator[Note]:
+    if of.compared and of.compared < FEW_SYSTEMS:
+        yield note("few-systems", systems=counted(of.compared, "system"), least=FEW_SYSTEMS)
+
+
+CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _few_systems)
+
+
+# ---- verdict -----------------------------------------------------------------------------------
+
 
 Tone = Literal["", "holds", "doubt"]
 CHOICES = "Do measures and thresholds agree?"

@@ -206,7 +206,7 @@ PANELS: Mapping[str, str] = {
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard retry-failed per more keys grounded "
-    "build battery targets attack answers texts rating "
+    "build battery targets attack texts rating "
     "labels design number secret public sealed again plan over folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair",
@@ -214,7 +214,7 @@ PANELS: Mapping[str, str] = {
     "Model": "model revision device dtype decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered epochs "
     "repetition batch-size learning-rate max-steps",
-    "Server": "host port base-url endpoint extra-body concurrency retries timeout",
+    "Server": "host port base-url extra-body concurrency retries timeout",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
     "max-cost price-read price-cached price-written "
     "price-hour max-failures grace",

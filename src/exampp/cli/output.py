@@ -269,20 +269,9 @@ def command(*arguments: object) -> str:
     return f"{_program()} {shlex.join(map(str, arguments))}"
 
 
-def this_command(without: Mapping[str, bool] | None = None, more: Iterable[str] = ()) -> str:
-    """The command that runs, as it may be typed_path again.
-
-    `without` are options that it does not have then, by whether they have a value, and `more` what
-    it has in their place.
-    """
-    kept, given = list[str](), iter(sys.argv[1:])
-    for argument in given:
-        name, joined, _ = argument.partition("=")
-        if name not in (without or {}):
-            kept.append(argument)
-        elif (without or {})[name] and not joined:
-            next(given, None)
-    return command(*kept, *more)
+def this_command() -> str:
+    """Return the command that runs, as it may be typed again."""
+    return command(*sys.argv[1:])
 
 
 def _program() -> str:

@@ -175,11 +175,6 @@ class OpenAIOptions(TextOptions):
         choices=("auto", "text", "labels", "json"),
         writes=False,
     )
-    endpoint: str = option(
-        "chat, or completions, where the model continues the prompt.",
-        "chat",
-        choices=("chat", "completions"),
-    )
     base_url: str | None = option(
         "The server's address. The key comes from OPENAI_API_KEY and is never stored."
     )

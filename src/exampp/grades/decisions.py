@@ -24,6 +24,7 @@ from exampp.records.decisions import (
     replaces,
     standing_decisions,
 )
+from exampp.records.graders import HIGHEST_LABEL
 from exampp.sanitize import check_integer, check_text
 from exampp.store.bank import now
 from exampp.store.connection import transaction
@@ -36,21 +37,25 @@ from exampp.store.decisions import (
     decisions_beside,
     find_cell,
     is_verdict,
+    judgment_of_number,
+    judgments_of,
     list_decisions,
     newest_decision,
     not_before_others,
+    put_judgment,
 )
 
 if TYPE_CHECKING:
+    from exampp.grades.sampling import SampleProgress
     from exampp.measures.names import Measure
     from exampp.records.decisions import Design, SamplePlan
     from exampp.records.gradebook import Gradebook
     from exampp.review.assessor_agreement import AssessorAgreement
     from exampp.review.queue import Candidate
-    from exampp.review.sampling import SampleProgress
     from exampp.store.decisions import PassageJudgment
 
 _UNDO = "undo of decision"
+_UNDO_JUDGMENT = "undo of"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -247,8 +252,7 @@ class Decisions:
         are drawn with known chances: `uniform`, or by `influence` on the differences of systems. A
         larger sample of the same seed holds the smaller one. Raises InputError for other measures.
         """
-        from exampp.grades.sampling import draw_plan
-        from exampp.review.sampling import SampleDesign
+        from exampp.grades.sampling import SampleDesign, draw_plan
 
         return draw_plan(
             self.chosen,
@@ -292,26 +296,62 @@ class Decisions:
         (see `Dossier.passage_versions`). Raises InputError where another one is in its place now,
         for a passage that is not in the sample, a relevance below 0, a blank author.
         """
-        from exampp.review.sampling import record_judgment
+        author = check_text("the author of a judgment", author)
+        relevance = None if relevance is None else check_integer("the relevance", relevance)
+        if relevance is not None and not 0 <= relevance <= HIGHEST_LABEL:
+            raise InputError(f"the relevance {relevance} is off the scale", field="rating")
+        drawn = {(one.query_id, one.unit_id) for one in plan.drawn if plan.unit == "passage"}
+        if (query_id, passage_id) not in drawn:
+            raise InputError(
+                f"the passage {passage_id!r} of query {query_id!r} is not in the sample"
+            )
+        return self._judge(plan.sample, query_id, passage_id, relevance, author, reason, seen)
 
-        return record_judgment(
-            self.connection, plan, query_id, passage_id, relevance, author, reason, seen
-        )
+    def _judge(
+        self,
+        sample: str,
+        query_id: str,
+        passage_id: str,
+        relevance: int | None,
+        author: str,
+        reason: str,
+        seen: int | None = None,
+    ) -> int:
+        with self.connection, transaction(self.connection):
+            cell = sample, query_id, passage_id
+            return put_judgment(self.connection, *cell, relevance, author, reason, now(), seen)
 
     def unjudge(self, number: int, *, author: str) -> None:
         """Take back what the author said of a drawn passage; what he or she said before holds.
 
         Raises InputError for what another one said.
         """
-        from exampp.review.sampling import undo_judgment
-
-        undo_judgment(self.connection, number, author)
+        author = author.strip()
+        sample, one = judgment_of_number(self.connection, number)
+        if one.author != author:
+            raise InputError(f"judgment {number} is {one.author}'s, who alone can take it back")
+        name = (one.query_id, one.passage_id)
+        before = [
+            earlier.relevance
+            for earlier in judgments_of(self.connection, sample).get(name, ())
+            if earlier.author == author and earlier.number < number
+        ]
+        relevance = before[-1] if before else None
+        self._judge(sample, *name, relevance, author, f"{_UNDO_JUDGMENT} {number}")
 
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
         """What a person said of the passages of a sample and did not take back, in order."""
-        from exampp.review.sampling import judged_by
-
-        return judged_by(self.connection, plan, author)
+        newest = [
+            [one for one in made if one.author == author][-1:]
+            for made in judgments_of(self.connection, plan.sample).values()
+        ]
+        stand = [
+            one
+            for of in newest
+            for one in of
+            if one.relevance is not None and not one.reason.startswith(_UNDO_JUDGMENT)
+        ]
+        return sorted(stand, key=lambda one: one.number)
 
     def judging(
         self,

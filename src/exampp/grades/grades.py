@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
     from exampp.measures.qrels import Labelling
+    from exampp.records.gradebook import Cell, Dossier
     from exampp.results.page import Document
     from exampp.review.evidence import Criteria
 
@@ -375,17 +376,20 @@ class Grades(ChosenGrades, GradesBase):
         `beside` are the grades of other graders, to be set beside these: by default those of all
         who graded the same bank.
         """
+        from datetime import UTC, datetime
+
         from exampp.analysis.report import report, write
-        from exampp.analysis.report_data import MEASURES, ReportSettings
-        from exampp.grades.report_source import source_of
+        from exampp.analysis.verdict import MEASURES, ReportSettings, ReportSource
         from exampp.grades.sampling import corrections
         from exampp.inputs.checking import refuse_damaged
-        from exampp.inputs.officials import listed_once, read_officials
+        from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
+        from exampp.records.calibration import calibrations_of
+        from exampp.store.grades import graders
+        from exampp.version import __version__
 
         check_lists(measures=measures)
         refuse_damaged(self.connection, self.path)
-        official = listed_once(official)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or MEASURES)),
@@ -395,20 +399,35 @@ class Grades(ChosenGrades, GradesBase):
             min_relevant=min_relevant,
             decimals=decimals,
         )
-        others = list(self._same_bank()) if beside is None else beside
-        source = source_of(
-            self,
-            settings,
-            title,
-            official,
-            others,
-            attacks=self.attacks,
-            corrected=corrections(self, settings.min_rating, min_relevant),
+        known = [stored.identity for stored in graders(self.connection)]
+        source = ReportSource(
+            name=self.path.name,
+            title=title,
+            bank_version=self.bank_version(),
+            own_bank=self.own_bank_warning(self.gradebook),
+            graders=tuple(one.name for one in known),
+            calibrations=calibrations_of(self.grader, known),
+            made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
+            gaming=self._attacked(settings.min_rating),
+            bank=self.bank_texts(),
+            texts=self.query_texts(),
+            corrected=tuple(corrections(self, settings.min_rating, min_relevant)),
         )
+        others = list(self._same_bank()) if beside is None else beside
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
             write(document, path)
         return document
+
+    def _attacked(self, min_rating: int) -> AttackReport | None:
+        """Return what attacks on the grader showed; None where it was not attacked."""
+        from exampp.analysis.attacks.battery import beside
+        from exampp.errors import InputError
+
+        try:
+            return self.attacks(min_rating=min_rating) if beside(self.path).exists() else None
+        except InputError:
+            return None
 
     def _same_bank(self) -> Iterator[Grades]:
         """The grades of everyone else who graded this bank."""
@@ -442,6 +461,29 @@ class Grades(ChosenGrades, GradesBase):
         least = self.grader.threshold(min_rating)
         relevant = relevance_threshold(min_relevant, self.highest_judgment)
         return Criteria(least, relevant, by, depth, min_answers)
+
+    def with_answers(
+        self, query_ids: Sequence[str] | None = None
+    ) -> Iterator[tuple[Dossier, Mapping[Cell, str]]]:
+        """Yield queries with the answers that another grader extracted, by cell.
+
+        That is the only grader of the same kind and bank whose grades are yes and no, if there is
+        just one.
+        """
+        from exampp.review.lists import answers_beside
+
+        verdicts = {
+            one.grader.key: one
+            for one in (self, *self.others())
+            if (one.bank, one.grader.kind) == (self.bank, self.grader.kind)
+            and one.grader.highest <= 1
+        }
+        found = list(verdicts.values())
+        if len(found) != 1 or found[0] is self:
+            yield from ((one, {}) for one in self.dossiers(query_ids))
+            return
+        pairs = zip(self.dossiers(query_ids), found[0].dossiers(query_ids), strict=True)
+        yield from ((one, answers_beside(one.grades, other)) for one, other in pairs)
 
     def review(
         self,
@@ -501,7 +543,7 @@ class Grades(ChosenGrades, GradesBase):
         lists of cells, the passages that cover at least so many items.
         With a `width` the tables are for people, who see so many characters of each text.
         """
-        from exampp.review.lists import ListOptions, list_tables, seen_queries
+        from exampp.review.lists import ListOptions, list_tables
 
         criteria = self.criteria(
             min_rating=min_rating,
@@ -511,5 +553,5 @@ class Grades(ChosenGrades, GradesBase):
             min_answers=min_answers,
         )
         queries = None if query_id is None else [query_id]
-        seen = seen_queries(self, queries)
+        seen = self.with_answers(queries)
         return list_tables(name, seen, ListOptions(self.grader, criteria, item, limit, width))

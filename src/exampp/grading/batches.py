@@ -519,8 +519,7 @@ PUT_OFF = Reply("", later=True)
 class BatchGrader(Grader):
     """Answers by batches in place of the grader on a server that it wraps.
 
-    Call `bind` before `answer`. `offline`: no server is used. `goes_on_by` are the options of the
-    command that continues a stopped run, None if it is the same command.
+    Call `bind` before `answer`. `offline`: no server is used.
     """
 
     same_text_same_grade = True
@@ -561,7 +560,6 @@ class BatchGrader(Grader):
         self._claiming = self._begun = False
         self._why = ""
         self.stopped = ""
-        self.goes_on_by: Sequence[str] | None = None
         self.late: Sequence[tuple[Request, Reply]] = ()
 
     @property
@@ -707,7 +705,6 @@ class BatchGrader(Grader):
         """
         service, chosen, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
         running = describe_open_batches(rows)
-        self.goes_on_by = _other_options(chosen, out=bool(rows))
         if self._claiming:
             # what came may have shown that nothing else should be sent
             return ""
@@ -740,12 +737,3 @@ class BatchGrader(Grader):
     @property
     def _name(self) -> str:
         return "" if self._identity is None else self._identity.key
-
-
-def _other_options(chosen: Batches, *, out: bool) -> Sequence[str] | None:
-    """Return `BatchGrader.goes_on_by`."""
-    if chosen.offline and out:
-        return ("--replies", "FILE")
-    if chosen.replies:
-        return ("--batch-file", "FILE")
-    return () if chosen.cancel and not out else None

@@ -302,11 +302,6 @@ def make_batch_grading(
     return make_grading(grader, options, settings, wrap=wrap)
 
 
-def resume_options(grading: Grading) -> Sequence[str] | None:
-    """Return the options by which a stopped run continues; see `BatchGrader.goes_on_by`."""
-    return grading.grader.goes_on_by if isinstance(grading.grader, BatchGrader) else None
-
-
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
     """Raise InputError where a grader has batches out: asking now would be paid for twice."""
     rows = kept.batches_of(connection, grader, (PREPARED, OPEN))

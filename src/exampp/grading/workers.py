@@ -127,138 +127,12 @@ class _Member:
 
     def paced(self, batch: _Batch) -> None:
         """Adapt the size of batches to the time that one took."""
-        now = time.monotonic()
+        now = monotonic()
         took, self.since = now - max(batch.given, self.since), now
         if took < SHORT and len(batch.asks) >= self.size:
             self.size = min(MOST, self.size * 2)
         elif took > LONG:
             self.size = max(1, self.size // 2)
-
-
-class Dispatcher:
-    """Distributes requests over the workers of a pool, each once.
-
-    `again` counts the requests that were given a second time; `lost` are the lost workers. After
-    `stop` no more requests are given.
-    """
-
-    def __init__(self, pool: WorkerPool) -> None:
-        self.again = 0
-        self.lost: list[WorkerLost] = []
-        self._pool = pool
-        self._members: dict[str, _Member] = {}
-        self._batches: dict[int, _Batch] = {}
-        self._orphans: deque[int] = deque()
-        self._number = 0
-        self._until = float("inf")
-
-    def join(self, worker: str) -> None:
-        """Add a worker."""
-        self._members[worker] = _Member()
-
-    def stop(self, grace: float) -> None:
-        """Give no more requests, and end `answer` within so many seconds."""
-        self._until = min(self._until, time.monotonic() + grace)
-
-    def answer(
-        self, asks: Iterable[Request], arrived: deque[tuple[Request, Reply]]
-    ) -> Iterator[WorkerJoined | None]:
-        """Put every request with its reply into `arrived`; yield whenever there is a new one.
-
-        Yields a worker that is ready, which `join` adds. Raises Unfinished if no worker is left,
-        and errors of workers that end the run.
-        """
-        source = _Passages(asks)
-        self._until = float("inf")
-        for member in self._members.values():
-            member.batches.clear()
-        self._batches.clear()
-        self._orphans.clear()
-        alone = time.monotonic()
-        while True:
-            self._give(source)
-            if not self._batches:
-                return
-            if time.monotonic() > self._until:
-                return
-            event = self._pool.wait(max(0.0, min(GLANCE, self._until - time.monotonic())))
-            if self._members:
-                alone = time.monotonic()
-            elif time.monotonic() - alone > PATIENCE:
-                raise Unfinished(f"no worker for {PATIENCE:.0f} s{self._last_words()}")
-            if isinstance(event, WorkerJoined):
-                yield event
-            elif isinstance(event, BatchAnswered):
-                self._take(event, arrived)
-                yield None
-            elif isinstance(event, WorkerLost):
-                self.lose(event, arrived)
-                yield None
-
-    def lose(self, event: WorkerLost, arrived: deque[tuple[Request, Reply]]) -> None:
-        """Pass the requests of a lost worker on; those that lost several workers are faults."""
-        self.lost.append(event)
-        member = self._members.pop(event.worker, None)
-        for number in member.batches if member else ():
-            batch = self._batches[number]
-            batch.losses += 1
-            if batch.losses < TRIES:
-                self._orphans.append(number)
-                continue
-            fault = Reply("", fault=f"{TRIES} workers were lost at it, the last: {event.reason}")
-            arrived.extend((ask, fault) for ask in batch.asks.values())
-            del self._batches[number]
-
-    def _give(self, source: _Passages) -> None:
-        if self._until != float("inf"):
-            # batches without a worker will not be answered
-            for number in self._orphans:
-                del self._batches[number]
-            self._orphans.clear()
-            return
-        for load in range(AHEAD):
-            for worker, member in self._members.items():
-                if len(member.batches) <= load and not self._give_one(worker, member, source):
-                    return
-        if not self._members and not self._batches:
-            # keep a batch, so that the loop waits for a worker
-            self._keep(source, FIRST)
-
-    def _give_one(self, worker: str, member: _Member, source: _Passages) -> bool:
-        if not self._orphans and not self._keep(source, member.size):
-            return False
-        number = self._orphans.popleft()
-        batch = self._batches[number]
-        self.again += len(batch.asks) if batch.losses else 0
-        batch.given = time.monotonic()
-        member.batches[number] = None
-        self._pool.give(worker, number, list(batch.asks.values()))
-        return True
-
-    def _keep(self, source: _Passages, size: int) -> bool:
-        """Prepare the next batch; return whether there is one."""
-        if asks := source.pull(size):
-            self._number += 1
-            self._batches[self._number] = _Batch(asks)
-            self._orphans.append(self._number)
-        return bool(asks)
-
-    def _take(self, event: BatchAnswered, arrived: deque[tuple[Request, Reply]]) -> None:
-        if isinstance(event.replies, ExamError):
-            raise event.replies
-        batch = self._batches.pop(event.batch, None)
-        if batch is None:
-            return  # of an answer that was given up
-        member = self._members.get(event.worker)
-        if member is not None:
-            member.batches.pop(event.batch, None)
-            member.paced(batch)
-        replies = dict(event.replies)
-        missing = Reply("", fault="the worker left it out")
-        arrived.extend((ask, replies.get(key, missing)) for key, ask in batch.asks.items())
-
-    def _last_words(self) -> str:
-        return f"; the last was lost: {self.lost[-1].reason}" if self.lost else ""
 
 
 class _Passages:
@@ -283,11 +157,11 @@ class _Passages:
 
 
 class SpreadGrader(Grader):
-    """Has asks answered by the workers of a pool; waits for the first of them when it is made.
+    """Has requests answered by the workers of a pool, each once; waits for the first worker.
 
     It has no limit of its own: a worker cuts what it is asked to what its model takes. A worker
     whose grader has other settings would be another grader, and is left out; `note` says so, and
-    how many workers were lost and what was asked again for that.
+    how many workers were lost and what was requested again for that.
 
     Raises:
         InputError: The first worker cannot make its grader, and says why.
@@ -299,7 +173,12 @@ class SpreadGrader(Grader):
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
         self._remarks: dict[str, None] = {}
-        self._dispatcher = Dispatcher(pool)
+        self._lost: list[WorkerLost] = []
+        self._again = self._number = 0
+        self._members: dict[str, _Member] = {}
+        self._batches: dict[int, _Batch] = {}
+        self._orphans: deque[int] = deque()
+        self._until = float("inf")
         self._facts = self._first()
         self.late = ()
 
@@ -337,11 +216,10 @@ class SpreadGrader(Grader):
     def note(self) -> str:
         """What workers say of their grader, and what became of them."""
         said = [self._facts.note, *self._remarks]
-        if lost := len(self._dispatcher.lost):
-            why = self._dispatcher.lost[-1].reason
+        if lost := len(self._lost):
             said.append(
-                f"{lost} worker{'s' * (lost > 1)} lost (the last: {why}), "
-                f"{self._dispatcher.again} asks given to others"
+                f"{lost} worker{'s' * (lost > 1)} lost (the last: {self._lost[-1].reason}), "
+                f"{self._again} requests given to others"
             )
         return "\n".join(filter(None, said))
 
@@ -349,21 +227,105 @@ class SpreadGrader(Grader):
         """Say how workers are asked: they fill the prompts, since they know their limit."""
         self._pool.ask_by(prompt, kind)
 
+    def stop(self, grace: float) -> None:
+        """Give nothing more to anybody, and end within `grace` seconds."""
+        self._until = min(self._until, monotonic() + grace)
+
     def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every ask with its reply, as batches come back."""
+        """Yield every request with its reply, as batches come back.
+
+        Raises Unfinished if no worker is left, and errors of workers that end the run.
+        """
+        source = _Passages(asks)
+        self._until = float("inf")
+        for member in self._members.values():
+            member.batches.clear()
+        self._batches.clear()
+        self._orphans.clear()
         arrived: deque[tuple[Request, Reply]] = deque()
+        alone = monotonic()
         try:
-            for event in self._dispatcher.answer(asks, arrived):
-                if event is not None:
+            while True:
+                self._give(source)
+                if not self._batches or monotonic() > self._until:
+                    return
+                event = self._pool.wait(max(0.0, min(GLANCE, self._until - monotonic())))
+                if self._members:
+                    alone = monotonic()
+                elif monotonic() - alone > PATIENCE:
+                    last = f"; the last was lost: {self._lost[-1].reason}" if self._lost else ""
+                    raise Unfinished(f"no worker for {PATIENCE:.0f} s{last}")
+                if isinstance(event, WorkerJoined):
                     self._admit(event)
+                elif isinstance(event, BatchAnswered):
+                    arrived.extend(self._take(event))
+                elif isinstance(event, WorkerLost):
+                    arrived.extend(self._lose(event))
                 while arrived:
                     yield arrived.popleft()
         finally:
             self.late = tuple(arrived)
 
-    def stop(self, grace: float) -> None:
-        """Give nothing more to anybody, and end within `grace` seconds."""
-        self._dispatcher.stop(grace)
+    def _give(self, source: _Passages) -> None:
+        if self._until != float("inf"):
+            # batches without a worker will not be answered
+            while self._orphans:
+                del self._batches[self._orphans.popleft()]
+            return
+        for load in range(AHEAD):
+            for worker, member in self._members.items():
+                if len(member.batches) <= load and not self._give_one(worker, member, source):
+                    return
+        if not self._members and not self._batches:
+            # keep a batch, so that the loop waits for a worker
+            self._prepare(source, FIRST)
+
+    def _give_one(self, worker: str, member: _Member, source: _Passages) -> bool:
+        if not self._orphans and not self._prepare(source, member.size):
+            return False
+        number = self._orphans.popleft()
+        batch = self._batches[number]
+        self._again += len(batch.asks) if batch.losses else 0
+        batch.given = monotonic()
+        member.batches[number] = None
+        self._pool.give(worker, number, list(batch.asks.values()))
+        return True
+
+    def _prepare(self, source: _Passages, size: int) -> bool:
+        """Prepare the next batch; return whether there is one."""
+        if asks := source.pull(size):
+            self._number += 1
+            self._batches[self._number] = _Batch(asks)
+            self._orphans.append(self._number)
+        return bool(asks)
+
+    def _take(self, event: BatchAnswered) -> Iterator[tuple[Request, Reply]]:
+        if isinstance(event.replies, ExamError):
+            raise event.replies
+        batch = self._batches.pop(event.batch, None)
+        if batch is None:
+            return  # of an answer that was given up
+        member = self._members.get(event.worker)
+        if member is not None:
+            member.batches.pop(event.batch, None)
+            member.paced(batch)
+        replies = dict(event.replies)
+        missing = Reply("", fault="the worker left it out")
+        yield from ((ask, replies.get(key, missing)) for key, ask in batch.asks.items())
+
+    def _lose(self, event: WorkerLost) -> Iterator[tuple[Request, Reply]]:
+        """Pass the requests of a lost worker on; yield a fault of those that lost several."""
+        self._lost.append(event)
+        member = self._members.pop(event.worker, None)
+        for number in member.batches if member else ():
+            batch = self._batches[number]
+            batch.losses += 1
+            if batch.losses < TRIES:
+                self._orphans.append(number)
+                continue
+            fault = Reply("", fault=f"{TRIES} workers were lost at it, the last: {event.reason}")
+            yield from ((ask, fault) for ask in batch.asks.values())
+            del self._batches[number]
 
     def _first(self) -> WorkerFacts:
         since, lost = monotonic(), 0
@@ -395,7 +357,7 @@ class SpreadGrader(Grader):
             return
         if facts.version != own:
             self._remarks[f"{facts.node} has exampp {facts.version}, here is {own}"] = None
-        self._dispatcher.join(joined.worker)
+        self._members[joined.worker] = _Member()
 
 
 Make = Callable[[], Grader]

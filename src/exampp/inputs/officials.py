@@ -26,8 +26,9 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     Raises:
         InputError: A file or value is none, or a name stands for no leaderboard.
     """
-    official = listed_once(official)
-    if (files := unnamed_files(official)) is not None:
+    # a glob is listed, to be looked at more than once
+    official = list(official) if isinstance(official, Iterator) else official
+    if (files := _unnamed_files(official)) is not None:
         return {name: leaderboards.read(path) for name, path in leaderboards_by_name(files).items()}
     if not isinstance(official, Mapping) or _is_one(official):
         return {"official": _of_memory("official", official)}
@@ -39,15 +40,7 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     }
 
 
-def listed_once(official: Officials) -> Officials:
-    """Return the same, to be looked at more than once.
-
-    What comes one by one, as out of a glob, listed.
-    """
-    return list(official) if isinstance(official, Iterator) else official
-
-
-def unnamed_files(official: Officials) -> Sequence[str | Path] | None:
+def _unnamed_files(official: Officials) -> Sequence[str | Path] | None:
     """Return the files, where leaderboards are given as files without names; else None."""
     if isinstance(official, str | Path):
         return [official]

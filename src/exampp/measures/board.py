@@ -17,10 +17,8 @@ from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
 from exampp.results.notes import about, labelled, merge_notes
 from exampp.results.result import Result, Table
-from exampp.results.tracking import Tracked
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
-from exampp.version import __version__
 
 _DECIMALS = 10
 """Means that are equal in these break no tie: the last digit of a sum orders no systems."""
@@ -228,16 +226,6 @@ class Leaderboard(Result):
         """A row a system, measure and threshold, with who graded, and a row a query."""
         return {"leaderboard": tidy(self), "per_query": per_query(self)}
 
-    def log_to(self, tracker: str, name: str = "") -> str:
-        """Log the leaderboard to `mlflow` or `wandb`: to the open run, or to one of that name.
-
-        Every mean is a metric `MEASURE/SYSTEM`; the tables are artifacts, with their notes. Returns
-        the id of the run. Raises InputError where the tracker is not installed or refuses.
-        """
-        from exampp.results.tracking import track
-
-        return track(tracker, tracked(self, name))
-
 
 def _rows(
     column: MeasureColumn, systems: Sequence[str], order: Iterable[int]
@@ -402,28 +390,6 @@ def per_query(board: Leaderboard) -> Table:
     columns: list[str | Column] = [*names]
     columns += (*PROVENANCE_COLUMNS, Column(ranking, readers="programs"))
     return Table.of(columns, rows, caption(board), board.notes)
-
-
-def tracked(board: Leaderboard, name: str = "") -> Tracked:
-    """The leaderboard for a tracker of experiments: a metric a mean, `MEASURE/SYSTEM`.
-
-    What is undefined is no metric; its reason is in the notes of the tables. A threshold stands in
-    the name where there is one. Draft grades are called so in the name of the run.
-    """
-    metrics = {}
-    for row in (*board.rows, *board.overall):
-        if row.mean is not None:
-            threshold = "" if row.min_rating is None else f" min {row.min_rating}"
-            metrics[f"{row.measure}{threshold}/{row.system}"] = row.mean
-    settings = {
-        "grader": board.grader.name,
-        "grader_key": board.grader.key,
-        "bank": board.bank,
-        "draft": str(board.grader.is_draft).lower(),
-        "exampp": __version__,
-    }
-    title = labelled(name or "leaderboard", draft=board.grader.is_draft)
-    return Tracked(title, metrics, settings, {"leaderboard": tidy(board)})
 
 
 def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:

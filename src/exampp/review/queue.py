@@ -150,36 +150,11 @@ def most_influential_cells(
 
 
 def by_passage(found: Sequence[Candidate]) -> list[Candidate]:
-    """The queue with the cells of one passage together, within a band of priority.
-
-    A band goes down to half of the priority of its first cell; what is read once serves all cells
-    of it. `found` is in the order of the queue.
-    """
-    ordered: list[Candidate] = []
-    for band in _bands(found):
-        passages: dict[tuple[str, str], list[Candidate]] = {}
-        for one in band:
-            passages.setdefault((one.query_id, one.passage_id), []).append(one)
-        for cells in passages.values():
-            ordered += cells
-    return ordered
-
-
-def _bands(found: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    band: list[Candidate] = []
+    """Return the queue with the cells of one passage together, where the first of them stands."""
+    passages: dict[tuple[str, str], list[Candidate]] = {}
     for one in found:
-        if band and not _is_near(band[0].priority, one.priority):
-            yield band
-            band = []
-        band.append(one)
-    if band:
-        yield band
-
-
-def _is_near(first: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether a priority is at least half of a higher one: by swaps, or where none, by gaps."""
-    at = 0 if first[0] else 1
-    return other[at] >= first[at] / 2
+        passages.setdefault((one.query_id, one.passage_id), []).append(one)
+    return [one for cells in passages.values() for one in cells]
 
 
 def _by_query(cells: AbstractSet[CellName]) -> dict[str, set[CellName]]:

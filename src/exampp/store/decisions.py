@@ -550,44 +550,23 @@ def standing_judgment(made: Iterable[PassageJudgment]) -> PassageJudgment | None
     return left[-1] if left else None
 
 
-_SAMPLED = """
-SELECT q.query_id, i.item_id, p.passage_id, d.decision, d.author, d.rating, d.reason, d.at,
-    d.blind, d.adjudicates, d.sample
-FROM decision d JOIN item_version v ON v.version = d.item_version
-JOIN item i ON i.item = v.item AND i.version = v.version AND i.active
-JOIN bank b USING (bank) JOIN query q ON q.query = i.query
-JOIN passage p ON p.version = d.passage_version
-WHERE b.name = :bank AND i.kind = :kind AND d.verdict = :verdict
-AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest) ORDER BY d.at, d.decision
-"""
-
-
 def decisions_by_sample(
     connection: sqlite3.Connection, grader: GraderIdentity, bank: str
 ) -> Mapping[str, Mapping[tuple[str, str, str], Decision]]:
-    """The decisions that stand on cells of today's texts, by the sample that they were made on.
+    """Return the decisions in force on cells of today's texts, by the sample they were made on.
 
     Those that were made on none are under "".
     """
     made: dict[str, dict[tuple[str, str, str], list[Decision]]] = {}
-    names = {
-        "bank": bank,
-        "kind": grader.kind,
-        "verdict": int(is_verdict(grader)),
-        "lowest": grader.lowest,
-        "highest": grader.highest,
+    for one in judged_cells(connection, StoredGrader(0, grader), bank):
+        for decision in one.decisions:
+            cells = made.setdefault(decision.sample, {})
+            cells.setdefault((one.query_id, one.item_id, one.passage_id), []).append(decision)
+    return {
+        sample: {
+            cell: stands
+            for cell, of_cell in cells.items()
+            if (stands := effective_decision(of_cell)) is not None
+        }
+        for sample, cells in made.items()
     }
-    for query, item, passage, *columns in connection.execute(_SAMPLED, names):
-        number, author, rating, reason, at, blind, adjudicates, sample = columns
-        one = Decision(number, author, rating, reason, at, bool(blind), bool(adjudicates), sample)
-        made.setdefault(sample, {}).setdefault((query, item, passage), []).append(one)
-    return {sample: dict(_standing(cells)) for sample, cells in made.items()}
-
-
-def _standing(
-    cells: Mapping[tuple[str, str, str], Sequence[Decision]],
-) -> Iterator[tuple[tuple[str, str, str], Decision]]:
-    for cell, made in cells.items():
-        stands = effective_decision(made)
-        if stands is not None:
-            yield cell, stands

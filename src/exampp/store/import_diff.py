@@ -49,7 +49,7 @@ class Difference:
 class Differences:
     """How many things of one kind an import added, changed, removed, and left as they were.
 
-    `examples` has one of each of the first three, where there is one.
+    `examples` has a change and a removal, or the return of a retired item, where there is one.
     """
 
     thing: str
@@ -192,8 +192,8 @@ class _Thing:
     """A kind of thing: its name and the plural, and SQL for where it is and what it says.
 
     In SQL `{row}` stands for a row: `label` is what people know it by, `says` a JSON object of what
-    they see of it, NULL where it is not there. `joined` joins a row `r` to its note `t`. `made` is
-    the event that makes one; `shown` the field that stands for it, `is_there` whether it counts.
+    they see of it, NULL where it is not there. `joined` joins a row `r` to its note `t`; `shown`
+    is the field that stands for it, `is_there` tells if it counts.
     """
 
     name: str
@@ -203,8 +203,6 @@ class _Thing:
     says: str = "'{{}}'"
     key: str = "{row}.{table}"
     joined: str = "JOIN {table} r ON r.{table} = t.key"
-    made: str = "INSERT"
-    made_if: str = "true"
     counted_if: str = "true"
     shown: str = "text"
     is_there: Callable[[Says], bool] = _always
@@ -251,9 +249,6 @@ THINGS = (
         "{row}.passage_id",
         "(SELECT json_object('version', version, 'text', text, 'title', title, 'other fields', "
         "{row}.extra) FROM passage_version WHERE version = {row}.version)",
-        # before it has a text it is known by its id alone
-        made="UPDATE OF version",
-        made_if="OLD.version IS NULL",
     ),
     _Thing("system", "systems", "system", "{row}.name"),
     _Thing(
@@ -327,14 +322,13 @@ class ImportLog:
         self.connection = connection
         self.before = _counts(connection)
         connection.execute("CREATE TEMP TABLE noted (thing, key, before, PRIMARY KEY (thing, key))")
-        connection.execute("CREATE TEMP TABLE made (thing PRIMARY KEY, key)")
         for thing in THINGS:
             # rankings are replaced as a whole: `note_rankings`
             if thing.name != "ranking":
                 self._watch(thing)
 
     def _watch(self, thing: _Thing) -> None:
-        old, new = thing.sql(thing.key, "OLD"), thing.sql(thing.key, "NEW")
+        old = thing.sql(thing.key, "OLD")
         known = "true" if thing.name == "grade" else f"{old} <= {self._newest(thing)}"
         self._trigger(
             f"noted_{thing.name}",
@@ -342,13 +336,6 @@ class ImportLog:
             f"{known} AND {thing.sql(thing.counted_if, 'OLD')} AND NOT EXISTS "
             f"(SELECT 1 FROM noted WHERE thing = '{thing.name}' AND key = {old})",
             f"noted VALUES ('{thing.name}', {old}, {thing.sql(thing.says, 'OLD')})",
-        )
-        self._trigger(
-            f"made_{thing.name}",
-            f"{thing.made} ON {thing.table}",
-            f"{thing.made_if} AND {thing.sql(thing.counted_if, 'NEW')} AND NOT EXISTS "
-            f"(SELECT 1 FROM made WHERE thing = '{thing.name}')",
-            f"made VALUES ('{thing.name}', {new})",
         )
         if thing.name == "item":
             # an item that grades brought along is given its text
@@ -374,13 +361,8 @@ class ImportLog:
     def note_rankings(self) -> None:
         """Note which rankings differ from the staged ones that are about to replace them."""
         staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
-        if self.connection.execute(staged).fetchone() is None:
-            return
-        self.connection.execute(_DIFFERING)
-        self.connection.execute(
-            "INSERT INTO made SELECT 'ranking', json_array(query, system) FROM incoming "
-            "WHERE (query, system) NOT IN (SELECT query, system FROM ranking) LIMIT 1"
-        )
+        if self.connection.execute(staged).fetchone() is not None:
+            self.connection.execute(_DIFFERING)
 
     def read(self) -> ImportDiff:
         """What has changed. The notes end with it."""
@@ -389,7 +371,7 @@ class ImportLog:
         for thing in THINGS:
             found = [
                 (key, before, differing(thing, name, before, now))
-                for key, name, before, now in self._rows(thing, "noted", "t.before")
+                for key, name, before, now in self._rows(thing)
             ]
             differences.append(self._told(thing, [some for *_, some in found], after[thing.names]))
             guarded += protected(self.connection, thing.name, found)
@@ -401,10 +383,6 @@ class ImportLog:
         before = self.before[thing.names]
         number["added"] = now - before + number["removed"]
         examples = {one.what: one for one in reversed(leading)}
-        if number["added"] and "added" not in examples:
-            for _, name, _, says in self._rows(thing, "made", "NULL"):
-                if some := differing(thing, name, None, says):
-                    examples["added"] = some[0]
         return Differences(
             thing.name,
             thing.names,
@@ -415,40 +393,26 @@ class ImportLog:
             tuple(examples[what] for what in _WHAT if what in examples),
         )
 
-    def _rows(
-        self, thing: _Thing, table: str, before: str
-    ) -> Iterator[tuple[Any, str, Says | None, Says | None]]:
-        """(key, label, what it said, what it says) of the rows in a table of notes."""
+    def _rows(self, thing: _Thing) -> Iterator[tuple[Any, str, Says | None, Says | None]]:
+        """Yield (key, label, what it said, what it says) of the things that were noted."""
         rows = self.connection.execute(
-            f"SELECT t.key, {thing.sql(thing.label)}, {before}, {thing.sql(thing.says)} "
-            f"FROM {table} t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
+            f"SELECT t.key, {thing.sql(thing.label)}, t.before, {thing.sql(thing.says)} "
+            f"FROM noted t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
             (thing.name,),
         )
         for key, name, said, says in rows:
             yield key, name, said and from_json(said), says and from_json(says)
 
     def _end(self) -> int:
-        scratch = 0
+        (scratch,) = self.connection.execute("SELECT count(*) FROM noted").fetchone()
         triggers = (
             "SELECT name FROM temp.sqlite_master WHERE type = 'trigger' "
             "AND name NOT LIKE 'checksum%'"
         )
         for (name,) in self.connection.execute(triggers).fetchall():
             self.connection.execute(f"DROP TRIGGER temp.{name}")
-        for table in ("noted", "made"):
-            scratch += self.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            self.connection.execute(f"DROP TABLE temp.{table}")
-        return scratch
-
-
-def stop_noting_made(connection: sqlite3.Connection) -> None:
-    """End the noting of what is made where one of its kind is noted: one is all that is wanted.
-
-    A trigger that does nothing takes a fifth of what a grade takes.
-    """
-    if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'made'").fetchone():
-        for (thing,) in connection.execute("SELECT thing FROM made").fetchall():
-            connection.execute(f"DROP TRIGGER IF EXISTS temp.made_{thing}")
+        self.connection.execute("DROP TABLE temp.noted")
+        return int(scratch)
 
 
 _WHAT = ("added", "changed", "removed")

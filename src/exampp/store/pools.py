@@ -36,7 +36,6 @@ from exampp.store.grades import (
     reading_rules,
     unshown_scales,
 )
-from exampp.store.import_diff import stop_noting_made
 from exampp.store.inputs import (
     WHOLE_QUERY,
     members,
@@ -156,7 +155,6 @@ def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: 
     count = 0
     for pool in pools:
         _put_pool(connection, pool, edit)
-        stop_noting_made(connection)
         count += len(pool.passages)
     return count
 

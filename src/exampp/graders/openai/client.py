@@ -291,20 +291,13 @@ class RateLimit:
     """How many requests may be in flight at one server, and until when none may be sent.
 
     `limit` starts small and grows by one for every reply, so that it doubles in each round, until
-    the server shows strain; from then on by one a round. It does not grow while replies take
-    `TOLERANCE` times as long as at their best, because then they only wait in the server's queue.
-    It is halved, once a round, when the server is overloaded or does not answer in time. Source:
-    additive increase, multiplicative decrease, as in TCP (RFC 5681); latency as a sign of a queue
-    as in TCP Vegas (Brakmo and Peterson, 1995).
+    the server shows strain; from then on by one a round. It is halved, once a round, when the
+    server is overloaded or does not answer in time. Source: additive increase, multiplicative
+    decrease, as in TCP (RFC 5681).
     """
 
     START = 8
     """Requests in flight at first."""
-    TOLERANCE = 4.0
-    """A server that batches answers a full batch slower than a single request."""
-    SMOOTHING = 0.1
-    FORGETTING = 1.0005
-    """Raises the best latency at every reply, so that another kind of requests can set it."""
     EARLY = 0.002
     """Seconds by which a timer of the event loop may be early."""
 
@@ -315,7 +308,6 @@ class RateLimit:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._resume_at = self._halved_at = -math.inf
         self._doubling = True
-        self.recent = self.best = math.inf
 
     async def enter(self) -> float:
         """Wait for room; returns the time on the event loop's clock."""
@@ -340,8 +332,9 @@ class RateLimit:
             self.limit = max(1.0, self.limit / 2)
             self._halved_at = now
             self._doubling = False
-        elif answered:
-            self._grow(now - entered)
+        elif answered and self.active >= int(self.limit):
+            step = 1.0 if self._doubling else 1.0 / self.limit
+            self.limit = min(float(self._most), self.limit + step)
         self._release()
 
     def pause(self, seconds: float) -> None:
@@ -367,16 +360,6 @@ class RateLimit:
                 # the room is the waiter's from now on: nobody can take it before it runs
                 self.active += 1
                 future.set_result(None)
-
-    def _grow(self, latency: float) -> None:
-        if math.isinf(self.recent):
-            self.recent = latency
-        self.recent += self.SMOOTHING * (latency - self.recent)
-        self.best = min(self.best * self.FORGETTING, self.recent)
-        used = self.active >= int(self.limit)
-        if used and self.recent <= self.TOLERANCE * self.best:
-            step = 1.0 if self._doubling else 1.0 / self.limit
-            self.limit = min(float(self._most), self.limit + step)
 
 
 class Client:

@@ -291,7 +291,7 @@ class ServerQuirks:
 
     def adapt(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request as the servers take it."""
-        named = {LIMIT: self._limit_name} if "messages" in body else {}
+        named = {LIMIT: self._limit_name}
         return {named.get(key, key): v for key, v in body.items() if key not in self.without}
 
     def missing(self, body: Mapping[str, Any]) -> list[str]:

@@ -32,6 +32,7 @@ from exampp.graders.openai.modes import (
     check_labels,
     json_format,
     object_schema,
+    read_completion,
 )
 from exampp.graders.options import OpenAIOptions, check_least_mass
 from exampp.stopping import LOOK_UP_SECONDS
@@ -343,7 +344,7 @@ async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
         f"How many legs does a snake have? Answer with one of: {', '.join(mode.labels)}.\nAnswer:"
     )
     for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
-        body = mode.text_body("", user, 1) | mode.logprobs(top)
+        body = mode.text_body("", user, 1) | {"logprobs": True, "top_logprobs": top}
         found = await _probe_feature(client, mode, body)
         if found is not None:
             return (
@@ -367,7 +368,7 @@ async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
 
 async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Completion | None:
     """Return the reply to a request with a feature; None if the server refuses the feature."""
-    outcome = await client.post(mode.path, body, mode.completion)
+    outcome = await client.post(mode.path, body, read_completion)
     if not isinstance(outcome, RequestFailure):
         return outcome
     error = outcome.error
@@ -376,7 +377,7 @@ async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Co
         _raise(client, outcome)
     if outcome.status == 500:
         # some servers break at a feature; if this one breaks without it, nothing is known
-        plain = await client.post(mode.path, mode.text_body("", "Say hello.", 1), mode.completion)
+        plain = await client.post(mode.path, mode.text_body("", "Say hello.", 1), read_completion)
         if isinstance(plain, RequestFailure):
             _raise(client, plain)
     return None

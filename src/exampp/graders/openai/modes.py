@@ -1,4 +1,4 @@
-"""How a request looks and how its reply is read, in chats and completions.
+"""How a request looks and how its reply is read.
 
 A text reply is what the model writes; with JSON, the server keeps it to a schema. With labels, the
 reply is read from the likeliest first tokens: a label counts with every token that is it but for
@@ -11,7 +11,7 @@ et al., EMNLP 2023)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple, TypeGuard
@@ -64,11 +64,8 @@ class Mode:
 
     One request can be for `most` cells.
 
-    With `options.endpoint` completions there is no chat template: the model continues the system
-    text and the user's. The papers' banks were written by an instruct model through this endpoint.
-
     Raises:
-        InputError: The labels or the field do not suit the decode, or an option is one of chats.
+        InputError: The labels or the field do not suit the decode.
 
     """
 
@@ -79,6 +76,7 @@ class Mode:
     top: int = TOP_LOGPROBS
 
     most = 1
+    path = "/chat/completions"
 
     def __post_init__(self) -> None:
         if self.decode == "labels":
@@ -89,23 +87,6 @@ class Mode:
                 field="field",
                 hint="Declare `field` in the prompt, or choose another decode",
             )
-        for name in ("reasoning_effort", "chat_template_kwargs"):
-            if not self.is_chat and name in self.options.sampling:
-                raise InputError(
-                    f"the completions endpoint has no {name}",
-                    field=name,
-                    hint="Leave it out, or choose --endpoint chat",
-                )
-
-    @property
-    def is_chat(self) -> bool:
-        """Whether requests are messages of a chat."""
-        return self.options.endpoint == "chat"
-
-    @property
-    def path(self) -> str:
-        """Path of requests below the base URL."""
-        return "/chat/completions" if self.is_chat else "/completions"
 
     @property
     def max_written(self) -> int | None:
@@ -124,8 +105,6 @@ class Mode:
             chosen |= {"labels": list(self.labels), "least_mass": self.least_mass}
         elif self.decode == "json":
             chosen |= {"schema": self._schema()}
-        if not self.is_chat:
-            chosen["endpoint"] = self.options.endpoint
         chosen |= self.options.sampling
         if self.decode != "labels" and self.max_written is not None:
             chosen[LIMIT] = self.max_written
@@ -141,7 +120,7 @@ class Mode:
         (request,) = requests
         body = self.text_body(request.system, request.user, self.max_written)
         if self.decode == "labels":
-            body |= self.logprobs(self.top)
+            body |= {"logprobs": True, "top_logprobs": self.top}
         elif self.decode == "json":
             body |= json_format("grade", self._schema())
         return body
@@ -149,23 +128,15 @@ class Mode:
     def text_body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
         """Return a request with these texts, for a reply of so many tokens at most."""
         system, user = replace_surrogates(system), replace_surrogates(user)
-        if self.is_chat:
-            messages = [{"role": "system", "content": system}] if system else []
-            texts: dict[str, Any] = {"messages": [*messages, {"role": "user", "content": user}]}
-        else:
-            # bare at its end, so that a label can follow behind a blank
-            texts = {"prompt": (f"{system}\n{user}" if system else user).rstrip()}
+        messages = [{"role": "system", "content": system}] if system else []
+        texts = {"messages": [*messages, {"role": "user", "content": user}]}
         limit = {} if max_tokens is None else {LIMIT: max_tokens}
         extra = self.options.extra_body or {}
         return {"model": self.options.model, **texts, **self.options.sampling, **limit, **extra}
 
-    def logprobs(self, top: int) -> dict[str, Any]:
-        """Return the part of a request for so many likeliest tokens."""
-        return {"logprobs": True, "top_logprobs": top} if self.is_chat else {"logprobs": top}
-
     def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:  # noqa: ARG002
         """Return the reply; raises one of `MALFORMED_ERRORS`."""
-        found = self.completion(data)
+        found = read_completion(data)
         usage = found.usage or Usage()
         if self.decode == "labels" and not found.refusal:
             return ReadReplies([self._likeliest_label(found, usage)], found.usage)
@@ -173,13 +144,6 @@ class Mode:
         if self.decode == "labels":
             reply = Reply(found.text, usage=usage, detail=found.detail)
         return ReadReplies([reply], found.usage)
-
-    def completion(self, data: Any) -> Completion:
-        """Return the parts of an answer; raises one of `MALFORMED_ERRORS`."""
-        if not isinstance(data, dict) or not data.get("choices"):
-            raise Malformed("it has no choices")
-        choice = data["choices"][0]
-        return _read_chat(data, choice) if self.is_chat else _read_continuation(data, choice)
 
     def _likeliest_label(self, found: Completion, usage: Usage) -> Reply:
         if not found.first:
@@ -276,7 +240,11 @@ def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
 
 
-def _read_chat(data: Any, choice: Any) -> Completion:
+def read_completion(data: Any) -> Completion:
+    """Return the parts of a reply; raises one of `MALFORMED_ERRORS`."""
+    if not isinstance(data, dict) or not data.get("choices"):
+        raise Malformed("it has no choices")
+    choice = data["choices"][0]
     message = choice["message"]
     text, thoughts, refusal = _read_content(message.get("content") or "")
     finish = choice.get("finish_reason") or ""
@@ -312,41 +280,13 @@ def _thought(part: Mapping[str, Any]) -> str:
     return "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in inner)
 
 
-def _read_continuation(data: Any, choice: Any) -> Completion:
-    text = choice["text"]
-    if not isinstance(text, str):
-        raise Malformed("its text is no text")
-    finish = choice.get("finish_reason") or ""
-    logprobs = choice.get("logprobs") or {}
-    if content := logprobs.get("content"):
-        # llama.cpp gives them as in a chat
-        first = _first_tokens(content[0])
-    else:
-        top = (logprobs.get("top_logprobs") or [{}])[0] or {}
-        written = zip(
-            logprobs.get("tokens") or (), logprobs.get("token_logprobs") or (), strict=False
-        )
-        first = _chances({**dict(list(written)[:1]), **top}.items())
-    return Completion(
-        text=text,
-        truncated=finish == "length",
-        refusal=finish if finish == "content_filter" else "",
-        usage=read_usage(data),
-        first=first,
-    )
-
-
 def _first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     """Return the likeliest first tokens with their probabilities, the written one among them."""
     top = list(token.get("top_logprobs") or [])
     if token["token"] not in [one["token"] for one in top]:
         top.append(token)
     # different tokens can have the same text: parts of characters are all shown as one sign
-    return _chances((one["token"], one["logprob"]) for one in top)
-
-
-def _chances(logprobs: Iterable[tuple[Any, Any]]) -> tuple[tuple[str, float], ...]:
-    found = tuple((str(token), math.exp(min(float(one), 0.0))) for token, one in logprobs)
+    found = tuple((str(one["token"]), math.exp(min(float(one["logprob"]), 0.0))) for one in top)
     if any(math.isnan(chance) for _, chance in found):
         raise Malformed("a log-probability is no number")
     return found

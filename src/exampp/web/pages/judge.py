@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.grades.sampling import SampleProgress, open_cells
 from exampp.records.decisions import (
     CellDecision,
     Dispute,
@@ -32,7 +33,6 @@ from exampp.results.result import Table
 from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.evidence import passage_order
 from exampp.review.queue import Assignment, Candidate, by_passage
-from exampp.review.sampling import SampleProgress, open_cells
 from exampp.store.bank import known_queries
 from exampp.store.decisions import JudgedCell, decisions_on
 from exampp.store.inputs import highest_judgment
