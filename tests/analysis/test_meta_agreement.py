@@ -16,10 +16,7 @@ import pytest
 import exampp
 from exampp.analysis.agreement import Agreements, find_agreements
 from exampp.analysis.raters import (
-    Rater,
-    agreement_scale,
     compare_people,
-    compare_raters,
     judgment_scale,
     rated_units,
 )
@@ -27,7 +24,7 @@ from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
-from exampp.results.result import STYLES, render
+from exampp.results.result import render
 from exampp.stats.agreement import STATISTICS, cohen_kappa, weighted_kappa
 from exampp.store.decisions import JudgedCell
 
@@ -204,18 +201,6 @@ def test_published_kappas_of_llmjudge(shared_data: Path) -> None:
     assert f"{values['kappa 2 / 2']:.2g}" == "0.28"
 
 
-def test_llmjudge_has_graders_but_no_judgments(shared_data: Path) -> None:
-    with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
-        books = [opened.grades(one.key).gradebook for one in opened.graders]
-    found = find_agreements(books, at_least=[1], layouts=["LENIENT"])
-    assert not found.judged
-    assert len(found.mutual) == 10
-    assert "undefined, because there are no judgments" in found.notes[-1]
-    for style in STYLES:
-        for table in (*found.tables().values(), *found.records().values()):
-            assert "nan" not in render(table, style).lower()
-
-
 # ---- by hand -------------------------------------------------------------------------------------
 
 
@@ -347,16 +332,6 @@ def test_all_graders_together_by_krippendorff() -> None:
     assert rows["alpha_ordinal"]["value"] == pytest.approx(ordinal, abs=1e-9)
 
 
-def test_a_person_is_a_rater_too() -> None:
-    scale = agreement_scale(0, 5, 4)
-    person = Rater("anna", np.array([5, 4, MISSING, 0], np.int32), scale)
-    grader = Rater("model", np.array([5, 0, 3, 0], np.int32), scale)
-    found = compare_raters(person, grader, np.array([0, 0, 1, 1]), 2)
-    assert (found.units, found.queries) == (3, 2)
-    assert found.counts("STRICT").tolist() == [[1, 0], [1, 1]]
-    assert found.estimates("STRICT")["kappa"].value == cohen_kappa([[1, 0], [1, 1]]).value
-
-
 def decision(number: int, author: str, rating: int | None, blind: bool = False) -> Decision:
     return Decision(number, author, rating, blind=blind)
 
@@ -474,11 +449,6 @@ def test_why_statistics_are_undefined_or_have_no_interval(
     assert reasons(found, names, value) == {reason}
 
 
-def test_ac1_is_defined_where_all_grades_are_equal() -> None:
-    book = make_book(make_query({"a": [3], "b": [3]}, {"a": 2, "b": 0}))
-    assert only(book, layouts=["STRICT"])["ac1"]["value"] is not None
-
-
 @pytest.mark.parametrize("cut", [-5, 0, 3])
 def test_a_cut_off_the_scale_of_the_judgments_is_refused(cut: int) -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
@@ -519,13 +489,6 @@ def test_one_query_has_a_value_and_no_interval() -> None:
     assert confusion.notes == ("LENIENT (kappa): no interval, because there is only one query.",)
 
 
-def test_one_grader_alone() -> None:
-    found = find_agreements([make_book(make_query(RATINGS, JUDGED))], against="graders")
-    assert not found.judged
-    assert not found.mutual
-    assert found.notes == ("Agreement of graders is undefined, because there is only one grader.",)
-
-
 def test_scales_that_do_not_fit() -> None:
     verdicts = {passage: [int((row[0] or 0) > 0)] for passage, row in RATINGS.items()}
     books = [
@@ -554,9 +517,3 @@ def test_binary_judgments_are_cut_at_one() -> None:
     assert reasons(merge, list(merge)) == {
         "judgments have no group between the lowest and the highest"
     }
-
-
-def test_a_gradebook_without_queries() -> None:
-    found = find_agreements([make_book(), make_book(grader=OTHER)])
-    for block in found.mutual:
-        assert {one.value for one in block.estimates.values()} == {None}

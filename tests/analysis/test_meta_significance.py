@@ -28,8 +28,6 @@ from exampp.measures.values import Mean, MeasureColumn, masked
 from exampp.records.gradebook import Gradebook
 from exampp.results.result import STYLES, render
 
-Rows = list[list[float | None]]
-
 
 def board_of(rows: dict[str, list[float | None]]) -> Leaderboard:
     """A leaderboard of one column; None is a query that does not count."""
@@ -210,17 +208,6 @@ def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, l
     said = [n for n in notes if "no pair can be told apart" in n]
     assert len(said) == bool(least)
     assert all(f"differ on {queries} queries at most, is {least} with" in n for n in said)
-
-
-def test_patterns_too_few_to_tell_anything_have_no_p_above_1() -> None:
-    _, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.9), "c": ramp(0.5)}, permutations=1)
-    assert any("tested by 1 random sign pattern, is 1 with Holm" in n for n in notes)
-
-
-def test_systems_that_are_equal_but_for_rounding_differ_by_0() -> None:
-    found, _ = found_and_notes({"a": [0.6, 0.8, 0.2, 0.4], "b": [0.8, 0.2, 0.4, 0.6]})
-    assert found.pairs[0].difference.value == 0
-    assert found.pairs[0].effect.value == 0
 
 
 def test_the_table_of_pairs_is_tidy() -> None:

@@ -31,7 +31,7 @@ def test_dl19_from_one_command(exampp_command: Commands, shared_data: Path) -> N
         *("--qrels", data / "expected" / "qrels-best-rating.qrels"),
         *("--scores", data / "official-leaderboard.json"),
         *("--statistic", "spearman", "--statistic", "kendall", "--statistic", "tau_ap"),
-        *("--samples", "200"),
+        *("--samples", "200", "-m", "Cover@20", "-m", "nDCG@20"),
     ]
     ran = exampp_command(*arguments, "--format", "json")
     assert ran.code == 0, ran.err

@@ -191,14 +191,6 @@ def test_a_refused_parameter_is_left_out_of_the_next_batch(
         assert detail == [('{"without":["seed"]}',)]
 
 
-def test_a_model_that_is_not_there(tmp_path: Path, stub: BatchStub) -> None:
-    stub.outcome = lambda _: Outcome(status=404, message="no such model")
-    with exams.make(tmp_path) as exam:
-        grade(exam, stub)
-        assert any("no such model" in note for note in exam.status().notes)
-        assert len(stub.batches) == 1
-
-
 def test_validation_fails(tmp_path: Path, openai: BatchStub) -> None:
     """Nothing was run: no cell is touched, and the message names the line."""
     openai.validate = lambda _: [
@@ -235,44 +227,39 @@ def test_a_full_queue_gets_smaller_batches(tmp_path: Path, openai: BatchStub) ->
         assert set(openai.paid.values()) == {1}
 
 
-def test_rate_limited_at_the_start(tmp_path: Path, stub: BatchStub) -> None:
-    stub.fault = lambda call: (
+FAULTS: dict[str, Callable[[Call], int | None]] = {
+    "rate limit at the start": lambda call: (
         429 if call.method == "POST" and call.path != "/files" and call.number < 2 else None
-    )
+    ),
+    "HTTP 500 while polling": lambda call: (
+        500 if call.method == "GET" and "batch_1" in call.path and call.number < 5 else None
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_transient_faults_cost_nothing(tmp_path: Path, stub: BatchStub, fault: str) -> None:
+    stub.looks, stub.fault = 1, FAULTS[fault]
     with exams.make(tmp_path) as exam:
         assert grade(exam, stub).done == CELLS
         assert set(stub.paid.values()) == {1}
 
 
-def test_rate_limited_for_good(tmp_path: Path, stub: BatchStub) -> None:
-    stub.fault = lambda call: 429 if call.method == "POST" else None
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (429, Unfinished, r"takes no batch .*Nothing was charged"),
+        (401, InputError, "Set OPENAI_API_KEY"),
+    ],
+)
+def test_a_batch_that_is_refused_for_good_is_not_open(
+    tmp_path: Path, stub: BatchStub, status: int, error: type[ExamError], said: str
+) -> None:
+    stub.fault = lambda call: status if call.method == "POST" else None
     with exams.make(tmp_path) as exam:
-        with pytest.raises(Unfinished, match=r"takes no batch .*Nothing was charged"):
+        with pytest.raises(error, match=said):
             grade(exam, stub)
         assert out(exam) == []
-
-
-def test_a_wrong_key(tmp_path: Path, stub: BatchStub) -> None:
-    stub.fault = lambda _: 401
-    with exams.make(tmp_path) as exam:
-        with pytest.raises(InputError, match="Set OPENAI_API_KEY"):
-            grade(exam, stub)
-        assert out(exam) == []
-
-
-def test_http_500_while_polling(tmp_path: Path, stub: BatchStub) -> None:
-    stub.looks = 1
-    stub.fault = lambda call: (
-        500
-        if call.method == "GET"
-        and "N" not in call.path
-        and "batch_1" in call.path
-        and call.number < 5
-        else None
-    )
-    with exams.make(tmp_path) as exam:
-        assert grade(exam, stub).done == CELLS
-        assert set(stub.paid.values()) == {1}
 
 
 def test_a_provider_that_says_nothing_any_more(tmp_path: Path, stub: BatchStub) -> None:

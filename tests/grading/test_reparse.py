@@ -30,23 +30,6 @@ def extracted(ask: exampp.Request) -> str:
     return "the blue part of it" if "scatters" in ask.passage else "unanswerable"
 
 
-def test_a_new_key_is_applied_to_kept_replies(tmp_path: Path) -> None:
-    with keyed(tmp_path) as collection:
-        collection.grade(
-            ScriptedGrader(extracted), prompt="question-answering", bank="keyed", model="m"
-        )
-        assert collection.reparse().changes == {}
-        (tmp_path / "keyed.tsv").write_text(
-            KEYED.replace("blue light", "blue light|the blue part of it")
-        )
-        collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
-        # verified again by the import itself, so that nothing is left to be read
-        assert collection.grades(bank="keyed").gradebook.queries[0].ratings.max() == 1
-        found = collection.reparse()
-        assert (found.replies, found.changes) == (3, {})
-        assert len(collection.graders) == 1
-
-
 def test_imported_ratings_stay_and_the_new_reading_stands_beside_them(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade(ScriptedGrader("4: mostly relevant"), model="m")

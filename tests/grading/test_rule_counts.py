@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from support.commands import Commands
 import exampp
 from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.records import Grade, GraderIdentity, State
+from exampp.records import GraderIdentity, State
 from exampp.records.readings import (
     WITHOUT_EXAMPLE,
     RuleCount,
@@ -35,19 +35,6 @@ GRADES = (
 UNPARSED = (
     "Cells without a grade in the whole collection: 3 unparsed (3 off the scale, such as '7')."
 )
-
-
-def count_rules(grades: Iterable[tuple[Grade, int]]) -> tuple[RuleCount, ...]:
-    """Count grades, each of which occurs so often, by state, rule and rating."""
-    cells: dict[tuple[State, str, int | None], int] = {}
-    examples: dict[tuple[State, str, int | None], str] = {}
-    for grade, times in grades:
-        key = (grade.state, grade.rule, grade.rating)
-        cells[key] = cells.get(key, 0) + times
-        if grade.reply is not None and grade.rule not in WITHOUT_EXAMPLE:
-            examples[key] = min(grade.reply, examples.get(key, grade.reply))
-    ordered = sorted(cells, key=lambda key: (key[0], key[1], key[2] or 0))
-    return tuple(RuleCount(*key, cells[key], examples.get(key)) for key in ordered)
 
 
 @pytest.fixture
@@ -171,50 +158,6 @@ def test_keys_that_no_answer_matches_are_told(matching: int, unmatched: int, war
     if warns:
         command = f"--prompt answer-verification --answers-of {VERDICT.key[:8]}"
         assert command in notes[0]
-
-
-def test_status_and_leaderboard_name_the_verification(
-    tmp_path: Path, exampp_command: Commands
-) -> None:
-    passages = "".join(json.dumps({"id": f"p{n}", "text": f"Air {n}."}) + "\n" for n in range(25))
-    run = "".join(f"q1 Q0 p{n} {n + 1} {99 - n} alpha\n" for n in range(25))
-    path = tmp_path / "keyed.exam"
-    for name, text in (
-        ("passages.jsonl", passages),
-        ("a.run", run),
-        ("bank.tsv", "query_id\tquestion\tanswer\nq1\tWhat is air?\tnitrogen mostly\n"),
-        ("queries.tsv", "q1\tair\n"),
-    ):
-        (tmp_path / name).write_text(text)
-    with exampp.Collection.create(path) as collection:
-        collection.import_files(
-            *(tmp_path / n for n in ("queries.tsv", "passages.jsonl", "bank.tsv", "a.run"))
-        )
-        collection.grade(
-            ScriptedGrader("N2 and some O2"), prompt="question-answering", model="m", depth=25
-        )
-        (grader,) = collection.graders
-        command = f"--prompt answer-verification --answers-of {grader.key[:8]}"
-        (note,) = [
-            n for n in collection.grades().evaluate(["Cover@20"]).notes if "verification" in n
-        ]
-        assert note.startswith("Of 25 extracted answers none matches a known one")
-        assert command in note
-        # the name in the command is one that finds the grader
-        assert collection.grading(
-            ScriptedGrader("yes"), prompt="answer-verification", answers_of=grader.key[:8]
-        ).count_due() == (25, 1)
-    assert command in exampp_command("status", path).out
-
-
-def test_counts_of_grades_and_of_the_store_are_the_same(exam: Path) -> None:
-    from exampp.store.grades import rule_counts
-
-    with exampp.Collection(exam) as collection:
-        stored = rule_counts(collection.connection, 1, "main")
-        rows = collection.connection.execute("SELECT state, rating, reply, rule FROM grade")
-        grades = [Grade("", State(s), rating, reply, rule) for s, rating, reply, rule in rows]
-    assert set(count_rules((grade, 1) for grade in grades)) == set(stored)
 
 
 def test_states_without_a_grade() -> None:

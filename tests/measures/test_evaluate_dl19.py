@@ -136,14 +136,3 @@ def test_correlations_of_our_means() -> None:
     assert apart.keys() == ROUNDED_APART.keys()
     for key, values in apart.items():
         assert values == pytest.approx(ROUNDED_APART[key], abs=1e-4)
-
-
-def test_ties_told_by_whole_numbers() -> None:
-    """Counting passages and items has no rounding: the same correlations as with settled ties."""
-    for name, unit in (("P@20", 20), ("Cover@20", 10)):
-        for threshold in THRESHOLDS:
-            column = board().column(name, threshold)
-            totals = (column.values.values * unit).round().sum(axis=1)
-            counts = dict(zip(board().column_systems, totals.tolist(), strict=True))
-            ours = correlate(board().scores(name, threshold), official_ranks())
-            assert correlate(counts, official_ranks(), tolerance=0) == ours

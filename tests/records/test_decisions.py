@@ -66,17 +66,17 @@ def test_what_stands(
 ACTIONS = [(f"{name}{star}", rating) for name in PEOPLE for star in "* " for rating in (None, 2, 5)]
 
 
-def test_every_sequence_of_up_to_four_decisions_of_three_people() -> None:
+def test_every_sequence_of_up_to_three_decisions_of_three_people() -> None:
     """The first is anna's: people are alike."""
     checked = 0
-    for length in range(5):
+    for length in range(4):
         for said in itertools.product(ACTIONS[:6], *[ACTIONS] * (length - 1)) if length else [()]:
             decisions = made(*((name.strip(), rating) for name, rating in said))
             found = effective_decision(decisions)
             outcome = found.rating if found else None, disputed(decisions)
             assert outcome == by_definition(decisions), said
             checked += 1
-    assert checked == 1 + 6 * (1 + 18 + 18**2 + 18**3)
+    assert checked == 1 + 6 * (1 + 18 + 18**2)
 
 
 def test_an_adjudicator_has_an_own_word_as_an_assessor() -> None:

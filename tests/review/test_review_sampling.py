@@ -297,11 +297,3 @@ def test_exported_decisions_say_on_which_sample(
         assert other.grades().decisions.plan(5, "Cover@6").digest == plan.digest
         other.import_files(tmp_path / "decisions.tsv")
         assert not other.grades().decisions.sample().open
-    # a file of earlier versions has no such column
-    lines = (tmp_path / "decisions.tsv").read_text().splitlines()
-    old = "".join(line.rpartition("\t")[0] + "\n" for line in lines)
-    (tmp_path / "old.tsv").write_text(old)
-    copy.write_bytes(made.read_bytes())
-    with exampp.Collection(copy) as other:
-        other.import_files(tmp_path / "old.tsv")
-        assert "were made from the queue" in refused(other, "Cover@6")

@@ -24,7 +24,7 @@ from exampp.stats.estimate import Estimate
 STRICT_DL19 = [[5403, 1062], [1356, 1439]]
 """S4, TREC DL 2019, EXAM, STRICT: kappa 0.36."""
 
-METRICS: tuple[agreement.Metric, ...] = ("nominal", "ordinal", "interval")
+METRICS: tuple[agreement.Metric, ...] = ("nominal", "ordinal")
 
 
 def two_raters(
@@ -42,13 +42,6 @@ def value(found: Estimate) -> float:
 
 
 # ---- tables --------------------------------------------------------------------------------------
-
-
-def test_confusion_is_that_of_scikit_learn() -> None:
-    from sklearn.metrics import confusion_matrix
-
-    rows, columns = two_raters(1)
-    assert (confusion(rows, columns, range(5), range(5)) == confusion_matrix(rows, columns)).all()
 
 
 def test_confusion_keeps_the_order_of_the_labels_and_leaves_out_others() -> None:
@@ -138,7 +131,7 @@ def test_alpha_of_krippendorffs_own_example() -> None:
         [gap, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, gap],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, gap],
     ]
-    published = {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849}
+    published = {"nominal": 0.743, "ordinal": 0.815}
     for metric in METRICS:
         assert round(value(krippendorff_alpha(ratings, metric)), 3) == published[metric]
 
@@ -188,15 +181,6 @@ def test_undefined_with_its_reason() -> None:
         (krippendorff_alpha(np.full((2, 4), MISSING)), agreement.NOTHING_COMPARED),
     ):
         assert (found.value, found.reason) == (None, reason)
-
-
-def test_a_rater_who_never_varies_agrees_by_chance_alone() -> None:
-    """The formula gives 0, as scikit-learn does; only two constant raters leave it undefined."""
-
-    from sklearn.metrics import cohen_kappa_score
-
-    assert cohen_kappa([[4, 3], [0, 0]]).value == 0
-    assert cohen_kappa_score([0] * 7, [0] * 4 + [1] * 3) == 0
 
 
 # ---- intervals -----------------------------------------------------------------------------------
@@ -282,9 +266,9 @@ def test_interval_covers() -> None:
     """A short form of benchmarks/coverage_agreement.py: 95 % nominal, within chance of it."""
     truth = value(cohen_kappa(queries(20000, seed=9).sum(axis=0)))
     hits = 0
-    for seed in range(300):
+    for seed in range(150):
         found = clustered(queries(30, seed=100 + seed), agreement.kappa)
         assert found.low is not None
         assert found.high is not None
         hits += found.low <= truth <= found.high
-    assert 0.92 <= hits / 300 <= 0.98
+    assert 0.91 <= hits / 150 <= 0.99

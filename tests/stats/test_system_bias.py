@@ -100,23 +100,6 @@ def test_noisy_judges_do_not_make_a_better_system_favoured() -> None:
     assert not found.found.any()
 
 
-def test_the_order_of_passages_and_systems_changes_nothing() -> None:
-    one = pool(8, 5, 4)
-    one = changed(one, one.label + 2 * one.returned[1])
-    passages = np.random.default_rng(1).permutation(len(one.label))
-    systems = np.array([3, 1, 4, 0, 2])
-    turned = JudgedPool(
-        one.label[passages],
-        one.judgment[passages],
-        one.exam[passages],
-        one.query[passages],
-        one.returned[systems][:, passages],
-    )
-    before, after = system_biases(one), system_biases(turned)
-    for name in ("matched", "linked", "low", "high", "found"):
-        assert getattr(after, name) == pytest.approx(getattr(before, name)[systems]), name
-
-
 def test_one_query_has_no_interval() -> None:
     found = system_biases(pool(1, 3, 10))
     assert np.isnan(found.low).all()

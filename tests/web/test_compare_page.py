@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support import exams, live, pages
-from support.browsers import page_of
+from support import live, pages
 from support.live import Client
 
 import exampp
-from exampp.graders.scripted import ScriptedGrader
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 
 def text_of(page: str) -> str:
@@ -137,30 +135,3 @@ def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
             time.sleep(0.05)
         assert page.count('class="tied"') == len(found.tied) > 1
         assert f"{len(found.tied)} of {len(found.systems)} systems share a letter" in text_of(page)
-
-
-OVERFLOWING = """() => [...document.querySelectorAll("main *")]
-  .filter((one) => {
-    const box = one.getBoundingClientRect();
-    const inner = one.matches("dt, dd, p, h1, h2") && one.scrollWidth > one.clientWidth + 1;
-    return box.width && !one.closest(".scroll") && (box.right > innerWidth || inner);
-  })
-  .map((one) => one.outerHTML.slice(0, 80))"""
-"""What runs out of the window, or over what stands beside it."""
-
-
-def test_long_names_of_systems_stay_in_their_places(browser: Browser, tmp_path: Path) -> None:
-    first, second = (f"{start}{'of_many_models_' * 9}" for start in "ab")
-    with exams.make(tmp_path) as collection:
-        collection.systems.rename("alpha", first)
-        collection.systems.rename("beta", second)
-        collection.grade(ScriptedGrader(live.rate, record=False))
-    with (
-        live.visiting(tmp_path / "my.exam") as client,
-        page_of(browser, client, width=360) as (page, _),
-    ):
-        page.goto(f"/compare?a={first}&b={second}")
-        for width in (360, 800, 1280):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate(OVERFLOWING) == [], width
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import data_sets
 from exampp.formats.format import FORMATS, format_of, of_packages, read_records
-from exampp.formats.lines import lines_in_memory, reading_from_memory
+from exampp.formats.lines import reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, Renaming, rows_of_files, tell_all, unfold
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.results.result import Result, Table, render
-from exampp.sanitize import Replacements, count_replacements, sanitize_name
+from exampp.sanitize import Replacements, count_replacements
 from exampp.store.bank import put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
 from exampp.store.import_diff import Differences, ImportLog, Protected
@@ -28,7 +26,6 @@ from exampp.store.inputs import (
     counts,
     end_import,
     next_file,
-    put_source,
 )
 
 UNKNOWN_PASSAGES = ("error", "keep")
@@ -223,7 +220,6 @@ def _take_all(
             records = _load(importer, path, found, system)
         except InputError as error:
             raise error.at(path) from None
-        put_source(connection, sanitize_name(path.name), found, _digest(path), importer.edit.at)
         files.append(ImportedFile(str(path), found, records, by_name))
     changed.note_rankings()
     staged = apply_rankings(connection)
@@ -266,19 +262,6 @@ def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
 def _record_of(kind: str) -> type:
     form = format_of(kind)
     return form.holds if form and form.holds else object
-
-
-def _digest(path: Path) -> str:
-    """SHA-256 of a file, of rows, or of all files of a folder; of a dataset its id."""
-    if rows := lines_in_memory(path):
-        return hashlib.sha256(b"\n".join(line for _, line in rows)).hexdigest()
-    if data_sets.is_dataset(path):
-        return str(path)
-    if path.is_dir():
-        inside = [_digest(file) for file in sorted(path.rglob("*")) if file.is_file()]
-        return hashlib.sha256("".join(inside).encode()).hexdigest()
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,10 @@ from exampp.prompts.words import (
     stopwords,
     visible_form,
 )
-from exampp.records import BankEntry, Item, item_id
+from exampp.records import BankEntry, Item
 from exampp.records.readings import describe_items_without_text
 from exampp.results.result import Table
 
-SIMILAR = 85.0
-"""Token ratio (0 to 100) from which two texts of one query are near duplicates."""
 NUGGET_WORDS = 4
 """A nugget's words at most. Source: EXAM++, Table 1 (the nugget prompts)."""
 KEYED_SHARE = 0.5
@@ -76,19 +74,15 @@ def lint(
     texts, used to detect their language. `queries` are the texts by id of the queries that the
     collection has besides the bank; without any, the rules about queries are skipped.
     """
-    # of two items that say the same, the second by id is the duplicate, or a marked one
+    # of two items that say the same, the second by id is the duplicate
     entries = [
-        replace(
-            entry,
-            items=tuple(sorted(entry.items, key=lambda one: (_mark(one) is not None, one.item_id))),
-        )
+        replace(entry, items=tuple(sorted(entry.items, key=lambda one: one.item_id)))
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
     ]
     found: dict[str, list[Finding]] = {rule: [] for rule in RULES}
     for finding in (
         *_alone(entries, queries),
-        *(pairs := list(_pairs(entries))),
-        *_marked(entries, pairs),
+        *_pairs(entries),
         *_without_key(entries),
         *_other_language(entries, passages),
         *_queries(entries, queries),
@@ -151,7 +145,6 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w")
-_ARTICLES = frozenset({"a", "an", "the"})
 _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 
@@ -238,12 +231,6 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words if word not in stops)
 
 
-def _normal(text: str) -> str:
-    """Return the text by its words in lower case, each as its stem; only articles are left out."""
-    words = drop_punctuation(visible_form(text).lower()).split()
-    return " ".join(stem(word) for word in words if word not in _ARTICLES)
-
-
 def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Item]] = {}
     for entry in entries:
@@ -251,66 +238,25 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
             if _WORD.search(item.text):
                 groups.setdefault((item.query_id, item.kind), []).append(item)
     for items in groups.values():
-        yield from similar_items(items)
+        for one in near_duplicates(items):
+            item, like = one.item, one.like
+            if look_alike(item.text, like.text):
+                seen = describe_invisible(item.text) or f"there {describe_invisible(like.text)}"
+                detail = f"as {like.item_id}: {seen}; retire one, or reword it"
+                yield _finding("twin", item, detail)
+            elif not one.differs:
+                yield _finding("duplicate", item, f"as {like.item_id}")
+            elif one.differs in _BY_FORM and _only_by_form(_stems(item.text), _stems(like.text)):
+                yield _finding("near-duplicate", item, f"as {like.item_id}: {like.text}")
 
 
-def _mark(item: Item) -> Mapping[str, Any] | None:
-    """Return the mark that a generated item got because it is near another one."""
-    made = item.extra.get("generated")
-    mark = made.get("near") if isinstance(made, Mapping) else None
-    return mark if isinstance(mark, Mapping) else None
-
-
-def similar_items(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield each item that repeats an earlier one of its query, with the most similar of these."""
-    from rapidfuzz import fuzz, process
-
-    texts = [_normal(item.text) for item in items]
-    topics = [_stems(item.text) for item in items]
-    first: dict[str, int] = {}
-    ratios = process.cdist(texts, texts, scorer=fuzz.token_sort_ratio, score_cutoff=SIMILAR)
-    for index, item in enumerate(items):
-        earlier = first.setdefault(texts[index], index)
-        if look_alike(item.text, items[earlier].text):
-            like = items[earlier]
-            seen = describe_invisible(item.text) or f"there {describe_invisible(like.text)}"
-            yield _finding("twin", item, f"as {like.item_id}: {seen}; retire one, or reword it")
-            continue
-        if earlier != index:
-            yield _finding("duplicate", item, f"as {items[earlier].item_id}")
-            continue
-        row = ratios[index, :index].copy()
-        for other in np.flatnonzero(row):
-            if not _only_by_form(topics[index], topics[int(other)]):
-                row[other] = 0
-        if row.size and row.max() >= SIMILAR:
-            like = items[int(row.argmax())]
-            yield _finding("near-duplicate", item, f"as {like.item_id}: {like.text}")
+_BY_FORM = ("the order", "a word")
+"""Differences of two texts that may ask the same; names, numbers and negations tell them apart."""
 
 
 def look_alike(one: str, other: str) -> bool:
     """Return whether two texts are not the same, but look the same to whoever reads them."""
     return one != other and visible_form(one) == visible_form(other)
-
-
-def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator[Finding]:
-    """Yield items that were marked as near duplicates when generated, if both are unchanged.
-
-    Items among the findings `near` are skipped.
-    """
-    items = [item for entry in entries for item in entry.items]
-    texts = {(item.query_id, item.item_id): item.text for item in items}
-    found = {(finding.query_id, finding.item_id) for finding in near}
-    for item in items:
-        mark = _mark(item)
-        if mark is None or (item.query_id, item.item_id) in found:
-            continue
-        like, text = str(mark.get("item")), mark.get("text")
-        # an id is made from the text that the model wrote
-        as_made = item_id(item.query_id, item.text, item.subtopic_id) == item.item_id
-        if as_made and text is not None and texts.get((item.query_id, like)) == text:
-            differs = mark.get("differs") or "nothing"
-            yield _finding("near-duplicate", item, f"as {like}: {text} (differs in {differs})")
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -449,7 +395,6 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
 
     Later items are not compared with a duplicate.
     """
-    import numpy as np
     from rapidfuzz import fuzz, process
 
     forms = [" ".join(word.stem for word in _words(item.text)) for item in items]

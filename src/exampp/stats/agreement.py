@@ -24,7 +24,7 @@ from exampp.stats.estimate import LEVEL, Estimate, EstimateRows, Floats, draw_qu
 
 Counts = NDArray[np.int64]
 Weights = Literal["linear", "quadratic"]
-Metric = Literal["nominal", "ordinal", "interval"]
+Metric = Literal["nominal", "ordinal"]
 
 NOTHING_COMPARED = "nothing was rated by both sides"
 NO_VARIATION = "all ratings of both sides fall into one category"
@@ -106,14 +106,14 @@ def krippendorff_alpha(
     """Krippendorff's alpha of whole numbers [raters, units], `missing` where there is none.
 
     `values` lists the categories (default: those that occur). Units with fewer than two ratings do
-    not count. The metric "interval" takes the ratings as numbers.
+    not count.
     """
     table = np.atleast_2d(np.asarray(ratings))
     known = np.unique(table[table != missing]).tolist() if values is None else sorted(values)
     together = coincidences(table, known, missing=missing)
     if not together.sum():
         return undefined(NOTHING_COMPARED)
-    return _estimate(agreements(coincidence_alpha(metric, known), together[np.newaxis]))
+    return _estimate(agreements(coincidence_alpha(metric), together[np.newaxis]))
 
 
 def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
@@ -163,16 +163,14 @@ def ac1(tables: Floats) -> Disagreement:
     return Disagreement(4 * total * (total - agreed), 4 * total**2 - chance)
 
 
-def coincidence_alpha(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
-    """Krippendorff's alpha of coincidence matrices; `values` are the categories as numbers."""
+def coincidence_alpha(metric: Metric) -> Statistic:
+    """Return Krippendorff's alpha of coincidence matrices."""
 
     def of_coincidences(tables: Floats) -> Disagreement:
         held = tables.sum(axis=-1)
         places: Floats = np.arange(tables.shape[-1], dtype=np.float64)
         if metric == "ordinal":
             places = np.cumsum(held, axis=-1) - held / 2
-        elif metric == "interval" and values is not None:
-            places = np.asarray(values, np.float64)
         apart = places[..., :, np.newaxis] - places[..., np.newaxis, :]
         if metric == "nominal":
             apart = (apart != 0).astype(np.float64)
@@ -186,9 +184,9 @@ def coincidence_alpha(metric: Metric, values: Sequence[float] | None = None) -> 
     return of_coincidences
 
 
-def alpha_of_two(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
-    """Krippendorff's alpha of two raters, from their table of counts."""
-    statistic = coincidence_alpha(metric, values)
+def alpha_of_two(metric: Metric) -> Statistic:
+    """Return Krippendorff's alpha of two raters, from their table of counts."""
+    statistic = coincidence_alpha(metric)
     return lambda tables: statistic(tables + np.swapaxes(tables, -2, -1))
 
 

@@ -33,7 +33,7 @@ from exampp.store.sql import (
 APPLICATION_ID = 0x4558414D  # "EXAM"
 SCHEMA_VERSION = 1
 """The number of the schema (`PRAGMA user_version`)."""
-DIGEST = "20199e98db866c05c6cef66579b17cf9"
+DIGEST = "4499a73ed790f22f882a6c57490261ad"
 """The digest of the schema: comparing it is quicker than making the schema."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "

@@ -375,14 +375,6 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def put_source(connection: sqlite3.Connection, name: str, kind: str, digest: str, at: str) -> None:
-    """Record that a file was imported."""
-    connection.execute(
-        "INSERT INTO source (name, kind, hash, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (name, kind, digest, at),
-    )
-
-
 class Member(NamedTuple):
     """A passage that belongs to a query: pooled, ranked or judged for it.
 

@@ -103,7 +103,7 @@ def merge_attached(
     _passages(step)
     step.union(_UNIONS["pool"])
     _rankings(step)
-    for table in ("judgment", "source", "bank", "answer_key", "bank_line"):
+    for table in ("judgment", "bank", "answer_key", "bank_line"):
         step.union(_UNIONS[table])
     _items(step)
     _item_texts(step)
@@ -200,7 +200,6 @@ _UNIONS = {
             _QUERY_PASSAGE,
             (("relevance", "relevance", _NEVER), _EXTRA),
         ),
-        _Union("source", ("name", "kind", "hash"), "imported files"),
         _Union("system", ("name",), "systems", mapped=True),
         _Union("bank", ("name",), "banks", mapped=True),
         _Union("answer_key", ("answers",), mapped=True),

@@ -74,15 +74,6 @@ CREATE TABLE judgment (
     UNIQUE (query, subtopic, passage)
 ) STRICT;
 
-CREATE TABLE source (
-    source INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    at TEXT NOT NULL,
-    UNIQUE (name, kind, hash)
-) STRICT;
-
 -- The exam. `item_edit` is appended to and never changed, `item` caches the last edit. An item is
 -- known by its query, bank, kind and id: a question and a nugget of one text are two items.
 -- A split says which items of a bank are sealed, committed to as they were after `edit`.
