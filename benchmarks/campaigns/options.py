@@ -722,7 +722,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--targets": "1",
             "--seed": "9",
             "--attack": "A4",
-            "--answers": "memory.tsv",
             "--rating": "3",
             "--texts": "texts.jsonl",
             "--dry-run": "",
@@ -875,7 +874,7 @@ OPTIONS: Mapping[str, Uses] = {
     "prompts list": Uses(("prompts list",), FORMAT),
     "prompts show": Uses(
         ("prompts show thomas", "prompts show draft", "prompts show car-questions"),
-        {"--filled": "", "--toml": ""},
+        {"--toml": ""},
     ),
 }
 

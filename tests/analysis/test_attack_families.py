@@ -18,16 +18,12 @@ from exampp.analysis.attacks.families import (
     ATTACKS,
     BY_NAME,
     DISGUISES,
-    NUMBERS,
     Harm,
-    near_miss,
     prn,
 )
 from exampp.errors import InputError
 
-DIGEST = "90434e0df1915cf41bbf7f9e147f3791f9e0e71c55821f07f094198aa9483e85"
-ANSWERS = {query: f"They found {query} long ago in the hills." for query in attacked.QUERIES}
-SETTINGS = BatterySettings(answers=ANSWERS)
+DIGEST = "279dc66e2c01d20a8fd55bd7a6604a1c30c1a867b65e9fd8e97bf9fda7da420f"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +34,7 @@ def texts(built: Build) -> list[dict[str, Any]]:
             for query, items in attacked.ITEMS.items()
         }
         with attacked.make(folder / "my.exam", bank=keyed) as exam:
-            exam.bank().build_battery(settings=SETTINGS, texts=folder / "texts.jsonl")
+            exam.bank().build_battery(settings=BatterySettings(), texts=folder / "texts.jsonl")
 
     return attacked.read_texts(built("attack-texts", make) / "texts.jsonl")
 
@@ -167,27 +163,6 @@ def test_any_text_loses_its_disguise(text: str) -> None:
         assert undisguised(disguise(text)) == undisguised(text)
 
 
-def test_a_near_miss_changes_numbers_names_and_a_verb() -> None:
-    text = "The bridge of Essen was built in 1904 and is 12 metres long."
-    changed = near_miss(text, ["Lisbon"], 0, "q")
-    words, was = changed.split(), text.split()
-    assert words[:5] == ["The", "bridge", "of", "Lisbon", "was"]
-    assert words[5] == "not"
-    assert words[8][:3] == "190"
-    assert words[8] != was[7]
-    assert near_miss("It is not so.", [], 0, "q") == "It is so."
-    assert near_miss("nothing here", [], 0, "q") == "nothing here"
-
-
-def test_near_misses_are_within_a_word(texts: list[dict[str, Any]]) -> None:
-    found = [t for t in texts if (t["attack"], t["role"]) == ("A13", "attack")]
-    assert len(found) == 8
-    for t in found:
-        truth = attacked.PASSAGES[t["target"]]
-        assert t["text"] != truth
-        assert "Anna" not in t["text"] or "Jan" not in t["text"]
-
-
 def test_an_override_is_delimited_as_the_prompt_is(texts: list[dict[str, Any]]) -> None:
     said = next(t["text"] for t in texts if t["attack"] == "A8")
     assert said.splitlines()[-2:] == [
@@ -223,8 +198,7 @@ def left_out(battery: Battery) -> dict[str, str]:
 def test_without_keys_texts_and_judgments_the_rest_is_made(tmp_path: Path) -> None:
     mute = dict.fromkeys(attacked.QUERIES, "")
     found = built_battery(tmp_path, queries=mute, qrels={})
-    assert set(left_out(found)) == {"A1", "A2", "A3", "A6", "A10", "A11", "A13", "A15"}
-    assert left_out(found)["A11"].startswith("a model's answers are needed")
+    assert set(left_out(found)) == {"A1", "A2", "A3", "A6", "A10", "A15"}
     assert any("Nobody judged a passage 0 for 8 of 8 queries" in note for note in found.notes)
     assert {one.attack for one in found.counts} >= {"A4", "A5", "A12", "A14-other"}
 
@@ -288,7 +262,3 @@ def test_no_other_file_is_taken_for_an_unfinished_battery(tmp_path: Path) -> Non
     ):
         exam.bank().build_battery()
     assert (tmp_path / "my.attacks.exam").read_text() == "notes"
-
-
-def test_numbers_are_those_of_the_battery() -> None:
-    assert list(NUMBERS) == [f"A{n}" for n in range(1, 16)]

@@ -24,7 +24,7 @@ from exampp.analysis.attacks.result import (
 from exampp.errors import InputError
 from exampp.stats.estimate import Estimate
 
-ATTACKS = ("A3", "A9", "A10", "A13", "A14", "A15")
+ATTACKS = ("A3", "A9", "A10", "A14", "A15")
 
 
 def deaf_to_assessors(item: Any, passage: Any) -> int | None:
@@ -76,13 +76,9 @@ def test_padding_hurts_no_grader_that_reads_all(gaming: AttackReport) -> None:
     assert one.finding == "no sign"
 
 
-def test_a_near_miss_is_told_by_what_it_keeps(gaming: AttackReport) -> None:
-    assert result(gaming, "A13").finding == "100% kept"
-
-
 def test_holm_goes_over_all_attacks(gaming: AttackReport) -> None:
-    # of nine tested three have 1 / 128, and six have 1
-    assert result(gaming, "A3-end").holm == pytest.approx(9 / 128)
+    # of eight tested three have 1 / 128, and five have 1
+    assert result(gaming, "A3-end").holm == pytest.approx(8 / 128)
     assert result(gaming, "A15-homoglyphs").holm == 1.0
     assert result(gaming, "A3-end").finding == "no sign"
 
@@ -125,7 +121,7 @@ def test_the_report_shows_attacks_where_the_grader_was_attacked(
         document = exam.grades().report()
     assert "attacks" in {one.key for one in document.sections}
     (line,) = [one for one in document.verdict if one.section == "attacks"]
-    assert line.answer == "None of 9 attacks is shown to succeed."
+    assert line.answer == "None of 8 attacks is shown to succeed."
     shutil.copy(folder / "my.exam", tmp_path / "alone.exam")
     with exampp.open(tmp_path / "alone.exam") as exam:
         assert "attacks" not in {one.key for one in exam.grades().report().sections}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ import pytest
 from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
-from exampp.analysis.report import REFERENCES, as_latex, report, without_citations
-from exampp.analysis.report import bibliography as bibtex_of
+from exampp.analysis.report import report
 from exampp.analysis.verdict import FEW_QUERIES, ReportSettings, ReportSource, families_of
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
@@ -140,7 +137,7 @@ def test_sections_are_there_only_where_there_is_something_to_say() -> None:
 
     alone = make_book(make_query([[5]], make_ranking("one", [0])))
     assert keys(made(alone)) == [
-        "summary", "evaluated", "leaderboard", "grades", "depth", "queries", "methods",
+        "summary", "evaluated", "leaderboard", "grades", "depth", "queries",
         "provenance",
     ]  # fmt: skip
     assert "differences" in keys(made(exam()))
@@ -346,95 +343,8 @@ def test_families_are_words_of_a_name(name: str, families: Sequence[str]) -> Non
     assert list(families_of(name)) == families
 
 
-# ---- words for a paper ---------------------------------------------------------------------------
-
-
-def paragraph(document: Document) -> str:
-    (text,) = blocks(document, "methods", "text")
-    return str(text["text"])
-
-
-def bibliography(document: Document) -> str:
-    return next(
-        str(b["text"]) for b in blocks(document, "methods", "code") if b["label"] == "BibTeX"
-    )
-
-
-def latex(document: Document) -> str:
-    return next(
-        str(b["text"]) for b in blocks(document, "methods", "code") if "LaTeX" in b["label"]
-    )
-
-
-def test_the_methods_say_what_was_done_with_numbers() -> None:
-    source = ReportSource("my.exam", bank_version="abc123", made="exampp 9.9, today")
-    said = paragraph(made(exam(), source))
-    for words in (
-        "3 systems on 30 queries",
-        "60 questions (2.0 per query in the mean, version abc123)",
-        "with the prompt self-rating on a scale from 0 to 5",
-        "100.0% of the 180 cells",
-        "a rating of 4 or above",
-        "nDCG@20, P@20 and AP",
-        "Holm's procedure: of 3 pairs, 3 (100.0%) do not behave alike at 0.05",
-        "exampp 9.9",
-    ):
-        assert words in said
-    assert "Kendall" not in said
-    assert "kappa" not in said
-    assert "@" not in said.replace("Cover@20", "").replace("nDCG@20", "").replace("P@20", "")
-
-
-def test_other_settings_change_the_methods() -> None:
+def test_labels_are_in_words() -> None:
     labelling = exampp.Labelling("best", 2, "binary")
-    said = paragraph(
-        made(exam(), min_rating=3, measures=("P@5",), labelling=labelling, official={"L": OFFICIAL})
-    )
-    assert "2nd best rating" in said
-    assert "relevant from 1 on" in said
-    assert "Cover" not in said
-    assert "compared with L over the 3 systems of both" in said
-
-
-def test_what_is_cited_is_in_the_bibliography_and_nothing_foreign() -> None:
-    plain = made(exam(), measures=("P@5",))
-    assert "kendall" not in bibliography(plain)
-    assert "sander2021exam" not in bibliography(plain)
-    assert "politis" not in bibliography(plain)
-    assert "jarvelin" not in bibliography(plain)
-    full = made(exam(), official={"L": OFFICIAL})
-    for document in (plain, full):
-        cited = {
-            k for keys in re.findall(r"\\cite\{([^}]*)\}", latex(document)) for k in keys.split(",")
-        }
-        entries = set(re.findall(r"^@\w+\{(\w+),$", bibliography(document), re.MULTILINE))
-        assert cited <= entries
-        assert cited
-    assert {"kendall1945ties", "spearman1904association", "jarvelin2002cumulated"} <= set(
-        re.findall(r"^@\w+\{(\w+),$", bibliography(full), re.MULTILINE)
-    )
-
-
-def test_latex_escapes_all_but_citations() -> None:
-    text = "Of 5% of a_b & c [@one2020x; @two2021y], with `a_b` \u22654."
-    assert as_latex(text) == (
-        r"Of 5\% of a\_b \& c~\cite{one2020x,two2021y}, with \texttt{a\_b} $\geq$4."
-    )
-    assert without_citations(text) == "Of 5% of a_b & c, with a_b \u22654."
-
-
-def test_bibtex_is_well_formed() -> None:
-    entries = bibtex_of(" ".join(f" [@{key}]" for key in REFERENCES))
-    assert entries.count("{") == entries.count("}")
-    assert len(re.findall(r"^@(inproceedings|article|book|misc)\{\w+,$", entries, re.M)) == len(
-        REFERENCES
-    )
-    source = files("exampp.analysis").joinpath("references.bib")
-    assert entries == source.read_text(encoding="utf-8")
-    for key, entry in REFERENCES.items():
-        first, *lines, last = entry.splitlines()
-        assert (first.partition("{")[2], last) == (f"{key},", "}")
-        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},$", "\n".join(lines), re.M))
-        assert len(fields) == len(lines)
-        assert {"author", "title", "year"} <= set(fields)
-        assert all(value.strip() for value in fields.values())
+    (facts,) = blocks(made(exam(), labelling=labelling), "evaluated", "facts")
+    assert facts["rows"]["Relevance label"].startswith("the 2nd best rating over the items")
+    assert facts["rows"]["Relevance label"].endswith(", 1 from the threshold on, else 0")

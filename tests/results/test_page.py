@@ -17,7 +17,6 @@ from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.results.page import (
     FOLDED_ROWS,
-    Code,
     Document,
     Facts,
     Folded,
@@ -68,7 +67,7 @@ def example(name: str = "a", title: str = "A report") -> Document:
                 ],
             ),
             Section.of("two", "Second", [figure, TABLE, None, heat([name, "b"])]),
-            Section.of("three", "Third", [Folded("All", TABLE), Code("Commands", "a\nb"), many]),
+            Section.of("three", "Third", [Folded("All", TABLE), many]),
         ),
         "made by hand",
     )
@@ -144,7 +143,7 @@ def test_json_holds_the_same_and_all_data() -> None:
     assert kinds == [
         ["tiles", "text", "notices", "notices", "facts"],
         ["figure", "table", "figure"],
-        ["folded", "code", "figure"],
+        ["folded", "figure"],
     ]
     figure, table, _ = read["sections"][1]["blocks"]
     assert figure["data"]["rows"][0] == {
@@ -153,7 +152,7 @@ def test_json_holds_the_same_and_all_data() -> None:
     }  # fmt: skip
     assert table["rows"] == [{"system": "a", "AP": 0.5}, {"system": "b", "AP": None}]
     assert table["notes"] == ["b is undefined"]
-    assert len(read["sections"][2]["blocks"][2]["data"]["rows"]) == FOLDED_ROWS + 1
+    assert len(read["sections"][2]["blocks"][1]["data"]["rows"]) == FOLDED_ROWS + 1
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from support import sampled_exam
 from support.sampled_exam import QUERIES, qrels
 
 import exampp
-from exampp.analysis.corrected import CorrectionSettings
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.records.decisions import SamplePlan
@@ -250,17 +249,6 @@ def test_another_threshold_is_another_sample_of_items(exam: exampp.Collection) -
     assert "not decided" in refused(exam, "Cover@6")
 
 
-def test_settings_that_make_no_sense() -> None:
-    for wrong in (
-        {"over": "moon"},
-        {"alpha": 0},
-        {"draws": 1},
-        {"seed": -1},
-    ):
-        with pytest.raises(InputError):
-            CorrectionSettings(**wrong)
-
-
 # ---- kept and carried ----------------------------------------------------------------------------
 
 
@@ -297,11 +285,3 @@ def test_exported_decisions_say_on_which_sample(
         assert other.grades().decisions.plan(5, "Cover@6").digest == plan.digest
         other.import_files(tmp_path / "decisions.tsv")
         assert not other.grades().decisions.sample().open
-    # a file of earlier versions has no such column
-    lines = (tmp_path / "decisions.tsv").read_text().splitlines()
-    old = "".join(line.rpartition("\t")[0] + "\n" for line in lines)
-    (tmp_path / "old.tsv").write_text(old)
-    copy.write_bytes(made.read_bytes())
-    with exampp.Collection(copy) as other:
-        other.import_files(tmp_path / "old.tsv")
-        assert "were made from the queue" in refused(other, "Cover@6")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from http.client import HTTPConnection
@@ -256,21 +255,8 @@ def test_every_answer_is_told_what_it_may_not_do(ada: Client, address: str) -> N
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert headers["x-frame-options"] == "DENY"
+    assert ("immutable" in headers["cache-control"]) == address.startswith("/static/")
     assert "server" not in headers
-
-
-def test_only_files_of_style_are_kept_by_browsers(ada: Client) -> None:
-    assert ada.get("/").headers["cache-control"] == "no-store"
-    assert ada.get("/export/best.qrels").headers["cache-control"] == "no-store"
-    assert "immutable" in ada.get("/static/style.css").headers["cache-control"]
-
-
-def test_pages_hold_nothing_inline_and_nothing_of_other_hosts(ada: Client) -> None:
-    for page in ("/", "/queries", "/lists/missing", "/lists/verify", "/history", "/export"):
-        text = ada.get(page).text
-        assert not re.search(r"<script(?![^>]*\ssrc=\"/static/)", text)
-        assert not re.search(r"\s(?:style|on\w+)=", text)
-        assert not re.search(r"(?:src|href|action)=\"(?:https?:)?//", text)
 
 
 def test_tokens_reach_no_log(

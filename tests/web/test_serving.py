@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import live
@@ -93,33 +94,25 @@ def test_a_port_that_is_taken_is_said_so(path: Path) -> None:
             serve(path, port=port)
 
 
-@pytest.mark.parametrize("port", [-1, 65536])
-def test_there_is_no_such_port(path: Path, port: int) -> None:
-    with pytest.raises(InputError, match="no port"):
-        serve(path, port=port)
-
-
-def test_beyond_this_machine_people_must_be_named(path: Path) -> None:
-    with pytest.raises(InputError, match="--assessor"):
-        serve(path, host="0.0.0.0", port=0)
-
-
-def test_what_cannot_be_served_is_said_before_anything_is_printed(tmp_path: Path) -> None:
-    said: list[str] = []
-    with pytest.raises(InputError, match="no such collection"):
-        serve(tmp_path / "none.exam", port=0, announce=said.append)
-    assert said == []
-
-
-def test_a_grader_that_is_not_there_is_said(path: Path) -> None:
-    with pytest.raises(InputError, match="no grader fits"):
-        serve(path, port=0, grader="nobody")
-
-
-@pytest.mark.parametrize("min_rating", [-1, 0, 6])
-def test_a_threshold_off_the_scale_is_said(path: Path, min_rating: int) -> None:
-    with pytest.raises(InputError, match=r"off the scale 0\.\.5"):
-        serve(path, port=0, min_rating=min_rating)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"port": -1}, "no port"),
+        ({"port": 65536}, "no port"),
+        ({"host": "0.0.0.0"}, "--assessor"),
+        ({"grader": "nobody"}, "no grader fits"),
+        ({"min_rating": 0}, r"off the scale 0\.\.5"),
+        ({"min_rating": 6}, r"off the scale 0\.\.5"),
+        ({"path": Path("none.exam")}, "no such collection"),
+    ],
+)
+def test_what_cannot_be_served_is_said_before_anything_is_printed(
+    path: Path, options: dict[str, Any], said: str
+) -> None:
+    printed: list[str] = []
+    with pytest.raises(InputError, match=said):
+        serve(**{"path": path, "port": 0, "announce": printed.append, **options})
+    assert printed == []
 
 
 def test_a_missing_extra_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

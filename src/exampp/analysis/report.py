@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,7 @@ from exampp.analysis import agreement, calibration, correlation, figures
 from exampp.analysis.agreement import label_name
 from exampp.analysis.corrected import corrected_section as corrected_section
 from exampp.analysis.correlation import Correlations
-from exampp.analysis.phrases import OVER_ALL, percent, share_shown
+from exampp.analysis.phrases import share_shown
 from exampp.analysis.significance import leaderboard_table, pair_notes
 from exampp.analysis.verdict import (
     LAYOUTS,
@@ -38,9 +36,8 @@ from exampp.records.gradebook import MISSING, Gradebook, answering
 from exampp.records.readings import COLUMNS, describe_readings, rules_table, without_grade
 from exampp.records.wording import counted
 from exampp.results import page
-from exampp.results.latex import latex_escape
 from exampp.results.notes import labelled
-from exampp.results.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
+from exampp.results.page import Block, Document, Facts, Folded, Notices, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import interval_text
 
@@ -94,7 +91,6 @@ def report(
         calibration.calibration_section(source.calibrations),
         _depth(found),
         _queries(found),
-        _reproduce(found),
         _provenance(found),
     )
     return Document(
@@ -128,7 +124,7 @@ def _evaluated(found: ReportData) -> Section:
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
         ("Counts as covered", f"rated {settings.min_rating} or above"),
-        ("Relevance label", label_words(settings.labelling)),
+        ("Relevance label", _label_words(settings.labelling)),
         ("Ranked passages", f"{ranked:,}"),
         ("Human judgments", f"{judged:,}" if judged else "none"),
     ]
@@ -142,6 +138,16 @@ def _evaluated(found: ReportData) -> Section:
     return Section.of(
         "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(found)]
     )
+
+
+def _label_words(labelling: Labelling) -> str:
+    """Return how ratings become the label of a passage, in words."""
+    if labelling.kind == "count":
+        said = "the number of items rated at the threshold or above"
+    else:
+        said = f"the {label_name(labelling.at_least)} over the items of the bank"
+    gains = {"above": ", 0 below the threshold", "binary": ", 1 from the threshold on, else 0"}
+    return said + gains.get(labelling.gains, "")
 
 
 def _provenance(found: ReportData) -> Section:
@@ -319,7 +325,7 @@ def _judgments(found: ReportData) -> Section:
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
     blocks.append(agreement.statistics_table(found.agreement, title))
     for block in found.agreement[: len(LAYOUTS)]:
-        label = agreement.label_name(block.at_least)
+        label = label_name(block.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
         blocks.append(replace(block.confusion(), caption=caption))
     return Section.of("judgments", name, blocks)
@@ -395,212 +401,3 @@ def _query_table(found: ReportData) -> Table:
         return Table.of(columns, rows, caption)
     with_texts = [(row[0], texts.get(row[0].partition("/")[0]), *row[1:]) for row in rows]
     return Table.of(["query", "text", *columns[1:]], with_texts, caption)
-
-
-def _reproduce(found: ReportData) -> Section:
-    paragraph = methods_paragraph(found)
-    return Section.of(
-        "methods",
-        "Methods and references",
-        [
-            Text(without_citations(paragraph)),
-            Code("The paragraph in LaTeX", as_latex(paragraph)),
-            Code("BibTeX", bibliography(paragraph)),
-        ],
-    )
-
-
-# ---- sentences for a paper ---------------------------------------------------------------------
-
-
-# The papers behind what a report used, as BibTeX: `references.bib` beside this module.
-#
-# Fields that are not known for certain are not there.
-
-
-_FILE = files("exampp.analysis").joinpath("references.bib").read_text(encoding="utf-8")
-_ENTRY = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
-
-REFERENCES: Mapping[str, str] = {entry[1]: entry[0] for entry in _ENTRY.finditer(_FILE)}
-"""What can be cited: the entries by their keys. A field that is not known for certain is absent."""
-
-
-_CITED = re.compile(r" \[@[^\]]+\]")
-_CORRECTIONS = {
-    "holm": "corrected for multiple comparisons by Holm's procedure [@holm1979multiple]",
-    "bh": "with the false discovery rate controlled by the procedure of Benjamini and Hochberg "
-    "[@benjamini1995fdr]",
-    "none": "without correction for multiple comparisons",
-}
-
-
-def label_words(labelling: Labelling) -> str:
-    """How ratings become the label of a passage, in words."""
-    if labelling.kind == "count":
-        said = "the number of items rated at the threshold or above"
-    else:
-        said = f"the {label_name(labelling.at_least)} over the items of the bank"
-    gains = {"above": ", 0 below the threshold", "binary": ", 1 from the threshold on, else 0"}
-    return said + gains.get(labelling.gains, "")
-
-
-def methods_paragraph(found: ReportData) -> str:
-    """A paragraph that says how the numbers came about, with citations as `[@key; @key]`."""
-    parts = (
-        _methods_data,
-        _cover,
-        _qrels,
-        _tests,
-        _methods_correlation,
-        _methods_agreement,
-        _program,
-    )
-    return " ".join(sentence for part in parts for sentence in part(found))
-
-
-def without_citations(paragraph: str) -> str:
-    """The paragraph to be read."""
-    return _CITED.sub("", paragraph).replace("`", "")
-
-
-def as_latex(paragraph: str) -> str:
-    """The paragraph for a paper: citations by key, everything else escaped."""
-    pieces = []
-    for index, piece in enumerate(re.split(r"( \[@[^\]]+\]|`[^`]*`)", paragraph)):
-        if index % 2 == 0:
-            pieces.append(latex_escape(piece))
-        elif piece.startswith("`"):
-            pieces.append(rf"\texttt{{{latex_escape(piece[1:-1])}}}")
-        else:
-            keys = ",".join(re.findall(r"@([a-z0-9]+)", piece))
-            pieces.append(rf"~\cite{{{keys}}}")
-    return "".join(pieces)
-
-
-def bibliography(paragraph: str) -> str:
-    """BibTeX of what the paragraph cites, in the order of `REFERENCES`."""
-    cited = {key for one in _CITED.findall(paragraph) for key in re.findall(r"@([a-z0-9]+)", one)}
-    return "\n".join(entry for key, entry in REFERENCES.items() if key in cited)
-
-
-def _methods_data(found: ReportData) -> Iterator[str]:
-    book, grader = found.book, found.book.grader
-    items = [len(query.item_ids) for query in book.queries if query.item_ids]
-    mean = f"{np.mean(items):.1f} per query in the mean, " if items else ""
-    cells = sum(q.pool_size * len(q.item_ids) for q in book.queries)
-    graded = sum(int((q.ratings != MISSING).sum()) for q in book.queries)
-    share = f"{graded / cells:.1%}" if cells else "none"
-    version = found.source.bank_version
-    known = f"version {version}" if version else "as graded"
-    draft = " (draft grades, made without a language model)" if grader.is_draft else ""
-    yield (
-        f"We evaluated {counted(len(book.systems), 'system')} on "
-        f"{counted(len(book.queries), 'query')} with EXAM++ "
-        f"[@farzi2024exampp; @dietz2024workbench]."
-    )
-    yield (
-        f"The exam is a bank of {sum(items):,} {grader.kind}s ({mean}{known})."
-        if grader.kind != "query"
-        else "Passages were graded against the query itself."
-    )
-    yield (
-        f"{grader.model}{draft} graded each of "
-        f"{sum(q.pool_size for q in book.queries):,} passages "
-        f"against each {grader.kind} with the prompt `{grader.prompt}` on a scale from "
-        f"{grader.lowest} to {grader.highest}; {share} of the {cells:,} cells have a grade."
-    )
-
-
-def _cover(found: ReportData) -> Iterator[str]:
-    names = [c.measure for c in found.board.columns if c.measure.kind.cover]
-    for measure in names:
-        whole = "the whole bank of a query"
-        if measure.name == "nCover":
-            whole = "the items that any graded passage covers"
-        yield (
-            f"{measure} [@sander2021exam; @farzi2024exam] is the weight of the items that some "
-            f"passage among a system's first {measure.cutoff} answers with a rating of "
-            f"{found.settings.min_rating} or above, divided by the weight of {whole}."
-        )
-    if names:
-        yield (
-            f"Means are over {counted(len(found.main.query_ids), 'query')}, a query that a "
-            "system does not answer counting 0; cells without a grade count as not covered."
-        )
-
-
-def _qrels(found: ReportData) -> Iterator[str]:
-    measures = [c.measure for c in found.board.columns if not c.measure.kind.cover]
-    names = [
-        f"{one} [@jarvelin2002cumulated]" if one.name == "nDCG" else str(one)
-        for one in measures
-        if not one.kind.formula
-    ]
-    if names:
-        yield (
-            f"{_joined(names)} were computed as trec_eval does "
-            "[@macavaney2022irmeasures] on EXAM-Qrels, in which the label of a passage is "
-            f"{label_words(found.settings.labelling)}; a passage is relevant from "
-            f"{found.settings.labelling.level(found.settings.min_rating)} on."
-        )
-    declared = [str(one) for one in measures if one.kind.formula]
-    if declared:
-        yield f"Computed outside of exampp: {_joined(declared)}."
-
-
-def _tests(found: ReportData) -> Iterator[str]:
-    tested, settings = found.tested, found.settings.testing
-    pairs = [pair for pair in tested.pairs if pair.p is not None]
-    if not pairs:
-        return
-    apart = sum(bool(settings.differs(pair)) for pair in pairs)
-    yield (
-        f"Systems were compared under {found.name} by two-sided paired randomisation tests over "
-        f"queries [@smucker2007significance] ({tested.permutations:,} sign patterns), "
-        f"{_CORRECTIONS[settings.correction]}: of {len(pairs):,} pairs, {apart:,} "
-        f"({apart / len(pairs):.1%}) do not behave alike at {settings.alpha:g}. Letters name the "
-        "groups of systems that are not told apart [@piepho2004letters]."
-    )
-    yield (
-        f"Intervals ({percent(1 - settings.alpha)}) are those of means and differences {OVER_ALL}, "
-        + (
-            "by the limits of Gaffke [@gaffke2005mean; @phan2021mean]."
-            if found.main.measure.kind.share
-            else "by Student's t."
-        )
-    )
-
-
-def _methods_correlation(found: ReportData) -> Iterator[str]:
-    for name, ranks in found.settings.official.items():
-        both = counted(len(set(ranks) & set(found.board.systems)), "system")
-        yield (
-            f"The leaderboard was compared with {name} over the {both} of both, by "
-            "Spearman's rho [@spearman1904association] and Kendall's tau-b [@kendall1945ties]."
-        )
-        given = found.correlation
-        if given and given.has_intervals(name):
-            yield (
-                f"Their {percent(given.level)} intervals are for the mean over exams of as many "
-                f"queries: shaped as in a bootstrap over queries ({given.samples:,} samples), with "
-                "the variance extrapolated from random halves and quarters of the queries "
-                "[@politis1999subsampling]."
-            )
-
-
-def _methods_agreement(found: ReportData) -> Iterator[str]:
-    for block in found.agreement[:1]:
-        yield (
-            f"Agreement of labels with human judgments (relevant from {block.min_relevant} on) was "
-            f"measured on {block.units:,} passages by Cohen's kappa [@cohen1960kappa], with "
-            "intervals clustered by query."
-        )
-
-
-def _program(found: ReportData) -> Iterator[str]:
-    if found.source.made:
-        yield f"All numbers were made with {found.source.made.partition(',')[0]}."
-
-
-def _joined(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

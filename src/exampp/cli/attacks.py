@@ -19,7 +19,7 @@ def _shows(values: OptionValues) -> bool:
 
 @option_rules(
     OptionRule(
-        ("--targets", "--seed", "--attack", "--answers", "--rating", "--texts", "--dry-run"),
+        ("--targets", "--seed", "--attack", "--rating", "--texts", "--dry-run"),
         "where a battery is made, with --build",
         lambda values: bool(values["build"]),
     ),
@@ -55,10 +55,6 @@ def attacks(
         list[str] | None,
         keyword(help="Only this attack, such as A3; repeat for several. [default: all]"),
     ] = None,
-    answers: Annotated[
-        Path | None,
-        keyword(help="What a model answers without a passage (A11): query ids and texts."),
-    ] = None,
     rating: Annotated[int, keyword(min=0, help="The rating that forged verdicts name.")] = 5,
     seed: Annotated[int, keyword(min=0, help="Seed of all draws.")] = 0,
     texts: Annotated[
@@ -79,11 +75,10 @@ def attacks(
     Example: exampp analyze attacks my.exam --build
     """
     if build:
-        from exampp.analysis.attacks.battery import PROMPT, BatterySettings, read_answers
+        from exampp.analysis.attacks.battery import PROMPT, BatterySettings
 
-        memory = read_answers(answers) if answers else {}
         how = BatterySettings(
-            targets, seed, tuple(attack or ()), memory, selection.prompt or PROMPT, rating
+            targets, seed, tuple(attack or ()), selection.prompt or PROMPT, rating
         )
         with exampp.Collection(selection.collection) as opened:
             made = opened.bank(selection.bank).build_battery(

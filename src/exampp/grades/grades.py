@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
     from exampp.measures.qrels import Labelling
+    from exampp.records.gradebook import Cell, Dossier
     from exampp.results.page import Document
     from exampp.review.evidence import Criteria
 
@@ -461,6 +462,29 @@ class Grades(ChosenGrades, GradesBase):
         relevant = relevance_threshold(min_relevant, self.highest_judgment)
         return Criteria(least, relevant, by, depth, min_answers)
 
+    def with_answers(
+        self, query_ids: Sequence[str] | None = None
+    ) -> Iterator[tuple[Dossier, Mapping[Cell, str]]]:
+        """Yield queries with the answers that another grader extracted, by cell.
+
+        That is the only grader of the same kind and bank whose grades are yes and no, if there is
+        just one.
+        """
+        from exampp.review.lists import answers_beside
+
+        verdicts = {
+            one.grader.key: one
+            for one in (self, *self.others())
+            if (one.bank, one.grader.kind) == (self.bank, self.grader.kind)
+            and one.grader.highest <= 1
+        }
+        found = list(verdicts.values())
+        if len(found) != 1 or found[0] is self:
+            yield from ((one, {}) for one in self.dossiers(query_ids))
+            return
+        pairs = zip(self.dossiers(query_ids), found[0].dossiers(query_ids), strict=True)
+        yield from ((one, answers_beside(one.grades, other)) for one, other in pairs)
+
     def review(
         self,
         name: str,
@@ -519,7 +543,7 @@ class Grades(ChosenGrades, GradesBase):
         lists of cells, the passages that cover at least so many items.
         With a `width` the tables are for people, who see so many characters of each text.
         """
-        from exampp.review.lists import ListOptions, list_tables, seen_queries
+        from exampp.review.lists import ListOptions, list_tables
 
         criteria = self.criteria(
             min_rating=min_rating,
@@ -529,5 +553,5 @@ class Grades(ChosenGrades, GradesBase):
             min_answers=min_answers,
         )
         queries = None if query_id is None else [query_id]
-        seen = seen_queries(self, queries)
+        seen = self.with_answers(queries)
         return list_tables(name, seen, ListOptions(self.grader, criteria, item, limit, width))

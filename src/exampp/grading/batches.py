@@ -35,7 +35,7 @@ from exampp.graders.openai.batches import (
     read_replies,
     request_id,
 )
-from exampp.graders.openai.failures import RequestFailure, RetryAction
+from exampp.graders.openai.client import RequestFailure, RetryAction
 from exampp.graders.openai.grader import OpenAICompatibleGrader
 from exampp.records import GraderIdentity
 from exampp.records.wording import counted

@@ -79,14 +79,6 @@ class Notices:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
-    """Lines to be copied as they are, and what they are."""
-
-    label: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Folded:
     """A table that is out of the way until it is wanted."""
 
@@ -94,7 +86,7 @@ class Folded:
     table: Table
 
 
-Block = Text | Facts | Tiles | Verdict | Notices | Code | Folded | Table | Figure
+Block = Text | Facts | Tiles | Verdict | Notices | Folded | Table | Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +216,6 @@ _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
     Tiles: lambda block: {"rows": {what: number for number, what in block.rows}},
     Verdict: lambda block: {"lines": [line._asdict() for line in block.lines]},
     Notices: lambda block: {"tone": block.kind, "sentences": list(block.sentences)},
-    Code: lambda block: {"label": block.label, "text": block.text},
     Folded: lambda block: {"summary": block.summary, **_table(block.table)},
     Table: _table,
     Figure: lambda block: {

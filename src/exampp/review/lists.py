@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -541,31 +541,6 @@ Seen = tuple[Dossier, Answers]
 """A query, and what another grader extracted as its answers."""
 
 
-class ListedGrades(Protocol):
-    """The grades of one grader on one bank, as far as the lists need them."""
-
-    @property
-    def grader(self) -> GraderIdentity:
-        """Who graded."""
-
-    @property
-    def gradebook(self) -> Gradebook:
-        """The grades."""
-
-    @property
-    def bank(self) -> str:
-        """The bank that was graded."""
-
-    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
-        """The queries one by one."""
-
-    def others(self) -> Iterator[Self]:
-        """The grades of everyone else, and of this grader on other banks."""
-
-
-G = TypeVar("G", bound=ListedGrades)
-
-
 @dataclass(frozen=True, slots=True)
 class ListOptions:
     """The options of a list.
@@ -590,36 +565,8 @@ class ListOptions:
         return "" if self.width is None else cut_text(text, self.width // part)
 
 
-# ---- what is read --------------------------------------------------------------------------------
-
-
-def seen_queries(grades: ListedGrades, query_ids: Sequence[str] | None) -> Iterator[Seen]:
-    """The queries of a grader, with the answers that another one extracted.
-
-    That is the only grader of the same kind and bank whose grades are yes and no, if there is one.
-    """
-    dossiers = grades.dossiers(query_ids)
-    extracting = _extracting(grades)
-    if extracting is None:
-        for dossier in dossiers:
-            yield dossier, {}
-        return
-    for dossier, other in zip(dossiers, extracting.dossiers(query_ids), strict=True):
-        yield dossier, _answers(dossier.grades, other)
-
-
-def _extracting(grades: G) -> G | None:
-    fitting = {
-        one.grader.key: one
-        for one in (grades, *grades.others())
-        if (one.bank, one.grader.kind) == (grades.bank, grades.grader.kind)
-        and one.grader.highest <= 1
-    }
-    found = list(fitting.values())
-    return found[0] if len(found) == 1 and found[0] is not grades else None
-
-
-def _answers(grades: QueryGrades, other: Dossier) -> Answers:
+def answers_beside(grades: QueryGrades, other: Dossier) -> Answers:
+    """Return what another grader extracted of the cells of a query."""
     rows = {passage_id: row for row, passage_id in enumerate(grades.passage_ids)}
     columns = {item_id: column for column, item_id in enumerate(grades.item_ids)}
     found = {}

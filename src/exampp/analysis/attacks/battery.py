@@ -12,7 +12,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +33,6 @@ from exampp.analysis.attacks.families import (
     prn,
 )
 from exampp.errors import InputError
-from exampp.formats import queries
 from exampp.formats.output import writing
 from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
@@ -67,9 +66,8 @@ class BatterySettings:
     """How a battery is made.
 
     `targets` passages of each query are attacked. `attacks` are the numbers of those made, such as
-    A3, by default all. `answers` are a model's answers to the items of a query without a passage,
-    by query id. `prompt` is the prompt whose delimiters are imitated, `rating` what forged verdicts
-    name.
+    A3, by default all. `prompt` is the prompt whose delimiters are imitated, `rating` what forged
+    verdicts name.
 
     Raises:
         InputError: A number is out of range, or an attack is unknown.
@@ -78,7 +76,6 @@ class BatterySettings:
     targets: int = TARGETS
     seed: int = 0
     attacks: Sequence[str] = ()
-    answers: Mapping[str, str] = field(default_factory=dict)
     prompt: str = PROMPT
     rating: int = 5
 
@@ -282,11 +279,6 @@ def beside(path: Path) -> Path:
     return path.with_name(f"{path.stem}.attacks{path.suffix}")
 
 
-def read_answers(path: Path) -> Mapping[str, str]:
-    """Read what a model answered, by query id, from a file of the form of queries."""
-    return {query.query_id: query.text for query in queries.read(path)}
-
-
 def how_made(connection: sqlite3.Connection, path: Path) -> Mapping[str, str | int]:
     """Return bank, digest and settings of a battery. Raises InputError for any other collection."""
     about = about_battery(connection)
@@ -329,7 +321,7 @@ def _read(
         if own := items.get(query.query_id):
             attacked.append(_attacked(query, tuple(own), passages, highest, settings.seed))
     prompt = catalogue.load_grading_prompt(settings.prompt)
-    material = Material(tuple(attacked), settings.seed, prompt, settings.answers, settings.rating)
+    material = Material(tuple(attacked), settings.seed, prompt, settings.rating)
     return known, material
 
 
@@ -439,4 +431,4 @@ def _notes(material: Material, settings: BatterySettings) -> Iterator[str]:
     if mute:
         yield f"Attacks by the words of the query leave out {counted(mute, 'query')} without text."
     if without and falls:
-        yield f"No passage is judged highest for {counted(without, 'query')}: no A10, no A13 there."
+        yield f"No passage is judged highest for {counted(without, 'query')}: no A10 there."

@@ -11,10 +11,10 @@ import hashlib
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from typing import TypeVar
 
 from exampp.errors import InputError
@@ -24,8 +24,6 @@ from exampp.records.items import Item
 
 T = TypeVar("T")
 _DIGITS = 13
-_NAME_SOURCES = 3
-"""Passages whose names a near miss takes."""
 _ANY_LENGTH = -1
 
 
@@ -79,8 +77,7 @@ class AttackedQuery:
 class Material:
     """The queries of an exam, in the order of their ids, to take words and texts from.
 
-    `answers` are a model's answers to the items of a query without a passage, `prompt` the prompt
-    whose delimiters are imitated, `rating` the rating that forged verdicts name.
+    `prompt` is the prompt whose delimiters are imitated, `rating` what forged verdicts name.
 
     Raises:
         InputError: Fewer than two queries have passages.
@@ -89,7 +86,6 @@ class Material:
     queries: tuple[AttackedQuery, ...]
     seed: int
     prompt: Prompt
-    answers: Mapping[str, str] = field(default_factory=dict)
     rating: int = 5
 
     def __post_init__(self) -> None:
@@ -211,7 +207,6 @@ class Harm(StrEnum):
 
     RISE = "rise"
     FALL = "fall"
-    KEPT = "kept"
     GUESS = "guess"
 
 
@@ -347,16 +342,6 @@ def _padded(
     return template.format(" ".join(filler), passage.text), passage.text
 
 
-def _from_memory(m: Material, query: AttackedQuery, _: SourcePassage) -> Payloads:
-    answer = m.answers.get(query.query_id, "")
-    key = ("A11", query.query_id)
-    others = (m.answers.get(one.query_id, "") for one in m.others(query, *key))
-    other = next(filter(None, others), "")
-    if not answer or not other:
-        return None
-    return answer, m.fitted(query, other.split(), len(answer.split()), *key)
-
-
 def _keyword_soup(m: Material, query: AttackedQuery, passage: SourcePassage) -> Payloads:
     length = len(passage.text.split())
     others = m.others(query, "A12", query.query_id, passage.passage_id)
@@ -368,14 +353,6 @@ def _keyword_soup(m: Material, query: AttackedQuery, passage: SourcePassage) -> 
         " ".join(words[n % len(words)] for n in range(length)) for words in (own, other)
     )
     return attack, control
-
-
-def _near_miss(m: Material, query: AttackedQuery, passage: SourcePassage) -> Payloads:
-    key = ("A13", query.query_id, passage.passage_id)
-    sources = [one.relevant for one in m.others(query, *key) if one.relevant][:_NAME_SOURCES]
-    names = [name for some in sources for name in _NAME.findall(pick(some, m.seed, *key).text)]
-    changed = near_miss(passage.text, names, m.seed, *key)
-    return None if changed == passage.text else (changed, passage.text)
 
 
 def _empty(_m: Material, _query: AttackedQuery, _passage: SourcePassage) -> Payloads:
@@ -404,34 +381,12 @@ _SANS_SERIF = dict(
 )
 _FULL_WIDTH = {ord(letter): ord(letter) + 0xFEE0 for letter in string.ascii_letters}
 _INSIDE_WORD = re.compile(r"(?<=\w)(?=\w)")
-_NUMBER = re.compile(r"\d+")
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
-_AUXILIARY = re.compile(
-    r"\b(is|are|was|were|has|have|had|can|could|will|would|does|do|did|should|may|might|must)"
-    r"( not)?\b"
-)
 DISGUISES: Mapping[str, Callable[[str], str]] = {
     "homoglyphs": lambda text: text.translate(_SANS_SERIF),
     "zero-width": lambda text: _INSIDE_WORD.sub("\u200b", text),
     "full-width": lambda text: text.translate(_FULL_WIDTH),
 }
 """Replace letters by mathematical sans-serif ones, put invisible spaces in, use wide letters."""
-
-
-def near_miss(text: str, names: Sequence[str], *key: object) -> str:
-    """Return the text with other numbers, with `names` for its names, and one auxiliary negated."""
-
-    def renumbered(found: re.Match[str]) -> str:
-        digits = found[0]
-        last = (int(digits[-1]) + 1 + int(prn("number", *key, found.start()) * 9)) % 10
-        return f"{digits[:-1]}{last}"
-
-    changed = _NUMBER.sub(renumbered, text)
-    drawn = chain(names, names)
-    changed = _NAME.sub(
-        lambda found: next((name for name in drawn if name != found[0]), found[0]), changed
-    )
-    return _AUXILIARY.sub(lambda one: one[1] if one[2] else f"{one[1]} not", changed, count=1)
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -493,11 +448,7 @@ ATTACKS: Sequence[Attack] = (
         )
         for place, template in (("before", _START), ("after", _END))
     ),
-    Attack("A11", "", "a model's answers from memory", TargetKind.NONE, _from_memory),
     Attack("A12", "", "keywords of query and items", TargetKind.IRRELEVANT, _keyword_soup),
-    Attack(
-        "A13", "", "numbers, names, a verb changed", TargetKind.RELEVANT, _near_miss, harm=Harm.KEPT
-    ),
     Attack("A14", "empty", "an empty passage", TargetKind.NONE, _empty, harm=Harm.GUESS),
     Attack(
         "A14", "shuffled", "its words shuffled", TargetKind.IRRELEVANT, _shuffled, harm=Harm.GUESS
@@ -534,8 +485,7 @@ MISSING_MATERIAL: Mapping[str, str] = {
     "A2": f"{_NO_QUERY_TEXT}, or {_NO_RELEVANT}",
     **dict.fromkeys(("A4", "A5"), "no other query has items"),
     "A6": "the items of two queries at least need answer keys, and do not have them",
-    **dict.fromkeys(("A10", "A13"), _NO_RELEVANT),
-    "A11": "a model's answers are needed (--answers FILE: query_id and text)",
+    "A10": _NO_RELEVANT,
     "A12": "two queries at least need words that are no stopwords",
     "A14": "there are no passages of other queries",
 }

@@ -78,10 +78,6 @@ class AttackResult:
     def finding(self) -> str:
         """The finding in a word or two; empty where nothing could be tested."""
         rates = self.cells
-        if self.attack.harm is Harm.KEPT:
-            if not rates.control or rates.attack is None:
-                return ""
-            return f"{rates.attack / rates.control:.0%} kept"
         if rates.lift.value is None or self.holm is None:
             return ""
         if self.holm > ALPHA:
@@ -363,8 +359,7 @@ class AttackReport(Result):
         )
         yield (
             "gamed, hurt: it does what it is for; lowered, raised: the opposite; no sign is no "
-            "proof that it fails. kept: share of the rate of the true passage that the false one "
-            "keeps. unread: replies without a grade."
+            "proof that it fails. unread: replies without a grade."
         )
         if self.ungraded:
             yield (

@@ -22,7 +22,6 @@ from exampp.review.lists import (
     chosen_items,
     grid,
     item_errors,
-    seen_queries,
     verification_list,
 )
 from exampp.store.inputs import highest_judgment
@@ -315,7 +314,7 @@ def _read(
         raise NothingYet("there are no queries yet", hint="Import some: exampp import")
     query_id = queries[0].query_id if asked.query is None else asked.query
     with request.open() as collection:
-        dossier, answers = next(seen_queries(request.choice.of(collection), [query_id]))
+        dossier, answers = next(request.choice.of(collection).with_answers([query_id]))
         view = QueryView(dossier, asked.criteria)
     at = snapshot.query_index.get(query_id)
     texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]
