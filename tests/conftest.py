@@ -320,3 +320,17 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
 def exampp_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Commands:
     """The command line, run in this process."""
     return Commands(capsys, monkeypatch)
+
+
+@pytest.fixture
+def empty_exam(tmp_path: Path) -> Iterator[exampp.Collection]:
+    """Return a collection that holds nothing."""
+    with exampp.create(tmp_path / "my.exam") as made:
+        yield made
+
+
+@pytest.fixture
+def small_exam(tmp_path: Path) -> Iterator[exampp.Collection]:
+    """Return a collection of two queries, their bank, passages, runs and judgments."""
+    with exams.make(tmp_path) as made:
+        yield made

@@ -874,7 +874,7 @@ OPTIONS: Mapping[str, Uses] = {
     "prompts list": Uses(("prompts list",), FORMAT),
     "prompts show": Uses(
         ("prompts show thomas", "prompts show draft", "prompts show car-questions"),
-        {"--filled": "", "--toml": ""},
+        {"--toml": ""},
     ),
 }
 

@@ -18,37 +18,11 @@ from exampp.graders.base import Grader, check_grader
 from exampp.graders.options import NamedOptions, read_options
 from exampp.grading.plan import make_writer
 from exampp.grading.regrade import reverify_answers
-from exampp.items.edits import (
-    Version,
-    apply_change,
-    bank_difference,
-    change_item,
-    changes_of,
-    changes_table,
-    changes_to_apply,
-    describe_edit,
-    edit_conflict,
-    find_item,
-    item_key,
-    log_table,
-    logged_as,
-    new_item,
-    not_applied,
-    parse_version,
-    version_of,
-)
+from exampp.items import edits, sealing
+from exampp.items.edits import Version
 from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
 from exampp.items.lint import lint, lint_table
-from exampp.items.sealing import (
-    Verification,
-    checked_part,
-    seal,
-    split_of,
-    verify_in_collection,
-    without_sealed,
-    write_parts,
-    write_sealed,
-)
+from exampp.items.sealing import Verification
 from exampp.measures.names import Measure
 from exampp.prompts import load_generation
 from exampp.prompts.generation import GenerationRequest
@@ -58,25 +32,8 @@ from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
 from exampp.review.impact import MEASURES, DryRun, EditPreview, preview, watch
 from exampp.sanitize import check_integer, check_lists, check_text, or_default
-from exampp.store.bank import (
-    NEWEST,
-    BeforeCommit,
-    Edit,
-    ItemChange,
-    ItemState,
-    LoggedEdit,
-    append_changes,
-    bank_counts,
-    edit_by,
-    known_queries,
-    last_edit,
-    log,
-    log_of_item,
-    newest_split,
-    read_bank,
-    read_bank_texts,
-    states,
-)
+from exampp.store import bank as stored
+from exampp.store.bank import BeforeCommit, Edit, ItemChange, ItemState, LoggedEdit, edit_by
 from exampp.store.connection import file_of, transaction
 from exampp.store.inputs import query_keys, some_texts
 
@@ -91,8 +48,8 @@ _LISTED = 10
 
 def banks_of(connection: sqlite3.Connection) -> Table:
     """Return the banks of a collection: their items by kind, and what is sealed."""
-    counts = bank_counts(connection)
-    splits = {one.bank: newest_split(connection, one.bank) for one in counts}
+    counts = stored.bank_counts(connection)
+    splits = {one.bank: stored.newest_split(connection, one.bank) for one in counts}
     rows: list[tuple[Value, ...]] = []
     for one in counts:
         split = splits[one.bank]
@@ -139,11 +96,13 @@ class Bank:
             found = [state for state in found if state.query_id == query_id]
             if not found:
                 raise InputError(f"the bank {self.name!r} has no items of query {brief(query_id)}")
-        split = newest_split(self.connection, self.name)
+        split = stored.newest_split(self.connection, self.name)
         sealed = split.items if split else frozenset()
         if part is not None:
-            keys = split_of(self.connection, self.name).items
-            found = [s for s in found if (s.key in keys) == (checked_part(part) == "sealed")]
+            keys = sealing.split_of(self.connection, self.name).items
+            found = [
+                s for s in found if (s.key in keys) == (sealing.checked_part(part) == "sealed")
+            ]
         rows = [
             (
                 state.query_id,
@@ -162,15 +121,15 @@ class Bank:
 
     def items(self, query_id: str) -> list[ItemState]:
         """Return the items of a query as they are now, retired ones too."""
-        return states(self.connection, self.name, query_id=query_id)
+        return stored.states(self.connection, self.name, query_id=query_id)
 
     def history(self, item: ItemState) -> list[LoggedEdit]:
         """Return all edits of an item, oldest first, with its state after each."""
-        return log_of_item(self.connection, self.name, item.edit)
+        return stored.log_of_item(self.connection, self.name, item.edit)
 
     def texts(self) -> BankTexts:
         """Return the items of all queries with the texts of these, and which are sealed."""
-        return read_bank_texts(self.connection, self.name)
+        return stored.read_bank_texts(self.connection, self.name)
 
     def version(self) -> Version:
         """Return the state of the bank: the number of its last edit, and a hash of all items."""
@@ -180,7 +139,7 @@ class Bank:
         """Return what is likely wrong with the bank: each finding with its item and the reason."""
         self._states()
         entries = self._entries()
-        queries = known_queries(self.connection)
+        queries = stored.known_queries(self.connection)
         return lint_table(lint(entries, queries, some_texts(self.connection)), entries)
 
     def log(
@@ -193,22 +152,26 @@ class Bank:
     ) -> Table:
         """Return the edits of the bank, newest last; `kind` is that of the `item`."""
         self._check_query(query_id)
-        wanted = None if item is None else item_key(find_item(self._states(), item, query_id, kind))
+        wanted = (
+            None
+            if item is None
+            else edits.item_key(edits.find_item(self._states(), item, query_id, kind))
+        )
         found = [
             logged
-            for logged in log(self.connection, self.name)
+            for logged in stored.log(self.connection, self.name)
             if query_id in (None, logged.after.query_id)
-            and wanted in (None, item_key(logged.after))
+            and wanted in (None, edits.item_key(logged.after))
         ]
-        return log_table(found if last is None else found[max(0, len(found) - last) :])
+        return edits.log_table(found if last is None else found[max(0, len(found) - last) :])
 
     def diff(self, one: str | int, other: str | int = NOW) -> Table:
         """Return what changed from one state to another.
 
         A state is an edit's number, `now`, or the name of a bank.
         """
-        changes = bank_difference(self._at(str(one)), self._at(str(other)))
-        return changes_table(changes, f"{self.name}: from {one} to {other}")
+        changes = edits.bank_difference(self._at(str(one)), self._at(str(other)))
+        return edits.changes_table(changes, f"{self.name}: from {one} to {other}")
 
     # ---- editing --------------------------------------------------------------------------------
 
@@ -242,11 +205,13 @@ class Bank:
         check_text("query_id", query_id)
         with self.connection, transaction(self.connection):
             self._check_query(query_id)
-            current = states(self.connection, self.name)
+            current = stored.states(self.connection, self.name)
             newest = max((s.edit for s in current if s.query_id == query_id), default=0)
             if seen is not None and newest > seen:
-                raise edit_conflict(log_of_item(self.connection, self.name, newest), new)
-            return self._append([ItemChange("add", None, new_item(current, new))], edit)
+                raise edits.edit_conflict(
+                    stored.log_of_item(self.connection, self.name, newest), new
+                )
+            return self._append([ItemChange("add", None, edits.new_item(current, new))], edit)
 
     def edit(
         self,
@@ -268,13 +233,13 @@ class Bank:
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
-            state = find_item(self._states(), item, query_id, kind)
+            state = edits.find_item(self._states(), item, query_id, kind)
             if seen is not None and state.edit > seen:
-                history = log_of_item(self.connection, self.name, state.edit)
+                history = stored.log_of_item(self.connection, self.name, state.edit)
                 known = [logged.after for logged in history if logged.number <= seen]
-                yours = change_item(known[-1], operation, values).after if known else None
-                raise edit_conflict(history, yours)
-            return self._append([change_item(state, operation, values)], edit)
+                yours = edits.change_item(known[-1], operation, values).after if known else None
+                raise edits.edit_conflict(history, yours)
+            return self._append([edits.change_item(state, operation, values)], edit)
 
     def save(
         self, changes: Iterable[ItemChange], *, author: str | None = None, reason: str = ""
@@ -295,10 +260,10 @@ class Bank:
                     self._check_query(query_id)
                     items[query_id] = self.items(query_id)
                 for now in items[query_id] if change.before else ():
-                    same = known is not None and item_key(now) == item_key(known)
+                    same = known is not None and edits.item_key(now) == edits.item_key(known)
                     if same and change.before and now.edit > change.before.edit:
-                        raise edit_conflict(self.history(now), None)
-                made += apply_change(items[query_id], change)
+                        raise edits.edit_conflict(self.history(now), None)
+                made += edits.apply_change(items[query_id], change)
             return self._append(made, edit)
 
     def undo(self, number: int, *, author: str | None = None, reason: str = "") -> Table:
@@ -310,7 +275,7 @@ class Bank:
         edit = edit_by(author, reason)
         number = check_integer("the number of an edit", number)
         with self.connection, transaction(self.connection):
-            history = log_of_item(self.connection, self.name, number)
+            history = stored.log_of_item(self.connection, self.name, number)
             if not history:
                 raise InputError(
                     f"the bank {self.name!r} has no edit {number}",
@@ -325,9 +290,9 @@ class Bank:
                     hint="Say otherwise in a file, and apply that: exampp bank apply",
                 )
             if newest is not undone:
-                raise edit_conflict(history, before)
+                raise edits.edit_conflict(history, before)
             self._append([ItemChange("undo", undone.after, before)], edit)
-        return changes_table(changes_of(undone.after, before))
+        return edits.changes_table(edits.changes_of(undone.after, before))
 
     def apply(
         self,
@@ -346,11 +311,11 @@ class Bank:
         edit, path = edit_by(author, reason), Path(file)
         entries = list(read_bank_file(path))
         with self.connection, transaction(self.connection):
-            current = states(self.connection, self.name)
+            current = stored.states(self.connection, self.name)
             known = self._entries()
             base = self._base(path, current, force)
             try:
-                changes = changes_to_apply(
+                changes = edits.changes_to_apply(
                     base, current, entries, known, retire_missing=retire_missing
                 )
                 for change in changes:
@@ -358,8 +323,10 @@ class Bank:
             except InputError as error:
                 raise error.at(path) from None
             self._append(changes, edit)
-        notes = not_applied([*base, *current], entries, known, known_queries(self.connection))
-        return changes_table(changes, notes=notes)
+        notes = edits.not_applied(
+            [*base, *current], entries, known, stored.known_queries(self.connection)
+        )
+        return edits.changes_table(changes, notes=notes)
 
     def revert(self, to: str | int, *, author: str | None = None, reason: str = "") -> Table:
         """Restore the bank as it was after edit `to`, by further edits; list them.
@@ -368,15 +335,15 @@ class Bank:
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
-            known = {item_key(state): state for state in self._moment(str(to))}
+            known = {edits.item_key(state): state for state in self._moment(str(to))}
             pairs = [
-                (now, known.get(item_key(now), replace(now, active=False)))
+                (now, known.get(edits.item_key(now), replace(now, active=False)))
                 for now in self._states()
             ]
             self._append(
                 [ItemChange("revert", *pair) for pair in pairs if pair[0] != pair[1]], edit
             )
-        return changes_table(change for pair in pairs for change in changes_of(*pair))
+        return edits.changes_table(change for pair in pairs for change in edits.changes_of(*pair))
 
     def export(self, file: str | Path, *, part: str | None = None) -> int:
         """Write the bank, or its public or sealed part; return the number of items.
@@ -387,16 +354,18 @@ class Bank:
         """
         path = Path(file)
         plain = plain_name(path).endswith(_PLAIN)
-        if part is not None and checked_part(part) == "sealed":
+        if part is not None and sealing.checked_part(part) == "sealed":
             if plain:
                 raise InputError(
                     "the sealed part goes to a file of JSON-lines, with its seal", file=path
                 )
-            return write_sealed(self.connection, self.name, path, self._entries())
+            return sealing.write_sealed(self.connection, self.name, path, self._entries())
         current = self._states()
         entries = self._entries()
         if part is not None:
-            entries = without_sealed(entries, current, split_of(self.connection, self.name))
+            entries = sealing.without_sealed(
+                entries, current, sealing.split_of(self.connection, self.name)
+            )
         if not any(entry.items for entry in entries):
             raise InputError(f"the bank {self.name!r} has no active items to export")
         if plain and part is None:
@@ -557,15 +526,15 @@ class Bank:
         files = {"public": public, "sealed": sealed}
         paths = {part: Path(file) for part, file in files.items() if file is not None}
         with self.connection, transaction(self.connection):
-            known = newest_split(self.connection, self.name)
+            known = stored.newest_split(self.connection, self.name)
             if known is not None and not again:
                 raise InputError(
                     f"the bank {self.name!r} was split at {known.edit.at} (commitment "
                     f"{known.commitment})",
                     hint="Keep that split, or make a new one with --again",
                 )
-            table = seal(self.connection, self.name, self._states(), share, seed, edit)
-            write_parts(paths, lambda path, part: self.export(path, part=part))
+            table = sealing.seal(self.connection, self.name, self._states(), share, seed, edit)
+            sealing.write_parts(paths, lambda path, part: self.export(path, part=part))
         return table
 
     def verify(
@@ -573,14 +542,16 @@ class Bank:
     ) -> Verification:
         """Return whether a file of sealed items, or the bank itself, is still what was sealed."""
         path = None if file is None else Path(file)
-        return verify_in_collection(self.connection, self.name, path, commitment)
+        return sealing.verify_in_collection(self.connection, self.name, path, commitment)
 
     # ---- parts ----------------------------------------------------------------------------------
 
     def _states(self) -> list[ItemState]:
-        found = states(self.connection, self.name)
+        found = stored.states(self.connection, self.name)
         if not found:
-            names = ", ".join(dict.fromkeys(one.bank for one in bank_counts(self.connection)))
+            names = ", ".join(
+                dict.fromkeys(one.bank for one in stored.bank_counts(self.connection))
+            )
             raise InputError(
                 f"the collection has no bank {self.name!r}",
                 hint=f"It has {names}" if names else "Import one: exampp import",
@@ -588,16 +559,16 @@ class Bank:
         return found
 
     def _entries(self) -> list[BankEntry]:
-        return list(read_bank(self.connection, self.name))
+        return list(stored.read_bank(self.connection, self.name))
 
     def _version(self, current: list[ItemState]) -> Version:
-        return version_of(self.name, last_edit(self.connection, self.name), current)
+        return edits.version_of(self.name, stored.last_edit(self.connection, self.name), current)
 
     def _append(self, made: Sequence[ItemChange], edit: Edit) -> Table:
-        logged = [one._replace(operation=logged_as(one)) for one in made]
-        append_changes(self.connection, self.name, logged, edit)
+        logged = [one._replace(operation=edits.logged_as(one)) for one in made]
+        stored.append_changes(self.connection, self.name, logged, edit)
         self.settle(self.connection)
-        return changes_table(made)
+        return edits.changes_table(made)
 
     def _check_query(self, query_id: str | None) -> None:
         if query_id is not None and query_id not in query_keys(self.connection):
@@ -609,21 +580,21 @@ class Bank:
 
     def _at(self, moment: str) -> list[ItemState]:
         """Return the state of this bank at a moment, or of the bank of that name as it is now."""
-        if moment in {one.bank for one in bank_counts(self.connection)}:
-            return states(self.connection, moment)
+        if moment in {one.bank for one in stored.bank_counts(self.connection)}:
+            return stored.states(self.connection, moment)
         return self._moment(moment)
 
     def _moment(self, moment: str) -> list[ItemState]:
         self._states()
         if moment == NOW:
-            return states(self.connection, self.name, NEWEST)
+            return stored.states(self.connection, self.name, stored.NEWEST)
         if moment.isdecimal():
-            last = last_edit(self.connection, self.name)
+            last = stored.last_edit(self.connection, self.name)
             # a number of thousands of digits is more than Python reads
             number = int(moment) if len(moment) < 19 else last + 1
             if number > last:
                 raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
-            return states(self.connection, self.name, number)
+            return stored.states(self.connection, self.name, number)
         raise InputError(
             f"{brief(moment)} is no edit or bank",
             hint="Give the number of an edit (exampp bank log), now, or the name of a bank",
@@ -631,7 +602,7 @@ class Bank:
 
     def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
         """Return the state that the file was written from."""
-        written = parse_version(read_text(path))
+        written = edits.parse_version(read_text(path))
         now = self._version(current)
         if written is None:
             if force:
@@ -650,8 +621,8 @@ class Bank:
             )
         if written == now:
             return current
-        base = states(self.connection, self.name, written.number)
-        is_known = version_of(self.name, written.number, base).digest == written.digest
+        base = stored.states(self.connection, self.name, written.number)
+        is_known = edits.version_of(self.name, written.number, base).digest == written.digest
         if not force:
             raise self._conflict(path, written, is_known)
         return base if is_known else current
@@ -663,9 +634,9 @@ class Bank:
                 file=path,
                 hint="Export the bank again, or apply the file with --force",
             )
-        edits = list(log(self.connection, self.name, written.number))
-        listed = "".join(f"\n  {_brief(logged)}" for logged in edits[-_LISTED:])
-        times = "once" if len(edits) == 1 else f"{len(edits)} times"
+        later = list(stored.log(self.connection, self.name, written.number))
+        listed = "".join(f"\n  {_brief(logged)}" for logged in later[-_LISTED:])
+        times = "once" if len(later) == 1 else f"{len(later)} times"
         return InputError(
             f"the bank was edited {times} since the file was written; export it again, or keep "
             f"both with --force:{listed}",
@@ -676,5 +647,5 @@ class Bank:
 def _brief(logged: LoggedEdit) -> str:
     return (
         f"{logged.number}: {logged.operation} {logged.after.item_id} by {logged.edit.author} "
-        f"({describe_edit(logged)})"
+        f"({edits.describe_edit(logged)})"
     )

@@ -35,7 +35,6 @@ from exampp.stopping import GRACE_SECONDS
 if TYPE_CHECKING:
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
-    from exampp.prompts import GenerationPrompt, Prompt
 
 
 def calibrate(
@@ -409,16 +408,6 @@ def describe_reparsed(found: Reparsed) -> str:
     return "\n".join(lines)
 
 
-EXAMPLE = {
-    "query": "how volcanoes shape landscapes",
-    "subtopic": "lava plateaus",
-    "question": "Why does basaltic lava travel farther than rhyolitic lava?",
-    "nugget": "runny basalt spreads far",
-    "context": "Basaltic lava is poor in silica. It is runny and can flow for many kilometres.",
-    "correct_answer": "it is low in silica and runny",
-    "answer": "because it is runny",
-}
-
 app = Group("prompts", help="Show the prompts of graders and of bank generation.")
 
 
@@ -446,28 +435,18 @@ def list_prompts(
     show(Table.of(heads, rows, notes=notes), display)
 
 
-def _has_text(given: OptionValues) -> bool:
-    from exampp.prompts import find_prompt
-
-    return not given["toml"] and bool(find_prompt(given["name"]).user)
-
-
 @app.verb("show")
-@option_rules(
-    OptionRule(("--filled",), "for prompts that have a text, and without --toml", _has_text)
-)
 def show_prompt(
     name: Annotated[str, argument(help="A bundled prompt, or a TOML file of yours.")],
-    filled: Annotated[bool, keyword("--filled", help="Fill the slots with an example.")] = (False),
     toml: Annotated[
         bool, keyword("--toml", help="The whole declaration: a file to start your own from.")
     ] = False,
 ) -> None:
-    """Print a prompt's text, its slots in braces or filled with an example.
+    """Print a prompt's text, its slots in braces.
 
     The slots are described in docs/graders.md and, of prompts that ask for items, docs/bank.md.
 
-    Example: exampp prompts show question-self-rating --filled
+    Example: exampp prompts show question-self-rating
     """
     from exampp.prompts import find_prompt, toml_of
 
@@ -479,30 +458,12 @@ def show_prompt(
     if not prompt.user:
         print_line("(this grader reads item and passage without a prompt)")
         return
-    parts = _filled(prompt) if filled else _template(prompt)
+    keys = ("system", "user", "instruction", "keys_instruction")
+    parts = {key: text for key in keys if (text := getattr(prompt, key, ""))}
     if list(parts) == ["user"]:
         print_line(parts["user"])
     else:
         print_line("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
-
-
-def _filled(prompt: Prompt | GenerationPrompt) -> dict[str, str]:
-    from exampp.prompts import Prompt, fill
-    from exampp.prompts.generation import GenerationRequest, fill_request
-
-    if isinstance(prompt, Prompt):
-        texts = fill(prompt, EXAMPLE)
-        system, user = texts.system, texts.user
-    else:
-        system, user = fill_request(
-            prompt, GenerationRequest(), EXAMPLE["query"], EXAMPLE["subtopic"]
-        )
-    return {**({"system": system} if system else {}), "user": user}
-
-
-def _template(prompt: Prompt | GenerationPrompt) -> dict[str, str]:
-    keys = ("system", "user", "instruction", "keys_instruction")
-    return {key: text for key in keys if (text := getattr(prompt, key, ""))}
 
 
 def finetune(
