@@ -89,7 +89,6 @@ def report(
         *([answers["attacks"].section] if "attacks" in answers else []),
         _grades(found),
         calibration.calibration_section(source.calibrations),
-        _depth(found),
         _queries(found),
         _provenance(found),
     )
@@ -317,10 +316,7 @@ def _judgments(found: ReportData) -> Section:
     name = "Agreement with human judgments"
     if not found.agreement:
         return Section("judgments", name, ())
-    settings = found.settings
     blocks: list[Block | None] = []
-    if figures.has_judgments(found.book):
-        blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
     passages = found.agreement[0].units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
     blocks.append(agreement.statistics_table(found.agreement, title))
@@ -350,15 +346,6 @@ def _grades(found: ReportData) -> Section:
 def _rules_table(book: Gradebook) -> Table:
     caption = "Cells by the rule of reading that made them"
     return Table.of(COLUMNS, rules_table(book.readings, book.grader), caption)
-
-
-def _depth(found: ReportData) -> Section:
-    if not found.board.systems or not found.main.query_ids:
-        return Section("depth", "How far down the ranking", ())
-    drawn = figures.curves_figure(
-        found.book, found.settings.min_rating, subtopics=found.board.subtopics
-    )
-    return Section.of("depth", "How far down the ranking", [drawn])
 
 
 def _queries(found: ReportData) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from support import car_files, exams
 
 import exampp
+from exampp import Collection
 from exampp.formats import car
 from exampp.formats.fields import text_digest as passage_id
 from exampp.results.result import Table
@@ -155,7 +156,7 @@ def test_only_the_top_of_each_run_is_taken(collection: exampp.Collection, tmp_pa
     assert report.missing == ("tie-a",)
 
 
-def test_a_dataset_of_ir_datasets(tmp_path: Path) -> None:
+def test_a_dataset_of_ir_datasets(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     ir_datasets = pytest.importorskip("ir_datasets")
     from ir_datasets.formats import TrecQrels, TsvDocs, TsvQueries
     from ir_datasets.util import LocalDownload
@@ -174,13 +175,12 @@ def test_a_dataset_of_ir_datasets(tmp_path: Path) -> None:
     )
     name = f"tiny-{tmp_path.name}"
     ir_datasets.registry.register(name, dataset)
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        report = collection.import_files(f"irds:{name}", run_file(tmp_path), bank(tmp_path))
-        assert report.after["queries"] == 2
-        assert report.after["judgments"] == 4
-        assert report.missing == ("absent",)
-        found = scores(collection, 3 * 2 + 2 * 1)
-        assert found["alpha"] > found["beta"]
+    report = empty_exam.import_files(f"irds:{name}", run_file(tmp_path), bank(tmp_path))
+    assert report.after["queries"] == 2
+    assert report.after["judgments"] == 4
+    assert report.missing == ("absent",)
+    found = scores(empty_exam, 3 * 2 + 2 * 1)
+    assert found["alpha"] > found["beta"]
 
 
 # ---- TREC CAR ------------------------------------------------------------------------------------
@@ -188,7 +188,9 @@ def test_a_dataset_of_ir_datasets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("headed", [True, False])
 @pytest.mark.parametrize("as_corpus", [True, False])
-def test_trec_car(headed: bool, as_corpus: bool, tmp_path: Path) -> None:
+def test_trec_car(
+    headed: bool, as_corpus: bool, tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
     kinds = (1, 2) if headed else (None, None)
     outlines = car_files.write(tmp_path / "outlines.cbor", kinds[0], car_files.TOPICS)
     paragraphs = car_files.write(tmp_path / "paragraphs.cbor", kinds[1], car_files.PARAGRAPHS)
@@ -196,19 +198,18 @@ def test_trec_car(headed: bool, as_corpus: bool, tmp_path: Path) -> None:
     (tmp_path / "car.qrels").write_text(car_files.QRELS)
     (tmp_path / "bank.tsv").write_text(car_files.BANK)
     files = [outlines, tmp_path / "car.run", tmp_path / "car.qrels", tmp_path / "bank.tsv"]
-    with exampp.Collection.create(tmp_path / "my.exam") as collection:
-        if as_corpus:
-            report = collection.import_files(*files, corpus=paragraphs)
-        else:
-            report = collection.import_files(*files, paragraphs)
-        assert report.after["subtopics"] == 4
-        assert report.after["passages"] == (3 if as_corpus else 4)
-        found = scores(collection, 2 * 2 + 1)
-        assert found["alpha"] > found["beta"]
-        written = [line.split()[0] for line in runs_of(collection, tmp_path)]
-        assert "tqa2:L_0002/T_0016/T_0016a" in written
-        if as_corpus:
-            assert collection.import_files(*files, corpus=paragraphs).changes == 0
+    if as_corpus:
+        report = empty_exam.import_files(*files, corpus=paragraphs)
+    else:
+        report = empty_exam.import_files(*files, paragraphs)
+    assert report.after["subtopics"] == 4
+    assert report.after["passages"] == (3 if as_corpus else 4)
+    found = scores(empty_exam, 2 * 2 + 1)
+    assert found["alpha"] > found["beta"]
+    written = [line.split()[0] for line in runs_of(empty_exam, tmp_path)]
+    assert "tqa2:L_0002/T_0016/T_0016a" in written
+    if as_corpus:
+        assert empty_exam.import_files(*files, corpus=paragraphs).changes == 0
 
 
 def test_the_track_s_own_reader_reads_the_same(tmp_path: Path) -> None:
@@ -391,3 +392,170 @@ def test_two_runs_of_one_name_for_one_query_are_refused(
     with pytest.raises(exampp.InputError, match=r"b\.run:1, system: .* in a\.run already"):
         collection.import_files(passages, tmp_path / "a.run", tmp_path / "b.run")
     assert collection.pool()["pool"].rows == ()
+
+
+# ---- assignments ---------------------------------------------------------------------------------
+
+
+LABELS = ["s", "s", "p", "p", "p", "s", "p", "n", "s", "s", "n"]
+NAMES = {"s": "support", "p": "partial_support", "n": "not_support"}
+
+
+def line(run: str, answer: str, labels: list[str], query: str = "q1") -> dict[str, Any]:
+    nuggets = [
+        {"text": f"fact {n}", "importance": "vital" if n < 8 else "okay", "assignment": label}
+        for n, label in enumerate(labels)
+    ]
+    texts = {"query": "why", "qid": query, "answer_text": answer, "response_length": 2}
+    return {**texts, "run_id": run, "nuggets": nuggets}
+
+
+ROWS = [
+    line("alpha", "Air scatters.", [NAMES[one] for one in LABELS]),
+    line("beta", "Nothing.", ["not_support"] * 11),
+    line("gamma", "It is odd.", ["failed", *["support"] * 10]),
+]
+
+
+def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "assign.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_assignments_are_grades(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    """The labels are those of a published topic, 2024-105741, whose scores are published, too."""
+    report = empty_exam.import_files(written(tmp_path, ROWS))
+    assert [one.kind for one in report.files] == ["assignments"]
+    (grader,) = empty_exam.graders
+    assert (grader.name, grader.kind) == ("nuggetizer:assignment", "nugget")
+    assert (grader.lowest, grader.highest) == (0, 2)
+    # strict_weighted_score: support alone, vital weighs 1 and okay one half
+    board = empty_exam.grades().evaluate(["Cover@1"], min_rating=2)
+    scores = {row.system: row.mean for row in board.rows}
+    assert scores["alpha"] == pytest.approx(0.42105263157894735)
+    assert scores["beta"] == 0
+    assert any("1 unparsed" in str(note) for note in board.notes)
+    partly = empty_exam.grades().evaluate(["Cover@1"], min_rating=1)
+    # 7 of 8 vital and 2 of 3 okay nuggets: (7 + 1) / 9.5
+    assert {row.system: row.mean for row in partly.rows}["alpha"] == pytest.approx(8 / 9.5)
+    # the default is full support
+    assert empty_exam.grades().evaluate(["Cover@1"]).rows[0].min_rating == 2
+    assert empty_exam.import_files(tmp_path / "assign.jsonl").changes == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"run_id": None}, "run_id"),
+        ({"answer_text": " "}, "answer_text: the text is blank"),
+        ({"run_id": "alpha"}, "run 'alpha' with query 'q1' was on line 1 already"),
+        ({"answer_text": "Air scatters."}, "has the answer of another run to query 'q1'"),
+    ],
+)
+def test_what_is_no_assignment_is_refused(
+    tmp_path: Path, empty_exam: exampp.Collection, change: dict[str, Any], what: str
+) -> None:
+    path = written(tmp_path, [ROWS[0], {**ROWS[1], **change}])
+    with pytest.raises(exampp.InputError, match=what):
+        empty_exam.import_files(path)
+    assert all(row[1] == 0 for row in empty_exam.contents().rows)
+
+
+# ---- item ids ------------------------------------------------------------------------------------
+
+
+QUERIES = ("q1", "q2", "q3")
+PASSAGES = tuple(f"p{number}" for number in range(6))
+TEXTS = {(query, place): f"What of {query}, {place}?" for query in QUERIES for place in (1, 2, 3)}
+NUMBERED = {key: str(key[1]) for key in TEXTS}
+NAMED = {key: "{}/{}".format(*key) for key in TEXTS}
+
+
+Ids = Mapping[tuple[str, int], str]
+
+
+def rows(ids: Ids) -> list[dict[str, Any]]:
+    return [
+        {"query_id": query, "item_id": ids[query, place], "question": text}
+        for (query, place), text in TEXTS.items()
+        if ids
+    ]
+
+
+def made(path: Path, ids: Ids) -> Collection:
+    exam = exampp.create(path)
+    ranked = [
+        {"query_id": query, "passage_id": passage, "rank": rank, "score": -rank, "system": system}
+        for query in QUERIES
+        for system, order in (("up", 1), ("down", -1))
+        for rank, passage in enumerate(PASSAGES[::order][:4], 1)
+    ]
+    exam.add(
+        queries=[{"query_id": query, "text": f"Of {query}?"} for query in QUERIES],
+        passages=[{"passage_id": passage, "text": f"Text {passage}."} for passage in PASSAGES],
+        bank=rows(ids) or None,
+        runs=ranked,
+    )
+    return exam
+
+
+def rate(item: Any, passage: Any) -> int:
+    """A rating that depends on the query, the item and the passage, and not on ids of items."""
+    place = next(place for (_, place), text in TEXTS.items() if text == item.text)
+    return (7 * int(item.query_id[1:]) + 3 * place + int(passage.passage_id[1:])) % 6
+
+
+def items(exam: Collection) -> list[tuple[str, str, str | None]]:
+    found = [item for query in QUERIES for item in exam.bank().items(query)]
+    return [(item.query_id, item.item_id, item.text) for item in found]
+
+
+def means_of(grades: exampp.Grades) -> list[tuple[object, ...]]:
+    board = grades.evaluate(["Cover@2", "nDCG@3"], min_rating=3).to_polars()
+    return board.select("system", "measure", "mean", "queries").rows()
+
+
+def graded(exam: Collection) -> exampp.Grades:
+    exam.grade(rate, name="judge")
+    return exam.grades("judge")
+
+
+def test_scores_are_those_of_ids_that_occur_once(tmp_path: Path) -> None:
+    with made(tmp_path / "a.exam", NUMBERED) as numbered, made(tmp_path / "b.exam", NAMED) as named:
+        assert len(items(numbered)) == len(TEXTS)
+        assert {item_id for _, item_id, _ in items(numbered)} == {"1", "2", "3"}
+        found = means_of(graded(numbered))
+        assert found == means_of(graded(named))
+        assert {row[2] for row in found} > {1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("b.jsonl", "bank"),
+        ("b.csv", "bank"),
+        ("b.jsonl", "questions"),
+        ("b.jsonl", "nuggetizer"),
+        ("b.json", "argue"),
+    ],
+)
+def test_a_bank_comes_back_with_them(tmp_path: Path, name: str, kind: str) -> None:
+    with made(tmp_path / "a.exam", NUMBERED) as exam, made(tmp_path / "b.exam", {}) as other:
+        exam.export(tmp_path / name, kind)
+        other.import_files(tmp_path / name)
+        assert items(other) == items(exam)
+
+
+def test_grades_come_back_with_them(tmp_path: Path) -> None:
+    with made(tmp_path / "a.exam", NUMBERED) as exam:
+        found = means_of(graded(exam))
+        exam.export(tmp_path / "graded.jsonl.gz", "workbench")
+    with exampp.open(tmp_path / "graded.jsonl.gz") as file:
+        assert means_of(file.grades()) == found
+
+
+def test_one_query_has_an_id_once(tmp_path: Path) -> None:
+    twice = {key: "1" if key[0] == "q2" else name for key, name in NUMBERED.items()}
+    with pytest.raises(exampp.InputError, match=r"^bank:5: item '1' was on line 4 already"):
+        made(tmp_path / "a.exam", twice)

@@ -1,9 +1,19 @@
-"""Faults of servers and networks: what is asked again, what is given up, what stops a run."""
+"""Faults of servers, rate limits, and keys that stay inside."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import logging
+import pickle
+import re
 import socket
+import subprocess
+import sys
 import time
+import traceback
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -23,7 +33,9 @@ from support.servers import (
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.base import Reply, Request, sanitize_reply
 from exampp.graders.openai import OpenAICompatibleGrader
+from exampp.graders.openai.client import RateLimit, retry_after
 from exampp.grading.requests import ReplyRules
+from exampp.installed import install_command
 from exampp.prompts import load_grading_prompt
 from exampp.records import State
 from exampp.store.cells import PendingCells
@@ -314,3 +326,279 @@ def test_a_reply_that_swells_is_not_unpacked() -> None:
     with FaultServer(plan=lambda seen: HOSTILE["packed in another way"](seen)) as server:
         reply = answers(grader_at(server), [ask])[0]
         assert reply.fault.startswith("the reply is packed as 'br', which nobody asked for")
+
+
+async def round_of(pace: RateLimit, number: int, *, overload: bool = False) -> None:
+    """That many requests one after another, as many in flight as the limit allows."""
+
+    async def request() -> None:
+        entered = await pace.enter()
+        await asyncio.sleep(0)
+        pace.leave(entered, answered=not overload, overload=overload)
+
+    await asyncio.gather(*[request() for _ in range(number)])
+
+
+def test_limit_doubles_each_round_up_to_the_most() -> None:
+    async def grow() -> list[float]:
+        pace = RateLimit(30)
+        limits = [pace.limit]
+        for _ in range(3):
+            await round_of(pace, 2 * int(pace.limit))
+            limits.append(pace.limit)
+        return limits
+
+    limits = asyncio.run(grow())
+    assert limits[0] == RateLimit.START
+    assert limits[1] >= 1.5 * RateLimit.START
+    assert limits[3] == 30
+
+
+def test_overload_halves_once_a_round() -> None:
+    async def shrink() -> list[float]:
+        pace = RateLimit(32)
+        limits = []
+        for _ in range(5):
+            await round_of(pace, int(pace.limit), overload=True)
+            limits.append(pace.limit)
+            await asyncio.sleep(0.001)
+        return limits
+
+    assert asyncio.run(shrink()) == [4, 2, 1, 1, 1]
+
+
+def test_cancelled_waiters_lose_no_slots() -> None:
+    async def cancel() -> int:
+        pace = RateLimit(1)
+        entered = await pace.enter()
+        waiting = [asyncio.create_task(pace.enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        pace.leave(entered, answered=False, overload=False)  # the slot goes to the second
+        waiting[1].cancel()  # which is cancelled before it runs
+        await asyncio.wait_for(waiting[2], 1)
+        return pace.active
+
+    assert asyncio.run(cancel()) == 1
+
+
+def test_concurrency_reaches_the_most_and_not_more() -> None:
+    with FaultServer(delay=0.05) as server:
+        answers(grader_at(server, {"concurrency": 2 * RateLimit.START}), make_asks(40))
+        assert server.busiest == 2 * RateLimit.START
+
+
+def test_overloaded_server_is_found_out() -> None:
+    # more than 4 at a time are refused
+    def plan(_: Seen) -> Answer | None:
+        return error(503) if server.active > 4 else None
+
+    with FaultServer(plan=plan, delay=0.005) as server:
+        policy = {"concurrency": 64, "retries": 20, "backoff": 0.01}
+        grader = grader_at(server, policy)
+        replies = answers(grader, make_asks(150))
+        assert not any(reply.fault for reply in replies.values())
+        assert server.busiest <= 16
+        assert grader.spent.retries < 150
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_holds_for_all_requests(form: str) -> None:
+    rest = 0.4 if form == "seconds" else 1.0
+    clock = datetime(2026, 1, 1, tzinfo=UTC)  # of a server whose clock is wrong
+    until = format_datetime(clock + timedelta(seconds=rest), usegmt=True)
+    headers = {
+        "seconds": {"retry-after": str(rest)},
+        "date": {"retry-after": until, "date": format_datetime(clock, usegmt=True)},
+    }[form]
+    told: list[float] = []
+
+    def plan(seen: Seen) -> Answer | None:
+        if told or len(server.requests) < 20:
+            return None
+        told.append(server.times[-1])
+        return error(429, headers=headers)
+
+    with FaultServer(plan=plan) as server:
+        replies = answers(grader_at(server, {"concurrency": 4}), make_asks(50))
+        after = [time - told[0] for time in server.times if time > told[0]]
+    assert not any(reply.fault for reply in replies.values())
+    # what was on its way arrives at once, everything else after the rest
+    assert sum(seconds < rest - 0.05 for seconds in after) <= 4
+    assert max(after) >= rest - 0.05
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+        (
+            {
+                "retry-after": "Wed, 21 Oct 2026 07:28:30 GMT",
+                "date": "Wed, 21 Oct 2026 07:28:00 GMT",
+            },
+            30,
+        ),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 -0000"}, None),
+    ],
+)
+def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    "changes", [{"concurrency": 0}, {"timeout": 0}, {"give_up_after": 0}, {"retries": -1}]
+)
+def test_policies_that_cannot_be(changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(changes)).replace("_", "-")):
+        openai_grader("tiny", "http://localhost/v1", **changes)
+
+
+KEY = "sk-do-not-show-7f3a"
+POLICY: dict[str, Any] = {"retries": 1, "timeout": 0.5, "backoff": 0.01}
+
+
+def blabbing(status: int) -> Answer:
+    """An error that quotes the key, as some servers do."""
+    return error(status, f"Incorrect API key provided: {KEY}. Authorization: Bearer {KEY}")
+
+
+@pytest.mark.parametrize(
+    "answer", [*map(blabbing, (401, 403, 404, 400, 429, 500)), Answer(cut=0), Answer(hang=True)]
+)
+def test_key_does_not_leak(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    shown: list[str] = []
+    behind: list[BaseException | None] = []
+    with FaultServer(plan=lambda _: answer) as server:
+        grader = openai_grader("tiny", server.url, KEY, decode="text", **POLICY)
+        try:
+            shown += [repr(pair) for pair in grader.answer(make_asks(1))]
+        except ExamError as caught:
+            shown += [str(caught), repr(caught), repr(vars(caught))]
+            shown += traceback.format_exception(caught)
+            behind += [caught.__context__, caught.__cause__]
+        assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert not any(behind), "the errors of the SDK hold the request with its headers"
+    shown += [repr(grader), repr(vars(grader)), json.dumps(grader.settings)]
+    shown += [json.dumps(grader.provenance), repr(grader.spent), caplog.text]
+    assert KEY not in "".join(shown)
+    with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+        pickle.dumps(grader)
+
+
+def test_key_and_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(seen: Seen) -> Answer:
+        return Answer({"choices": [{"message": {"content": seen.headers["authorization"]}}]})
+
+    with FaultServer(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
+        grader = openai_grader("tiny", decode="text")
+        assert [r.text for _, r in grader.answer(make_asks(1, 1))] == [f"Bearer {KEY}"]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://me:hunter22@host/v1", "carries a user, a password or a query"),
+        ("http://host/v1?key=hunter22", "carries a user, a password or a query"),
+        ("host:8000/v1", "the base URL does not begin with http://"),
+        ("ftp://host/v1", "the base URL does not begin with http://"),
+        ("http://host:hunter22/v1", "cannot be read"),
+    ],
+)
+def test_urls_that_cannot_be_are_not_quoted(url: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        openai_grader("tiny", url, KEY)
+    assert "hunter22" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("key", ["sk-hunter22\r\nX: y", "sk hunter22", "sk-hunter22ü"])
+def test_keys_that_no_header_can_carry_are_not_quoted(key: str) -> None:
+    with pytest.raises(InputError, match="characters that no key has") as caught:
+        openai_grader("tiny", "http://localhost/v1", key)
+    assert "hunter22" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_hosted_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(InputError, match=r"no key for api\.openai\.com.*Set OPENAI_API_KEY"):
+        openai_grader("tiny")
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "limit"),
+    [
+        ("http://[::1]:8000/v1", "[::1]:8000", "max_tokens"),
+        ("https://Example.org/v1", "example.org", "max_tokens"),
+        ("https://api.openai.com/v1", "api.openai.com", "max_completion_tokens"),
+        ("https://me.openai.azure.com/openai/v1", "me.openai.azure.com", "max_completion_tokens"),
+    ],
+)
+def test_server_is_named_by_host_and_port(url: str, server: str, limit: str) -> None:
+    grader = openai_grader("tiny", url, KEY)
+    assert grader.provenance["server"] == server
+    assert grader._quirks.adapt({"messages": [], "max_tokens": 9})[limit] == 9
+
+
+def test_identity_is_the_model_and_not_the_host() -> None:
+    def settings(host: str, model: str = "tiny", revision: str = "") -> object:
+        return openai_grader(model, f"http://{host}/v1", decode="text", revision=revision).settings
+
+    assert settings("node17:8000") == settings("localhost:9000")
+    assert settings("a", "small") != settings("a", "large")
+    assert settings("a", revision="2026-01") != settings("a")
+    assert settings("a") == {
+        "name": "openai",
+        "model": "tiny",
+        "decode": "text",
+        "temperature": 0.0,
+        "seed": 0,
+        "max_tokens": 512,
+    }
+
+
+def test_sdk_is_imported_when_a_grader_is_made() -> None:
+    code = """if True:
+        import sys
+        from exampp.graders.openai import OpenAICompatibleGrader
+        from exampp.graders.options import OpenAIOptions
+        assert "aiohttp" not in sys.modules
+        OpenAICompatibleGrader(OpenAIOptions(model="m", base_url="http://localhost/v1"))
+        assert "aiohttp" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_missing_sdk_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(InputError, match=re.escape(install_command("openai"))):
+        openai_grader("tiny", "http://localhost/v1")
+
+
+@pytest.mark.parametrize("decode", ["text", "labels"])
+@pytest.mark.parametrize("status", [301, 307])
+@pytest.mark.parametrize("to", ["other", "own", "file:///etc/passwd", "//evil.example/v1"])
+def test_a_redirect_stops_the_run_and_nothing_is_sent_on(status: int, decode: str, to: str) -> None:
+    with FaultServer() as other, FaultServer() as server:
+        known = {"other": f"{other.url}/chat/completions", "own": "/v2/chat/completions"}
+        plan = Answer("", status, {"location": known.get(to, to)})
+        server.plan = lambda _: plan
+        labels = ("0", "1")
+        grader = openai_grader("tiny", server.url, "key", labels, decode=decode, **QUICK)
+        with pytest.raises(InputError, match="redirects requests to") as caught:
+            list(grader.answer(make_asks(3)))
+        base = {"other": other.url, "own": server.url.replace("v1", "v2")}.get(to, "")
+        assert base in str(caught.value.hint)
+        assert other.requests == []
+        assert not any("v2" in seen.path for seen in server.requests)
