@@ -35,7 +35,7 @@ from hf_flan_shapes import (
 from hf_score_vs_generate import Ratings, naive, ours, seconds
 
 from exampp.graders.base import Request
-from exampp.graders.local import LocalGrader, load_local_grader, tensors
+from exampp.graders.local import LocalGrader, load_local_grader, models
 
 DISTINCT = 2000
 DTYPES = ("float32", "bfloat16")
@@ -89,7 +89,7 @@ def rate(grader: LocalGrader, asks: Sequence[Request], options: argparse.Namespa
 
 
 def by_transformers(encoder: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The encoder of transformers in place of `tensors.encode_t5`."""
+    """The encoder of transformers in place of `models.encode_t5`."""
     states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     return states
 
@@ -101,7 +101,7 @@ def compare(
     device: str,
 ) -> None:
     """Print how much longer other ways take, and how many ratings are the same."""
-    own, score = tensors.encode_t5, ours(grader, [])
+    own, score = models.encode_t5, ours(grader, [])
     ways = {
         "score": (score, own),
         "5 beams": (beams, own),
@@ -110,11 +110,11 @@ def compare(
     spent: dict[str, float] = {}
     ratings: dict[str, Ratings] = {}
     for _ in range(2):  # the first time warms up
-        for name, (way, tensors.encode_t5) in ways.items():
+        for name, (way, models.encode_t5) in ways.items():
             start = seconds(device)
             ratings[name] = way(asks)
             spent[name] = seconds(device) - start
-    tensors.encode_t5 = own
+    models.encode_t5 = own
     for name in list(ways)[1:]:
         same = sum(a == b for a, b in zip(ratings["score"], ratings[name], strict=True))
         print(

@@ -40,8 +40,8 @@ IN_MEMORY = Path("/dev/shm")
 ROOM = 2 << 30
 """Bytes; the folders of all tests that run take a tenth of it."""
 
-# a slow machine is no fault, and what CI says must not depend on the draw
-settings.register_profile("here", deadline=None)
+# a slow machine is no fault, and what CI says must not depend on the draw; campaigns draw more
+settings.register_profile("here", deadline=None, max_examples=30)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
@@ -320,3 +320,17 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
 def exampp_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Commands:
     """The command line, run in this process."""
     return Commands(capsys, monkeypatch)
+
+
+@pytest.fixture
+def empty_exam(tmp_path: Path) -> Iterator[exampp.Collection]:
+    """Return a collection that holds nothing."""
+    with exampp.create(tmp_path / "my.exam") as made:
+        yield made
+
+
+@pytest.fixture
+def small_exam(tmp_path: Path) -> Iterator[exampp.Collection]:
+    """Return a collection of two queries, their bank, passages, runs and judgments."""
+    with exams.make(tmp_path) as made:
+        yield made

@@ -21,7 +21,6 @@ from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
-from exampp.records.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -31,6 +30,7 @@ from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, system_counts
+from exampp.store.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
     from exampp.bank import Bank
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from exampp.records import GraderIdentity
     from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale
-    from exampp.records.search import SearchPage
     from exampp.store.grades import StoredGrader
+    from exampp.store.search import SearchPage
 
 
 def open(  # noqa: A001

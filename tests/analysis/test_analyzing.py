@@ -69,20 +69,3 @@ def test_a_comparison_reads_as_many_passages_as_its_measure(opened: exampp.Colle
         for wrong in ({"seed": -1}, {"k": 0}, {"k": 0, "measure": "AP"}):
             with pytest.raises(exampp.InputError, match="must be"):
                 opened.grades().compare("beta", "alpha", **wrong)
-
-
-def test_a_report_names_the_commands_that_make_its_parts(
-    opened: exampp.Collection, tmp_path: Path
-) -> None:
-    official = tmp_path / "official ranks.tsv"
-    official.write_text("alpha\t1\nbeta\t2\n")
-    pytest.importorskip("vl_convert")
-    from exampp.results.page import report_json
-
-    with opened:
-        text = report_json(opened.grades(kind="question").report(official=[official], min_rating=2))
-    for part in ("exampp report", "analyze significance", "analyze correlation"):
-        assert part in text
-    assert f"--official '{official}'" in text
-    assert "--min-rating 2" in text
-    assert "--kind question" in text

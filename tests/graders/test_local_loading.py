@@ -1,19 +1,25 @@
-"""Loading models: what is chosen, what is recorded, what is refused."""
+"""Loading models: what is chosen, recorded and refused, and folders that others made."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import pickle
 import shutil
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import exams
 from support.tiny_models import LABELS
 
-from exampp.errors import InputError
+from exampp.errors import InputError, Unfinished
+from exampp.graders.base import Request
 from exampp.graders.local import checkpoint, load_local_grader
-from exampp.graders.local.checkpoint import default_dtype, find_device
+from exampp.graders.local.checkpoint import default_dtype, display_name, find_device, load_model
 from exampp.installed import install_command
 
 pytest_plugins = ("support.tiny_models",)
@@ -309,3 +315,137 @@ def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
     named = load_local_grader(str(t5), labels=LABELS, device="cpu", dtype=dtype)
     assert named.note == ""
     assert named.settings == grader.settings
+
+
+Copy = Callable[[Path], Path]
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Copy:
+    def copy(model: Path) -> Path:
+        return Path(shutil.copytree(model, tmp_path / "model"))
+
+    return copy
+
+
+def change(file: Path, **values: Any) -> None:
+    """Set values in a JSON file."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+@pytest.mark.parametrize("auto", ["AutoConfig", "AutoTokenizer", "AutoModelForSeq2SeqLM"])
+def test_code_of_a_model_never_runs(
+    auto: str, t5: Path, copied: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, ran = copied(t5), tmp_path / "ran"
+    (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Own: pass\n")
+    place = "own.Own" if auto != "AutoTokenizer" else ["own.Own", None]
+    name = "tokenizer_config.json" if auto == "AutoTokenizer" else "config.json"
+    change(folder / name, auto_map={auto: place})
+    if auto == "AutoConfig":
+        change(folder / name, model_type="of-their-own")
+    # transformers would ask, and take this for consent
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n" * 9))
+    if auto == "AutoConfig":
+        with pytest.raises(InputError, match="needs custom code, which exampp never runs"):
+            load_model(str(folder), device="cpu")
+    else:
+        load_model(str(folder), device="cpu")
+    assert not ran.exists()
+
+
+def test_pickled_weights_run_nothing(t5: Path, copied: Copy, tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    folder = copied(t5)
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Evil()}))
+    with pytest.raises(InputError, match="could not be loaded"):
+        load_local_grader(str(folder), device="cpu")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", "[" * 3000),
+        ("config.json", ""),
+        ("tokenizer.json", "{}"),
+        ("tokenizer.json", "[" * 3000),
+        ("tokenizer_config.json", "null"),
+        ("generation_config.json", '{"eos_token_id": "x'),
+        ("model.safetensors", ""),
+    ],
+)
+def test_damaged_files_are_a_sentence(file: str, content: str, t5: Path, copied: Copy) -> None:
+    folder = copied(t5)
+    (folder / file).write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_local_grader(str(folder), labels=LABELS, device="cpu")
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("template", ["{% for m in messages %}", "{{ 1 / 0 }}", "{{ nothing.at }}"])
+def test_broken_chat_templates_are_a_sentence(template: str, llama: Path, copied: Copy) -> None:
+    folder = copied(llama)
+    (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(InputError, match="could not be loaded"):
+        load_local_grader(str(folder), labels=LABELS, device="cpu")
+
+
+def test_a_tokenizer_that_does_not_fit_its_model_is_a_sentence(bert: Path, copied: Copy) -> None:
+    folder = copied(bert)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"]["river"] = 10**6
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises((InputError, Unfinished), match=r"damaged|could not be loaded"):
+        list(
+            load_local_grader(str(folder), device="cpu").answer(
+                [Request(1, "river", "the river is long")]
+            )
+        )
+
+
+OPTIONS: Mapping[str, Any] = {"prompt": "question-self-rating", "device": "cpu"}
+
+
+@pytest.mark.usefixtures("loaded_once")
+def test_every_name_of_a_folder_is_one_grader(
+    t5_taught: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(t5_taught, tmp_path / "t5")
+    shutil.copytree(t5_taught, tmp_path / "a copy")
+    (tmp_path / "linked").symlink_to(tmp_path / "t5")
+    monkeypatch.chdir(tmp_path)
+    with exams.make(tmp_path) as collection:
+        assert collection.grade("hf", model="t5", **OPTIONS).asked == 8
+        for name in (
+            "./t5",
+            str(tmp_path / "t5"),
+            "a copy",
+            "linked",
+            "../" + tmp_path.name + "/t5",
+        ):
+            run = collection.grading("hf", model=name, **OPTIONS)
+            assert run.count_due() == (0, 0), name
+            assert run.grading.identity == collection.graders[0]
+        own = load_local_grader("t5", labels=("0", "1", "2", "3", "4", "5"), device="cpu")
+        assert collection.grading(own).count_due() == (0, 0)
+        assert [one.name for one in collection.graders] == ["t5:question-self-rating"]
+        for typed in ("t5", "./t5", str(tmp_path / "t5") + "/", "./t5:question-self-rating"):
+            assert collection.grades(typed).gradebook.grader == collection.graders[0]
+        collection.export(tmp_path / "out.jsonl", "workbench")
+    assert str(tmp_path) not in (tmp_path / "out.jsonl").read_text()
+
+
+def test_what_a_model_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = tmp_path / "models--google--flan-t5-large" / "snapshots" / "0613663d0d48"
+    commit.mkdir(parents=True)
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    assert display_name(str(commit)) == "google/flan-t5-large"
+    assert display_name(str(tmp_path / "mine") + "/") == "mine"
+    assert display_name(".") == "mine"
+    assert display_name("google/flan-t5-large") == "google/flan-t5-large"

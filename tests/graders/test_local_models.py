@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.contract import make_asks
+from support.contract import GraderContract, Make, make_asks
 from support.tiny_models import LABELS, WORDS
 
 import exampp
@@ -113,7 +113,7 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(
 def test_steps_of_a_t5_equal_those_of_transformers(
     tied: bool, torch: Any, transformers: Any
 ) -> None:
-    from exampp.graders.local.tensors import encode_t5, first_t5_logits
+    from exampp.graders.local.models import encode_t5, first_t5_logits
 
     torch.manual_seed(5)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3}
@@ -180,13 +180,13 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
 
 
 def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.graders.local import tensors
+    from exampp.graders.local import models
 
     asks = prompts(20)
     expected = answered(load_local_grader(str(t5), labels=LABELS, device="cpu"), asks)
     grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     sizes = []
-    encode = tensors.encode_t5
+    encode = models.encode_t5
 
     def small(encoder: Any, ids: Any, mask: Any) -> Any:
         sizes.append(ids.numel())
@@ -194,7 +194,7 @@ def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatc
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
         return encode(encoder, ids, mask)
 
-    monkeypatch.setattr(tensors, "encode_t5", small)
+    monkeypatch.setattr(models, "encode_t5", small)
     got = answered(grader, asks)
     assert max(sizes) > 300
     assert {key: reply.text for key, reply in got.items()} == {
@@ -402,3 +402,43 @@ def test_what_a_random_model_writes_for_a_bank_is_kept_and_no_item(
         (one,) = short.steps()
         assert one.state == "failed"
         assert one.reason.endswith("tokens, the model takes 20")
+
+
+class LocalContract(GraderContract):
+    look_ahead = 128
+
+
+class TestScoringSeq2Seq(LocalContract):
+    @pytest.fixture
+    def make(self, t5: Path) -> Make:
+        return lambda: load_local_grader(str(t5), labels=LABELS, device="cpu")
+
+
+class TestGeneratingSeq2Seq(LocalContract):
+    @pytest.fixture
+    def make(self, t5_taught: Path) -> Make:
+        return lambda: load_local_grader(str(t5_taught), device="cpu", max_new_tokens=4)
+
+
+class TestScoringChat(LocalContract):
+    @pytest.fixture
+    def make(self, llama: Path) -> Make:
+        return lambda: load_local_grader(str(llama), labels=LABELS, device="cpu")
+
+
+class TestGeneratingText(LocalContract):
+    @pytest.fixture
+    def make(self, llama_plain: Path) -> Make:
+        return lambda: load_local_grader(str(llama_plain), device="cpu", max_new_tokens=4)
+
+
+class TestExtractive(LocalContract):
+    @pytest.fixture
+    def make(self, bert: Path) -> Make:
+        return lambda: load_local_grader(str(bert), device="cpu")
+
+
+class TestExtractiveT5(LocalContract):
+    @pytest.fixture
+    def make(self, t5_reader: Path) -> Make:
+        return lambda: load_local_grader(str(t5_reader), device="cpu")

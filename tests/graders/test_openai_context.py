@@ -11,8 +11,7 @@ from support.servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import TEMPLATE_TOKENS, ApproximateTokens
-from exampp.graders.openai.client import ServerAddress
-from exampp.graders.openai.failures import RetryAction, failure_of_status
+from exampp.graders.openai.client import RetryAction, ServerAddress, failure_of_status
 from exampp.grading.plan import make_grading
 from exampp.records import State
 

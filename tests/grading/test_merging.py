@@ -314,6 +314,16 @@ def test_texts_rankings_and_judgments_that_differ_are_named_and_ours_stay(exam: 
     assert "Another text." in str(content(other)["passage"])
 
 
+def test_a_split_holds_where_it_was_made(exam: Path) -> None:
+    (other,) = copies(exam, "other")
+    with exampp.Collection(other) as opened:
+        opened.bank().split(0.5, author="ada")
+    (found,) = conflicts(merge(exam, other))
+    assert (found[:4], found[5]) == (("split", "main", "commitment", ""), "here")
+    assert content(exam)["split"] == []
+    assert merge(other, exam).conflicts == ()
+
+
 def test_grades_without_a_bank_meet_the_bank_of_another_collection(tmp_path: Path) -> None:
     made = exams.make(tmp_path, "whole.exam")
     made.grade("draft")

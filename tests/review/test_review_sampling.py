@@ -12,7 +12,6 @@ from support import sampled_exam
 from support.sampled_exam import QUERIES, qrels
 
 import exampp
-from exampp.analysis.corrected import CorrectionSettings
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.records.decisions import SamplePlan
@@ -248,17 +247,6 @@ def test_another_threshold_is_another_sample_of_items(exam: exampp.Collection) -
     assert "from rating 3 on, not 4" in refused(exam, "Cover@6", min_rating=4)
     # without one, that of the plan counts
     assert "not decided" in refused(exam, "Cover@6")
-
-
-def test_settings_that_make_no_sense() -> None:
-    for wrong in (
-        {"over": "moon"},
-        {"alpha": 0},
-        {"draws": 1},
-        {"seed": -1},
-    ):
-        with pytest.raises(InputError):
-            CorrectionSettings(**wrong)
 
 
 # ---- kept and carried ----------------------------------------------------------------------------

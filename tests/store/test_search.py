@@ -12,7 +12,7 @@ from support import exams
 import exampp
 from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
-from exampp.records.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
+from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 TEXTS = [
     "100% of apples \\ pears_and 'plums'",

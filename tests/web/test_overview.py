@@ -1,13 +1,14 @@
-"""The overview: the leaderboard, how far grading is, what to look at next."""
+"""The overview, and two systems compared, down to the sentence of a passage."""
 
 from __future__ import annotations
 
 import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from support import live
+from support import live, pages
 from support.live import Client
 
 import exampp
@@ -15,6 +16,9 @@ from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.values import Mean, standard_error_bar
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.pages.overview import error_bar as bar_of
+
+if TYPE_CHECKING:
+    pass
 
 
 def text_of(page: str) -> str:
@@ -124,3 +128,122 @@ def test_one_system_alone_has_an_axis() -> None:
     assert low <= 0.5 <= high
     assert low < high
     assert len(ticks) >= 2
+
+
+# ---- test compare page --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return live.graded(tmp_path)
+
+
+@pytest.fixture
+def client(path: Path) -> Client:  # type: ignore[misc]
+    with live.visiting(path) as entered:
+        yield entered
+
+
+def test_the_page_says_what_the_terminal_says(path: Path, client: Client) -> None:
+    with exampp.Collection(path) as collection:
+        found = collection.grades().compare("beta", "alpha", "Cover@20")
+        items = found.on("q1").items
+    page = client.get("/compare", a="beta", b="alpha", query="q1")
+    assert page.status == 200
+    said = text_of(page.text)
+    assert found.means[0].mean is not None
+    assert found.pair.difference.value is not None
+    assert f"A beta {found.means[0].mean:.3f}" in said
+    assert f"B minus A {found.pair.difference.value:+.3f}" in said
+    assert f"p {found.pair.p:.4f}" in said
+    won = found.queries_won
+    assert won is not None
+    assert " · ".join(map(str, won)) in said
+    shown = [
+        one.attributes["aria-label"]
+        for one in pages.read(page.text).all("article")
+        if "versus" in one.attributes["class"]
+    ]
+    assert shown == [item.text for item in items]
+
+
+def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: Client) -> None:
+    overview = pages.read(client.get("/").text)
+    ticks = overview.all("input", type="checkbox", name="s")
+    assert [one.attributes["value"] for one in ticks] == ["alpha", "beta"]
+    assert {one.attributes["form"] for one in ticks} == {"pick"}
+    answer = client.get("/compare?s=alpha&s=beta&min_rating=3&decisions=with&measure=Cover%4020")
+    assert answer.status == 303
+    assert answer.headers["location"] == "/compare?a=beta&b=alpha&min_rating=3"
+    assert "choose two here" in client.get("/compare?s=alpha").text
+    # a name leads to its comparison with the best of the others
+    names = [
+        one.attributes["href"]
+        for one in overview.all("a")
+        if "/compare" in one.attributes.get("href", "")
+    ]
+    assert len(names) == 2
+    assert "compared with" in text_of(client.get(names[1]).text)
+
+
+def test_what_cannot_be_compared_is_said(client: Client) -> None:
+    assert "there is no system" in client.get("/compare", a="alpha", b="alhpa").text.lower()
+    assert "compared with itself" in client.get("/compare", a="alpha", b="alpha").text
+    assert client.get("/compare", a="alpha", b="beta", measure="Covr").status == 200
+    assert client.get("/compare", a="alpha", b="beta", query="nowhere").status == 400
+
+
+def test_a_decision_made_from_here_is_seen_at_once_and_leads_back(client: Client) -> None:
+    address = "/compare?a=beta&b=alpha&query=q1"
+    page = pages.read(client.get(address).text)
+    judge = next(one for one in page.all("a") if one.attributes.get("data-judge") == "b")
+    cell = pages.read(client.get(judge.attributes["href"]).text)
+    form = next(
+        one
+        for one in cell.all("form")
+        if one.attributes.get("action", "").startswith("/judge/decide")
+    )
+    back = form.fields()["next"]
+    assert back.startswith("/compare?a=beta&b=alpha&query=q1")
+    before = judge.attributes["aria-label"]
+    grade = "0" if "Only B covers" in text_of(client.get(address).text) else "5"
+    answer = client.post("/judge/decide", {**form.fields(), "rating": grade})
+    assert (answer.status, answer.headers["location"]) == (303, back)
+    after = pages.read(client.get(back.partition("#")[0]).text)
+    changed = [
+        one.text for one in after.all("b") if one.attributes.get("class", "").startswith("grade")
+    ]
+    assert changed != [
+        one.text for one in page.all("b") if one.attributes.get("class", "").startswith("grade")
+    ], before
+    # an address of another server is not followed
+    away = judge.attributes["href"].partition("&back=")[0] + "&back=//evil.example"
+    assert "evil.example" not in client.get(away).text
+
+
+def test_the_leaderboard_at_another_threshold_and_without_decisions(path: Path) -> None:
+    live.decide_some(path)
+    with exampp.Collection(path) as collection:
+        strict = collection.grades().evaluate(["Cover@20"], min_rating=5).rows
+        automatic = collection.grades(decisions="without").evaluate(["Cover@20"]).rows
+    with live.visiting(path) as client:
+        assert "with 2 decisions" in text_of(client.get("/").text)
+        for address, rows in (("/?min_rating=5", strict), ("/?decisions=without", automatic)):
+            page = text_of(client.get(address).text)
+            for row in rows:
+                assert re.search(rf"{row.system} (\S+ )?{row.mean:.3f}", page), (address, row)
+        # off the scale is the nearest on it
+        assert ">5</option>" in client.get("/?min_rating=77").text
+
+
+def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
+    with exampp.Collection(demo_exam) as collection:
+        (found,) = collection.grades().significance(["Cover@20"])
+    with live.visiting(demo_exam) as client:
+        for _ in range(600):
+            page = client.get("/").text
+            if "Ties" in page:
+                break
+            time.sleep(0.05)
+        assert page.count('class="tied"') == len(found.tied) > 1
+        assert f"{len(found.tied)} of {len(found.systems)} systems share a letter" in text_of(page)

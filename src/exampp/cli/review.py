@@ -14,7 +14,6 @@ from exampp.cli.options import OF_GRADED_FILES, MinRating, rating_scale
 from exampp.cli.output import print_message, show
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
-from exampp.records.search import SearchKind
 from exampp.records.selection import (
     BankName,
     CollectionFile,
@@ -26,6 +25,7 @@ from exampp.records.selection import (
     PromptName,
     Scale,
 )
+from exampp.store.search import SearchKind
 
 if TYPE_CHECKING:
     from exampp.results.result import Table

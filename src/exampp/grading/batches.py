@@ -35,7 +35,7 @@ from exampp.graders.openai.batches import (
     read_replies,
     request_id,
 )
-from exampp.graders.openai.failures import RequestFailure, RetryAction
+from exampp.graders.openai.client import RequestFailure, RetryAction
 from exampp.graders.openai.grader import OpenAICompatibleGrader
 from exampp.records import GraderIdentity
 from exampp.records.wording import counted
@@ -95,14 +95,11 @@ class FailedTries(NamedTuple):
 class _Download:
     """Downloaded results: answered requests, and requests to be sent again with the reason.
 
-    `torn` says why results are incomplete, `passes` that the server failed; `strange` counts
-    results of requests that were not sent, `repeated` those that came again.
+    `torn` says why results are incomplete, `passes` that the server failed.
     """
 
     answered: set[str] = field(default_factory=set)
     passing: dict[str, str] = field(default_factory=dict)
-    strange: int = 0
-    repeated: int = 0
     torn: str = ""
     passes: bool = False
 
@@ -327,13 +324,6 @@ class Outbox:
         for request in lost:
             times = self.tried.get(request, FailedTries()).times
             self.tried[request] = FailedTries(times + 1, found.passing.get(request, status.state))
-        if found.strange:
-            what = counted(found.strange, "result")
-            self.notes.append(f"{status.remote}: {what} of requests that were not sent")
-        if found.repeated:
-            self.notes.append(
-                f"{status.remote}: {counted(found.repeated, 'result')} came again; the first counts"
-            )
         if status.cancelled and lost and not self.gives_up:
             self.why = (
                 f"the batch {status.remote} was cancelled, not by this command: "
@@ -361,9 +351,7 @@ class Outbox:
         wanted, found = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                ours = [line for line in some if line.request in wanted]
-                found.strange += len(some) - len(ours)
-                self._keep(row, ours, found)
+                self._keep(row, (line for line in some if line.request in wanted), found)
         except TruncatedResults as error:
             found.torn = str(error)
         except CallFailed as failed:
@@ -374,12 +362,12 @@ class Outbox:
         return found
 
     def _keep(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
-        """Store the replies of lines; for transient errors only record the reason."""
+        """Store the first reply to each request; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
             if line.request in found.answered or line.request in found.passing:
-                found.repeated += 1
-            elif why := self._adapter.transient(line):
+                continue
+            if why := self._adapter.transient(line):
                 found.passing[line.request] = why
             else:
                 replies[line.request] = {"status": line.status, "body": line.body}
@@ -396,12 +384,12 @@ class Outbox:
         found, bad = _Download(), list[int]()
         for some in in_parts(read_replies(path)):
             bad += [line for line in some if isinstance(line, int)]
-            lines = [line for line in some if isinstance(line, BatchLine)]
-            for batch, ours in self._by_batch(lines).items():
-                if batch in rows:
-                    self._keep(rows[batch], ours, found)
-                else:
-                    found.strange += len(ours)
+            by_batch: dict[int, list[BatchLine]] = {}
+            for line in (line for line in some if isinstance(line, BatchLine)):
+                if known := kept.stored_request(self._connection, line.request):
+                    by_batch.setdefault(known.batch, []).append(line)
+            for batch in by_batch.keys() & rows.keys():
+                self._keep(rows[batch], by_batch[batch], found)
         if not (found.answered or found.passing):
             what = "no line of it answers a request that is out"
             hint = "Give what came back for a file of --batch-file, with the options it had"
@@ -409,9 +397,6 @@ class Outbox:
         if bad:
             unreadable = f"{counted(len(bad), 'line')} cannot be read, the first is line {bad[0]}"
             self.notes.append(f"{path.name}: {unreadable}")
-        if found.strange:
-            what = counted(found.strange, "line")
-            self.notes.append(f"{path.name}: {what} about nothing that is out")
         for request, why in found.passing.items():
             self.tried[request] = FailedTries(1, why)
         with self._connection, transaction(self._connection):
@@ -419,14 +404,6 @@ class Outbox:
         for row in rows.values():
             if not kept.requests_without_reply(self._connection, row.batch):
                 self._close(row, COLLECTED, "read")
-
-    def _by_batch(self, lines: Iterable[BatchLine]) -> dict[int, list[BatchLine]]:
-        """Return lines by the batch of their request; -1 for unknown requests."""
-        found: dict[int, list[BatchLine]] = {}
-        for line in lines:
-            known = kept.stored_request(self._connection, line.request)
-            found.setdefault(-1 if known is None else known.batch, []).append(line)
-        return found
 
     # ---- ending ---------------------------------------------------------------------------------
 

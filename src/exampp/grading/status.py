@@ -133,21 +133,16 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         found.append(
             (grader_label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key)
         )
-        notes += [f"{grader_label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
-        notes += [f"{grader_label(one.grader)}: {holder}" for holder in one.held_by]
-        notes += [
-            f"{grader_label(one.grader)}: {said}"
-            for said in reading_warnings(one.readings, one.grader)
+        said = [
+            *(f"{count} x {reason}" for reason, count in one.reasons),
+            *map(str, one.held_by),
+            *reading_warnings(one.readings, one.grader),
+            one.own_bank,
+            *one.otherwise.said(),
+            describe_judged_only(*one.judged_only),
+            describe_items_without_key(one.without_key) if one.without_key else "",
         ]
-        if one.own_bank:
-            notes.append(f"{grader_label(one.grader)}: {one.own_bank}")
-        notes += [f"{grader_label(one.grader)}: {said}" for said in one.otherwise.said()]
-        if said := describe_judged_only(*one.judged_only):
-            notes.append(f"{grader_label(one.grader)}: {said}")
-        if one.without_key:
-            notes.append(
-                f"{grader_label(one.grader)}: {describe_items_without_key(one.without_key)}"
-            )
+        notes += [f"{grader_label(one.grader)}: {text}" for text in said if text]
     return Table.of(
         ["grader", "bank", "due", *_STATES, GRADER_KEY], found, notes=list(dict.fromkeys(notes))
     )

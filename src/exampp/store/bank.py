@@ -228,11 +228,7 @@ def add_items(
     bank = bank_key(connection, name)
     for item in items:
         query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
-        subtopic = WHOLE_QUERY
-        if item.subtopic_id:
-            subtopic = put_subtopics(connection, query, [Subtopic(item.subtopic_id)])[
-                item.subtopic_id
-            ]
+        subtopic = _subtopic_key(connection, query, item.subtopic_id)
         row = _adopt(connection, bank, query, item)
         if row is None:
             row = _new_item(connection, bank, query, item.item_id, item.kind)
@@ -317,6 +313,13 @@ def _new_item(
     )
 
 
+def _subtopic_key(connection: sqlite3.Connection, query: int, subtopic_id: str | None) -> int:
+    """Return the key of a subtopic of a query, which is added if it is new."""
+    if not subtopic_id:
+        return WHOLE_QUERY
+    return put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
+
+
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
     """The key of an item's text; the text of an item known by its id alone is filled in."""
     text = None if text is None else sanitized(text)
@@ -392,43 +395,31 @@ def graded_versions(
         if (kind, item_id) not in known:
             bank = bank_key(connection, QUERY_BANK if kind == "query" else MAIN_BANK)
             item = _new_item(connection, bank, query, item_id, kind)
-            if subtopic_id := subtopic_of_item(query_id, item_id):
-                subtopic = put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
-                connection.execute("UPDATE item SET subtopic = ? WHERE item = ?", (subtopic, item))
+            subtopic = _subtopic_key(connection, query, subtopic_of_item(query_id, item_id))
+            connection.execute("UPDATE item SET subtopic = ? WHERE item = ?", (subtopic, item))
             version = known[kind, item_id] = put_version(connection, item, None)
             append_edit(connection, item, "import", version, 1.0, "[]", True, edit)
     return known
 
 
-def put_query_items(connection: sqlite3.Connection, edit: Edit) -> None:
-    """Make every query an item of direct relevance prompts, with the query's current text."""
+def put_query_items(connection: sqlite3.Connection, edit: Edit, *, textless: bool = False) -> None:
+    """Make every query an item of direct relevance prompts, with the query's current text.
+
+    With `textless` also a query that is known by its id alone.
+    """
     bank = bank_key(connection, QUERY_BANK)
     stale = connection.execute(
         "SELECT q.query, q.query_id, q.text, i.item FROM query q "
-        "LEFT JOIN item i ON i.query = q.query AND i.bank = ? "
+        "LEFT JOIN item i ON i.query = q.query AND i.bank = :bank "
         "LEFT JOIN item_version v ON v.version = i.version "
-        "WHERE q.text <> '' AND v.text IS NOT q.text",
-        (bank,),
+        "WHERE q.text <> '' AND v.text IS NOT q.text "
+        "OR :textless AND q.text = '' AND i.item IS NULL",
+        {"bank": bank, "textless": textless},
     ).fetchall()
     for query, query_id, text, item in stale:
         known = _new_item(connection, bank, query, query_id, "query") if item is None else item
-        version = put_version(connection, known, text)
+        version = put_version(connection, known, text or None)
         append_edit(connection, known, "import", version, 1.0, "[]", True, edit)
-
-
-def put_text_less_items(connection: sqlite3.Connection, edit: Edit) -> None:
-    """Make every query without a text an item of direct relevance, too, where it is none."""
-    bank = bank_key(connection, QUERY_BANK)
-    rows = connection.execute(
-        "SELECT q.query, q.query_id FROM query q WHERE q.text = '' AND NOT EXISTS "
-        "(SELECT 1 FROM item i WHERE i.query = q.query AND i.bank = ?)",
-        (bank,),
-    ).fetchall()
-    for query, query_id in rows:
-        item = _new_item(connection, bank, query, query_id, "query")
-        append_edit(
-            connection, item, "import", put_version(connection, item, None), 1.0, "[]", True, edit
-        )
 
 
 def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
@@ -553,8 +544,7 @@ def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
     Every query becomes an item of direct relevance, also one that is known by its id alone.
     """
-    put_query_items(connection, edit_by(None, "calibrate"))
-    put_text_less_items(connection, edit_by(None, "calibrate"))
+    put_query_items(connection, edit_by(None, "calibrate"), textless=True)
     rows = connection.execute(
         "SELECT q.query_id, q.query, i.version FROM query q JOIN item i USING (query) "
         "WHERE i.bank = ? AND i.kind = 'query' AND i.active",
@@ -767,9 +757,8 @@ def append_changes(
 
 
 def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemState) -> int:
-    subtopic = WHOLE_QUERY
-    if subtopic_id := state.subtopic_id or subtopic_of_item(state.query_id, state.item_id):
-        subtopic = put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
+    subtopic_id = state.subtopic_id or subtopic_of_item(state.query_id, state.item_id)
+    subtopic = _subtopic_key(connection, query, subtopic_id)
     return insert(
         connection,
         "INSERT INTO item (query, bank, subtopic, item_id, kind) VALUES (?, ?, ?, ?, ?)",

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -399,24 +399,8 @@ def judged_cells(
 # a relevance withdraws.
 
 
-_PLANS_COLUMNS = (
-    "design",
-    "seed",
-    "fold_seed",
-    "expected",
-    "unit",
-    "measure",
-    "k",
-    "min_rating",
-    "min_relevant",
-    "grader",
-    "bank",
-    "kind",
-    "pool_hash",
-    "pool_size",
-    "author",
-    "at",
-    "formula",
+_PLANS_COLUMNS = tuple(
+    one.name for one in fields(SamplePlan) if one.name not in ("systems", "drawn", "number")
 )
 
 

@@ -225,7 +225,7 @@ _REFERENCES = {
     name: f"to_{name}"
     for name in (
         *("query", "subtopic", "passage", "system", "bank", "grader", "item", "answer_key"),
-        *("item_version", "passage_version", "generation", "split"),
+        *("item_version", "passage_version", "generation"),
     )
 } | {"version": "to_item_version", "plan": "to_sample_plan"}
 """Columns that hold keys of other tables, and the scratch tables that map their keys to ours."""
@@ -708,43 +708,14 @@ _SAME_SPLIT = "m.bank = b.mine AND m.salt = t.salt AND m.commitment = t.commitme
 
 
 def _splits(step: MergeStep) -> None:
-    """A bank that was split on one side alone is split; of two splits ours holds."""
-    theirs = "{o}.split t JOIN to_bank b ON b.theirs = t.bank"
-    unknown = f"NOT EXISTS (SELECT 1 FROM main.split m WHERE {_SAME_SPLIT})"
-    own = (
-        "EXISTS (SELECT 1 FROM main.split m WHERE m.bank = b.mine AND NOT EXISTS (SELECT 1 FROM "
-        "{o}.split t WHERE t.bank = b.theirs AND m.salt = t.salt AND m.commitment = t.commitment "
-        "AND m.at = t.at))"
-    )
+    """Note the splits that only the other side has: a split holds where it was made."""
     step.conflict(
         "split",
         "SELECT (SELECT name FROM main.bank WHERE bank = b.mine) AS id, 'commitment' AS field, "
         "(SELECT m.commitment FROM main.split m WHERE m.bank = b.mine ORDER BY m.split DESC) "
-        f"AS here, t.commitment AS there FROM {theirs} WHERE {unknown} AND {own}",
+        "AS here, t.commitment AS there FROM {o}.split t JOIN to_bank b ON b.theirs = t.bank "
+        f"WHERE NOT EXISTS (SELECT 1 FROM main.split m WHERE {_SAME_SPLIT})",
     )
-    newest = step.one("SELECT max(split) FROM main.split")
-    step.map(
-        "split",
-        f"SELECT t.split, {newest} + row_number() OVER (ORDER BY t.split) FROM {theirs} "
-        f"WHERE {unknown} AND NOT {own}",
-    )
-    if not step.one("SELECT count(*) FROM to_split"):
-        return
-    # the split was made after an edit, which now has a number here
-    step.run("DROP TABLE our_edit")
-    _numbered(step, "our_edit", _OUR_LOG)
-    after = (
-        f"coalesce((SELECT max(h.edit) FROM their_edit e JOIN our_edit h USING ({_SAME_EDIT}) "
-        "JOIN main.item i ON i.item = h.item WHERE e.edit <= t.edit AND i.bank = t.bank), 0)"
-    )
-    columns = "bank, share, seed, salt, commitment, author, reason, at"
-    step.put(
-        "splits",
-        "split",
-        f"INSERT INTO main.split (split, edit, {columns}) SELECT s.mine, {after}, {columns} "
-        f"FROM {step.theirs('split')} t JOIN to_split s ON s.theirs = t.nr ORDER BY t.nr",
-    )
-    step.follow("sealed")
 
 
 # ---- graders, grades and runs --------------------------------------------------------------------

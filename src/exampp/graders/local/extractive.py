@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.graders.base import Reply, Request, Usage
-from exampp.graders.local import tensors
+from exampp.graders.local import models
 from exampp.graders.local.texts import PlainTexts, clean
 
 # From start and end logits to an answer, as for SQuAD 2.0. Numpy only.
@@ -128,7 +128,7 @@ class Extractive:
         self.texts = texts
         self.window = window
         self._tokenizer = tokenizer
-        self._tie = tensors.tie(model)
+        self._tie = models.tie(model)
         self._pad = int(tokenizer.pad_token_id or 0)
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 
@@ -173,10 +173,10 @@ class Extractive:
     def compute(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
         """Find the best answer in each window."""
         device = self.model.device
-        ids, mask = tensors.pad([row.ids for row in rows], self._pad, device)
+        ids, mask = models.pad([row.ids for row in rows], self._pad, device)
         options = {}
         if self._has_types:
-            options["token_type_ids"] = tensors.pad([row.types for row in rows], 0, device)[0]
+            options["token_type_ids"] = models.pad([row.types for row in rows], 0, device)[0]
         with torch.inference_mode():
             out = self.model(input_ids=ids, attention_mask=mask, **options)
             logits = torch.stack([out.start_logits, out.end_logits], 1).float().cpu()
@@ -190,7 +190,7 @@ class Extractive:
     def reply(self, request: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
         """Return the span that answers best, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
-            return Reply("", fault=tensors.NOT_A_NUMBER)
+            return Reply("", fault=models.NOT_A_NUMBER)
         placed = [place_spans(*both) for both in zip(rows, results, strict=True)]
         span, decided = extract_answer(placed)
         detail = {
@@ -205,4 +205,4 @@ class Extractive:
 
     def free(self) -> None:
         """Give cached memory back."""
-        tensors.free(self.model.device)
+        models.free(self.model.device)

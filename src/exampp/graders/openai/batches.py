@@ -22,14 +22,16 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple
 from exampp.errors import InputError
 from exampp.graders.background import BackgroundLoop
 from exampp.graders.base import Reply, Request
-from exampp.graders.openai.client import ServerAddress, open_session, send_json
-from exampp.graders.openai.failures import (
+from exampp.graders.openai.client import (
     MALFORMED_ERRORS,
     RequestFailure,
     RetryAction,
+    ServerAddress,
     ServerQuirks,
     describe_malformed,
     failure_of_status,
+    open_session,
+    send_json,
 )
 from exampp.graders.openai.modes import Mode
 from exampp.store.connection import put_in_place

@@ -20,11 +20,14 @@ from exampp.graders.openai.batches import BatchAdapter
 from exampp.graders.openai.client import (
     PROPERTIES,
     Client,
+    RequestFailure,
+    RetryAction,
     ServerAddress,
+    ServerQuirks,
+    context_of,
     open_session,
     send_json,
 )
-from exampp.graders.openai.failures import RequestFailure, RetryAction, ServerQuirks, context_of
 from exampp.graders.openai.modes import (
     TOP_LOGPROBS,
     Completion,

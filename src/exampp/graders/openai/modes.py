@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
-from exampp.graders.openai.failures import LIMIT, Malformed
+from exampp.graders.openai.client import LIMIT, Malformed
 from exampp.graders.options import OpenAIOptions
 
 TOP_LOGPROBS = 20

@@ -10,7 +10,8 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
-from exampp.records.search import (
+from exampp.review.evidence import item_coverage, passage_order, returned
+from exampp.store.search import (
     LONGEST,
     SEARCH_KINDS,
     SearchHit,
@@ -19,7 +20,6 @@ from exampp.records.search import (
     excerpt_pieces,
     search_words,
 )
-from exampp.review.evidence import item_coverage, passage_order, returned
 from exampp.web.cells import (
     HeatCell,
     cell_of,
