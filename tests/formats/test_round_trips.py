@@ -18,19 +18,15 @@ from exampp.formats import argue, bank, nuggets, passages, plain_bank, queries, 
 from exampp.records import BankEntry, Item, Judgment, Passage, Query, RankedPassage, item_id
 from exampp.records import Subtopic as Sub
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | TEXTS,
-    lambda part: st.lists(part, max_size=2) | st.dictionaries(TEXTS, part, max_size=2),
-    max_leaves=4,
-)
 EXTRA = st.dictionaries(
-    TEXTS.filter(lambda key: key not in passages.ID_KEYS + passages.TEXT_KEYS + ("title",)), JSON
+    TEXTS.filter(lambda key: key not in {"passage_id", "text", "title"}),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | TEXTS | st.lists(TEXTS),
+    max_size=3,
 )
-FINITE = st.floats(allow_infinity=False, allow_nan=False)
 PADLESS = SPOKEN.map(str.strip).filter(bool)
 MODELS: st.SearchStrategy[Any] = PADLESS | st.lists(PADLESS, min_size=2, max_size=3, unique=True)
 WEIGHTS = st.just(1.0) | st.floats(0, 1e9) | st.integers(0, 10**6).map(float)
-MADE = st.just({}) | st.fixed_dictionaries({"model": MODELS})
+MADE: st.SearchStrategy[Any] = st.just({}) | st.fixed_dictionaries({"model": MODELS})
 TABLE_EXTRA = st.tuples(WEIGHTS, MADE)
 VITAL_OR_OKAY = st.sampled_from([(1.0, {"importance": "vital"}), (0.5, {"importance": "okay"})])
 
