@@ -180,8 +180,6 @@ def plot(
     return figure_file(content, f"{name}-{by}" if name in BY_MEASURE else name, kind)
 
 
-# ---- trust --------------------------------------------------------------------------------------
-
 PATIENCE = 3.0
 """Seconds that a page waits for an answer before it says that it is being computed."""
 GLANCE = 0.3
@@ -190,7 +188,7 @@ MEASURE_OF_PEOPLE = "P@20"
 """The measure that is corrected if nobody drew a sample for another one."""
 
 
-# ---- questions -----------------------------------------------------------------------------------
+# ---- trust ---------------------------------------------------------------------------------------
 
 
 class Question(NamedTuple):
@@ -284,7 +282,7 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
     return snapshot.cache.soon(("trust", key), find, patience, tuple(state))
 
 
-# ---- pages ---------------------------------------------------------------------------------------
+# ---- pages about trust ---------------------------------------------------------------------------
 
 
 @router.get("/trust")
