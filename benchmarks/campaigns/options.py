@@ -124,7 +124,7 @@ MODEL = {
     "--price-read": "2 --price-written 2",
     "--price-written": "2 --price-read 2",
 }
-AVERAGED = ("leaderboard", "methods", "curve", "heatmap", "labels", "reliability", "sensitivity")
+AVERAGED = ("leaderboard", "methods", "heatmap", "reliability", "sensitivity")
 MORE = "--grader openai --model m --prompt dl-questions --query q1 --per subtopic --more 2"
 TWELVE = "analyze items graders.exam --grader judge -k 2 --run twelve.run"
 HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
@@ -426,7 +426,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
-            "--measure": {"plot curve": "Cover@2", "plot corrected": "RBP@5", "": "P@3"},
+            "--measure": {"plot corrected": "RBP@5", "": "P@3"},
             "--subtopics": {f"plot {kind}": "query" for kind in AVERAGED},
             "--decisions": {f"plot {kind}": "without" for kind in AVERAGED},
             "--output": "",

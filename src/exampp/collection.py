@@ -448,7 +448,6 @@ class Collection:
         *,
         name: str | None = None,
         scale: RatingScale | None = None,
-        batch: int | None = None,
         same_text_same_grade: bool = False,
         bank: str | None = None,
         depth: int = DEPTH,
@@ -466,12 +465,11 @@ class Collection:
 
         `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
-        which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
-        passages. It is called for every cell, also where texts are equal, unless
-        `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt
-        and kind. `answers_of` names a grader whose answers are verified. `select="failed"` takes
-        failed cells, `max_queries` the first queries, `shard` a part (`3/16`), `pool` `ranked`,
-        `judged` or `all` passages.
+        which it is known, and a `scale` (0 to 5). It is called for every cell, also where texts are
+        equal, unless `same_text_same_grade`. `options` are those of the grader, such as model,
+        prompt and kind. `answers_of` names a grader whose answers are verified. `select="failed"`
+        takes failed cells, `max_queries` the first queries, `shard` a part (`3/16`), `pool`
+        `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         refuse_graded_file(self.connection)
@@ -482,7 +480,7 @@ class Collection:
             self.path,
             grader,
             options,
-            FunctionOptions(name, scale, batch, same_text_same_grade),
+            FunctionOptions(name, scale, same_text_same_grade),
             bank=bank,
             depth=depth,
             pool=pool,

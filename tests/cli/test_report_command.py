@@ -19,7 +19,7 @@ pytest.importorskip("vl_convert")
 pytest.importorskip("jinja2")
 
 KINDS = (
-    *("leaderboard", "methods", "scatter", "grades", "labels", "curve", "heatmap"),
+    *("leaderboard", "methods", "scatter", "grades", "heatmap"),
     "reliability",
     "sensitivity",
 )
@@ -61,7 +61,7 @@ def test_a_report_is_a_page_and_the_same_as_json(exampp_command: Commands, grade
     assert read["title"] == "DRAFT GRADES: Mine"
     for section in read["sections"]:
         assert f'id="{section["key"]}"' in text
-    for figure in ("leaderboard", "scatter", "methods", "labels", "grades", "curve", "heatmap"):
+    for figure in ("leaderboard", "scatter", "methods", "grades", "heatmap"):
         assert f'id="figure-{figure}"' in text
     assert exampp.__version__ in text
     assert not list(folder.glob("*.tmp*"))
@@ -135,12 +135,9 @@ def test_what_is_read_is_never_written_over(exampp_command: Commands, graded: Pa
     assert not (folder / "r.html").exists()
 
 
-@pytest.mark.parametrize("kind", ["curve"])
-def test_a_threshold_off_the_scale_draws_nothing(
-    exampp_command: Commands, graded: Path, kind: str
-) -> None:
+def test_a_threshold_off_the_scale_draws_nothing(exampp_command: Commands, graded: Path) -> None:
     to = graded.parent / "x.svg"
-    ran = exampp_command("plot", kind, graded, "-o", to, "--min-rating", 9)
+    ran = exampp_command("plot", "leaderboard", graded, "-o", to, "--min-rating", 9)
     assert ran.code == 2
     assert "the minimum rating 9 makes no sense" in ran.err
     assert not to.exists()
@@ -200,13 +197,11 @@ def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, grade
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["grades", "-m", "AP"], "it counts only for leaderboard, methods, scatter, curve, heat"),
-        (["labels", "--min-rating", 2], "--min-rating changes nothing"),
-        (["curve", "--official", "official.json"], "it counts only for methods, scatter"),
+        (["grades", "-m", "AP"], "it counts only for leaderboard, methods, scatter, heatmap"),
+        (["grades", "--min-rating", 2], "--min-rating changes nothing"),
+        (["heatmap", "--official", "official.json"], "it counts only for methods, scatter"),
         (["grades", "--subtopics", "pool"], "--subtopics changes nothing"),
         (["leaderboard", "-m", "AP", "-m", "P@5"], "2 measures are too many"),
-        (["curve", "-m", "nDCG@5"], "shows Cover@k, not nDCG@5"),
-        (["curve", "-m", "Cover"], "shows Cover@k, not Cover"),
     ],
 )
 def test_no_option_of_a_plot_is_ignored(
@@ -216,12 +211,6 @@ def test_no_option_of_a_plot_is_ignored(
     ran = exampp_command("plot", arguments[0], graded, "-o", to, *arguments[1:])
     assert (ran.code, to.exists()) == (2, False)
     assert said in ran.err
-
-
-def test_a_curve_ends_at_the_cutoff(exampp_command: Commands, graded: Path) -> None:
-    to = graded.parent / "x.csv"
-    assert exampp_command("plot", "curve", graded, "-o", to, "-m", "Cover@3").code == 0
-    assert {line.split(",")[1] for line in to.read_text().splitlines()} == {"k", "1", "2", "3"}
 
 
 @pytest.mark.parametrize(
@@ -263,7 +252,7 @@ def test_a_plot_without_rankings_says_so(tmp_path: Path, exampp_command: Command
         names = ("queries.json", "passages.jsonl", "questions.tsv", "judgments.qrels")
         collection.import_files(*(folder / name for name in names))
         collection.grade("draft")
-    for kind in ("leaderboard", "curve", "heatmap", "methods"):
+    for kind in ("leaderboard", "heatmap", "methods"):
         ran = exampp_command("plot", kind, path, "-o", tmp_path / "x.csv")
         assert ran.code == 2
         assert "There are no rankings, and so no systems to compare. Import runs" in ran.err

@@ -64,7 +64,7 @@ def test_a_line(tmp_path: Path) -> None:
         (LINE.replace("ratings", "stars"), "scale", "'stars' is not 'ratings' or 'verdicts'"),
         (LINE.replace("\tyes\t", "\tmaybe\t"), "blind", "'maybe' is not"),
         (LINE.replace("00ff", "zz"), "passage_hash", "not hexadecimal"),
-        (LINE + "\tmore", "", "16 columns, not 15"),
+        (LINE + "\tmore", "", "16 cells, but the header has 15"),
     ],
 )
 def test_faults_say_where(tmp_path: Path, line: str, field: str, what: str) -> None:

@@ -175,8 +175,7 @@ def test_what_only_a_role_decides(tmp_path: Path, content: str, kinds: dict[str,
         ("system\tquery_id\ttext\na\tq1\tx\n", "columns found: system, query_id, text"),
         (
             '{"query_id": "q", "system": "s"}',
-            "fields found: query_id, system; that is of no kind that is known; nearest: responses "
-            "(query_id, system, text), queries (query_id, text)",
+            "fields found: query_id, system",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""A few hundred cases of the campaign of mutated files: a sentence, or success."""
+"""Some cases of the campaign of mutated files: a sentence, or success."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def test_mutated_files_of_every_format_are_a_sentence_or_success() -> None:
     campaign = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = campaign
     spec.loader.exec_module(campaign)
-    findings, outcomes = campaign.run(seed=1, count=300)
+    findings, outcomes = campaign.run(seed=1, count=120)
     assert findings == []
     # the mutations neither spare nor destroy everything
-    assert outcomes["read"] >= 30
-    assert outcomes["refused"] >= 100
+    assert outcomes["read"] >= 12
+    assert outcomes["refused"] >= 40

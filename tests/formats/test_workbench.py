@@ -185,7 +185,7 @@ def passages(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=4), passages(), min_size=1, max_size=3))
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, pools: dict[str, Any]) -> None:
     folder = tmp_path_factory.mktemp("trip")
@@ -462,7 +462,7 @@ def read(path: Path) -> tuple[Any, ...]:
 
 @given(lines())
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_what_is_read_is_written_and_read_again(tmp_path: Path, line: Any) -> None:
     path = tmp_path / "graded.jsonl"

@@ -517,7 +517,7 @@ def test_a_fault_names_its_line_and_field_and_takes_nothing(
 def test_what_is_no_fault_is_read(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     row = {
         "user_input": ASKED,
-        "retrieved_contexts": [CATS, None, " ", f"NaN: NaN {'x' * 10_000_000}"],
+        "retrieved_contexts": [CATS, None, " ", f"NaN: NaN {'x' * 1_000_000}"],
         "retrieved_context_ids": [1, 2, 3, 4],
         "response": f"\ufeff{SAID} \ud800",
         "reference": None,
@@ -568,7 +568,7 @@ def test_a_column_with_an_endless_number_is_no_context(
 def test_answers_that_may_be_a_bank_are_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "qa.csv").write_text(f"question,answer\n{ASKED},{SAID}\n")
     with exampp.create(tmp_path / "my.exam") as exam:
-        with pytest.raises(InputError, match=r"nearest: answers \(question, contexts, answer\)"):
+        with pytest.raises(InputError, match="that is of no kind that is known"):
             exam.import_files(tmp_path / "qa.csv")
         exam.import_files(tmp_path / "qa.csv", kind="answers")
         assert runs(exam, tmp_path) == {"qa:response": [digest(SAID)]}
@@ -674,7 +674,7 @@ TALK = [
 REFUSED: dict[str, tuple[Any, str]] = {
     "fields of no kind": (
         {"vars": {}, "provider": "x", "verdict": 1},
-        r"fields found: vars, provider, verdict; .*nearest: promptfoo",
+        r"fields found: vars, provider, verdict; that is of no kind",
     ),
     "a table column by column": (
         {name: {"0": value} for name, value in RAGAS.items()},

@@ -62,15 +62,6 @@ def grades(names: list[str]) -> Figure:
     return distributions.grade_distribution({name: {0: 80, 3: 0, 5: 20} for name in names[:3]})
 
 
-def labels(_: list[str]) -> Figure:
-    return distributions.labels({0: {0: 60, 5: 40}, 2: {0: 10, 4: 30}})
-
-
-def covers(names: list[str]) -> Figure:
-    values = {n: [(k + 1) / (k + 2 + i / 10) for k in range(20)] for i, n in enumerate(names)}
-    return lines.curves(values, ceiling=0.97)
-
-
 def heat(names: list[str]) -> Figure:
     values = np.linspace(0, 1, len(names) * 30).reshape(len(names), 30)
     ids = [f"q{n}" for n in range(30)]
@@ -94,7 +85,7 @@ def spans(names: list[str]) -> Figure:
     return dots.ranks(rows, "25 specifications")
 
 
-FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat, sizes, spans]
+FAMILIES = [leaderboards, several_methods, ranks, grades, heat, sizes, spans]
 Make = Callable[[list[str]], Figure]
 
 
@@ -249,40 +240,14 @@ def test_outliers_are_named_where_nothing_is_covered() -> None:
     assert names[10] not in shown
 
 
-def test_of_many_systems_the_best_have_colours_and_the_others_a_band() -> None:
-    figure = covers(HUNDRED)
-    lines = [layer for layer in figure.spec["layer"] if _mark(layer) == "line"]
-    drawn_names = {row["name"] for layer in lines for row in layer["data"]["values"]}
-    assert drawn_names == set(HUNDRED[:5])
-    bands = [layer for layer in figure.spec["layer"] if _mark(layer) == "area"]
-    last = bands[0]["data"]["values"][-1]
-    assert last["lowest"] == pytest.approx(20 / (21 + 9.9))
-    assert last["highest"] == pytest.approx(20 / (21 + 0.5))
-    assert len(figure.data.rows) == 100 * 20
-
-
 def _mark(layer: dict[str, Any]) -> str:
     return str(layer["mark"]["type"])
-
-
-def test_few_systems_all_have_lines_and_no_band() -> None:
-    figure = covers(["a", "b"])
-    assert not [layer for layer in figure.spec["layer"] if _mark(layer) == "area"]
-    assert {"a", "b"} <= set(texts(drawn(figure)))
 
 
 def test_grades_are_shares_of_the_graders_cells() -> None:
     figure = distributions.grade_distribution({"x": {0: 3, 5: 1}, "y": {0: 0, 5: 0}})
     assert figure.data.rows == (("x", "0", 3, 0.75), ("x", "5", 1, 0.25))
     assert "x (4 cells): 75.0% 0, 25.0% 5" in figure.alt
-
-
-def test_labels_go_by_judgment_highest_first() -> None:
-    figure = labels([])
-    assert figure.data.rows == (
-        (2, 0, 10, 0.25), (2, 4, 30, 0.75), (2, 5, 0, 0.0),
-        (0, 0, 60, 0.6), (0, 4, 0, 0.0), (0, 5, 40, 0.4),
-    )  # fmt: skip
 
 
 def test_a_heat_map_is_sorted_both_ways_and_keeps_gaps() -> None:
@@ -428,8 +393,6 @@ NOTHING = [
     lines.rank_scatter([], "AP"),
     distributions.grade_distribution({}),
     distributions.grade_distribution({"a": {0: 0, 1: 0}}),
-    distributions.labels({}),
-    lines.curves({}),
     heatmap.heatmap(np.zeros((0, 0)), np.zeros((0, 0), np.bool_), [], [], "AP"),
     heatmap.heatmap(np.zeros((1, 0)), np.zeros((1, 0), np.bool_), ["a"], [], "AP"),
     heatmap.heatmap(np.zeros((1, 1)), np.zeros((1, 1), np.bool_), ["a"], ["q"], "AP"),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.gradebooks import dl19
 
-from exampp.measures.cover import coverings
+from exampp.measures.item_scores import item_scores
 from exampp.stats.estimate import draw_queries
 from exampp.stats.generalizability import (
     ALL_ALIKE,
@@ -187,7 +187,8 @@ def test_gt4ireval(shared_data: Path) -> None:
 def test_dl19(shared_data: Path, min_rating: int) -> None:
     path = shared_data / "science" / f"dl19-generalizability-min{min_rating}.json"
     expected = json.loads(path.read_text())
-    exams = [query.covered.astype(np.float64) for query in coverings(dl19(), min_rating)]
+    found = item_scores(dl19(), min_rating)
+    exams = [found.credit[:, items] for items in found.groups]
     scores = np.stack([exam.mean(axis=1) for exam in exams], axis=1)
     alpha = expected.pop("alpha_over_queries", None)
     if alpha is not None:

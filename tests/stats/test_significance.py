@@ -24,7 +24,6 @@ from exampp.stats.significance import (
     benjamini_hochberg,
     compare_pairs,
     enough_permutations,
-    hedges_factor,
     holm,
     letter_display,
     randomisation_tests,
@@ -145,18 +144,6 @@ def test_effect_sizes_are_the_t_statistic_of_scipy() -> None:
         assert pair.won == pytest.approx(float(shares))
 
 
-def test_hedges_factor() -> None:
-    # 4 degrees of freedom: gamma(2) / (sqrt(2) gamma(3/2)) = sqrt(2 / pi).
-    assert hedges_factor(4) == pytest.approx(math.sqrt(2 / math.pi), abs=1e-12)
-    # Hedges' own approximation.
-    for freedom in (10, 42, 199):
-        assert hedges_factor(freedom) == pytest.approx(1 - 3 / (4 * freedom - 1), abs=5e-4)
-    (pair,) = pairs_of(np.array([[0.5, 0.4, 0.9, 0.2, 0.7], [0.1, 0.4, 0.3, 0.3, 0.6]]))
-    assert pair.effect.value is not None
-    wanted = pair.effect.value * math.sqrt(2 / math.pi)
-    assert pair.small_effect.value == pytest.approx(wanted, abs=1e-12)
-
-
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.01, 0.02, 0.05])), max_size=30))
 def test_corrections_are_those_of_statsmodels(p: list[float]) -> None:
     from statsmodels.stats.multitest import multipletests
@@ -201,7 +188,7 @@ def test_enough_permutations_let_a_clear_difference_survive_holm() -> None:
 def test_too_few_queries(queries: int) -> None:
     (pair,) = pairs_of(np.array([[0.5], [0.2]])[:, :queries])
     assert (pair.p, pair.holm, pair.bh) == (None,) * 3
-    assert pair.effect.reason == pair.small_effect.reason == FEW_QUERIES
+    assert pair.effect.reason == FEW_QUERIES
     if queries:
         assert pair.difference.value == pytest.approx(0.3)
         assert pair.difference.low == pytest.approx(1.3 * 0.025 - 1)
@@ -209,13 +196,6 @@ def test_too_few_queries(queries: int) -> None:
     else:
         assert pair.difference.reason == "no query counts for both systems"
         assert (pair.won, pair.lost) == (None, None)
-
-
-def test_two_queries_have_no_small_sample_effect() -> None:
-    (pair,) = pairs_of(np.array([[0.5, 0.4], [0.2, 0.4]]))
-    # mean .15, standard deviation .3 / sqrt(2)
-    assert pair.effect.value == pytest.approx(0.5 * math.sqrt(2))
-    assert pair.small_effect.reason == "fewer than 3 queries count for both systems"
 
 
 @pytest.mark.parametrize(("ahead", "p"), [(0.0, 1.0), (0.25, 2 / 2**6)])

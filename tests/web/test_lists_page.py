@@ -212,7 +212,7 @@ def test_an_export_leaves_nothing_behind(
 
 
 def test_every_plot_is_also_a_file(small: Client) -> None:
-    for name in ("leaderboard", "heatmap", "grades", "labels"):
+    for name in ("leaderboard", "heatmap", "grades"):
         assert f'src="/plots/{name}.svg' in small.get("/plots").text
         assert len(list(csv.reader(io.StringIO(small.get(f"/plots/{name}.csv").text)))) > 1
     svg = small.get("/plots/heatmap.svg", theme="dark")

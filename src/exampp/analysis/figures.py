@@ -11,10 +11,6 @@ import numpy as np
 from exampp.analysis.significance import Significance
 from exampp.formats.leaderboards import ranks_of
 from exampp.measures.board import Leaderboard
-from exampp.measures.cover import cover, longest_ranking
-from exampp.measures.exams import SubtopicChoice
-from exampp.measures.names import heading
-from exampp.measures.qrels import Labelling, graded_passages, label_passages
 from exampp.measures.values import MeasureColumn, standard_error_bar
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.results.plots import distributions, dots, heatmap, lines
@@ -23,7 +19,6 @@ from exampp.results.result import Table
 from exampp.results.view import Column as Field
 from exampp.results.view import Value
 
-DEPTH = 20
 _DECIMALS = 10
 
 
@@ -123,49 +118,6 @@ def _ratings(book: Gradebook) -> dict[int, int]:
     # a rating that nobody gave is worth seeing, on a short scale
     scale = range(book.grader.lowest, book.grader.highest + 1)
     return {rating: counts[rating] for rating in (*scale, *sorted(set(counts) - set(scale)))}
-
-
-def labels_figure(book: Gradebook, labelling: Labelling, min_rating: int) -> Figure:
-    """Which labels the passages of each judgment got, over all queries."""
-    counts: dict[int, Counter[int]] = {}
-    for query in book.queries:
-        judged = query.judgments[0] != MISSING
-        both = np.flatnonzero(judged & graded_passages(query.ratings))
-        labels = label_passages(query.ratings[both], labelling, min_rating, book.grader.lowest)
-        judgments = query.judgments[0][both]
-        for judgment in np.unique(judgments).tolist():
-            of_it = labels[judgments == judgment].tolist()
-            counts.setdefault(judgment, Counter()).update(of_it)
-    return _of(book, distributions.labels(counts))
-
-
-def has_judgments(book: Gradebook) -> bool:
-    """Whether any passage with a grade has a judgment for its query as a whole."""
-    return any(
-        bool((query.judgments[0] != MISSING)[graded_passages(query.ratings)].any())
-        for query in book.queries
-    )
-
-
-def curves_figure(
-    book: Gradebook, min_rating: int, *, depth: int = DEPTH, subtopics: SubtopicChoice = "auto"
-) -> Figure:
-    """Cover@k of every system for k from 1 to `depth`, and that of all graded passages."""
-    found: dict[str, list[float]] = {system: [] for system in book.systems}
-    ceiling = None
-    # past the end of the longest ranking a curve stays where it is
-    deepest = min(depth, longest_ranking(book, subtopics))
-    for k in range(1, deepest + 1):
-        (column,) = cover(book, [min_rating], k=k, subtopics=subtopics).of("Cover")
-        for system, mean in zip(book.systems, column.values.means(), strict=True):
-            if mean.mean is not None:
-                found[system].append(mean.mean)
-        ceiling = column.overall.means()[0].mean if column.overall else None
-    name = heading("Cover@k", min_rating)
-    flat = depth - deepest
-    found = {system: curve + curve[-1:] * flat for system, curve in found.items() if curve}
-    drawn = lines.curves(found, name, ceiling=ceiling, subtitle="Mean over all queries")
-    return _of(book, drawn)
 
 
 def heatmap_figure(

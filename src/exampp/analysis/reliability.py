@@ -20,7 +20,7 @@ from exampp.analysis.items import first_of_repeated
 from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard, caption
-from exampp.measures.cover import Missing, coverings
+from exampp.measures.cover import Missing
 from exampp.measures.item_scores import item_scores
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
@@ -530,12 +530,15 @@ def _exams(
     first = first_of_repeated(scores, texts)
     if repeated := int((first != np.arange(len(first))).sum()):
         return (), REPEATED.format(counted(repeated, "item"))
-    found = coverings(book, column.min_rating, k=k, subtopics=board.subtopics)
-    if any(np.ptp(query.shares) > 1e-9 for query in found):
+    of_query = dict(zip(scores.queries, scores.groups, strict=True))
+    items = [of_query[query_id] for query_id in column.query_ids]
+    shares = scores.shares() * len(items)
+    if any(np.ptp(shares[some]) > 1e-9 for some in items):
         return (), UNEQUAL
-    if all(len(query.shares) < 2 for query in found):
+    if all(len(some) < 2 for some in items):
         return (), ONE_ITEM
-    return tuple(query.covered.astype(np.float64) for query in found), ""
+    rows = [scores.systems.index(system) for system in board.column_systems]
+    return tuple(scores.credit[rows][:, some] for some in items), ""
 
 
 # ---- the study -----------------------------------------------------------------------------------

@@ -89,7 +89,6 @@ def report(
         *([answers["attacks"].section] if "attacks" in answers else []),
         _grades(found),
         calibration.calibration_section(source.calibrations),
-        _depth(found),
         _queries(found),
         _provenance(found),
     )
@@ -197,7 +196,6 @@ def _leaderboard(found: ReportData) -> Section:
             figures.leaderboard_figure(found.board, found.main, found.tested),
             measures,
             _people(found),
-            _thresholds(found),
         ],
     )
 
@@ -227,24 +225,6 @@ def _people(found: ReportData) -> Table | None:
     columns = ["system", "with", "without", "change", "place", "place without"]
     caption = f"{found.name} with and without what people decided"
     return Table.of(columns, rows, caption, [f"{describe_oversight(found.board.oversight)}."])
-
-
-def _thresholds(found: ReportData) -> Folded | None:
-    """The measure of the figures at every threshold, where that makes a difference."""
-    board, name = found.everywhere, str(found.main.measure)
-    columns = [column for column in board.columns if column.measure == found.main.measure]
-    if len(columns) < 2:
-        return None
-    means = [
-        dict(zip(board.column_systems, (mean.mean for mean in one.values.means()), strict=True))
-        for one in columns
-    ]
-    table = Table.of(
-        ["system", *(f"\N{GREATER-THAN OR EQUAL TO}{one.min_rating}" for one in columns)],
-        [[system, *(of[system] for of in means)] for system in found.board.systems],
-        f"{name} by the lowest rating that counts",
-    )
-    return Folded(f"{name} at every threshold", table)
 
 
 def _differences(found: ReportData) -> Section:
@@ -317,10 +297,7 @@ def _judgments(found: ReportData) -> Section:
     name = "Agreement with human judgments"
     if not found.agreement:
         return Section("judgments", name, ())
-    settings = found.settings
     blocks: list[Block | None] = []
-    if figures.has_judgments(found.book):
-        blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
     passages = found.agreement[0].units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
     blocks.append(agreement.statistics_table(found.agreement, title))
@@ -350,15 +327,6 @@ def _grades(found: ReportData) -> Section:
 def _rules_table(book: Gradebook) -> Table:
     caption = "Cells by the rule of reading that made them"
     return Table.of(COLUMNS, rules_table(book.readings, book.grader), caption)
-
-
-def _depth(found: ReportData) -> Section:
-    if not found.board.systems or not found.main.query_ids:
-        return Section("depth", "How far down the ranking", ())
-    drawn = figures.curves_figure(
-        found.book, found.settings.min_rating, subtopics=found.board.subtopics
-    )
-    return Section.of("depth", "How far down the ranking", [drawn])
 
 
 def _queries(found: ReportData) -> Section:

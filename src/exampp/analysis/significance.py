@@ -167,15 +167,15 @@ def compared_pairs(
 
     found = []
     for pair in pairs:
-        difference, effect, small = (
+        difference, effect = (
             one if one.value is None else replace(one, value=without_rounding(one.value))
-            for one in (pair.difference, pair.effect, pair.small_effect)
+            for one in (pair.difference, pair.effect)
         )
         if pair.won == pair.lost == 0:
             hashes = hashes or book.fingerprints(column.measure.cutoff)
             if returned(pair.first) == returned(pair.second):
                 difference = Estimate(0.0, 0.0, 0.0)
-        found.append(replace(pair, difference=difference, effect=effect, small_effect=small))
+        found.append(replace(pair, difference=difference, effect=effect))
     return tuple(found)
 
 
@@ -223,7 +223,7 @@ CORRECTED: Mapping[Correction, Callable[[ArrayLike], NDArray[np.float64]]] = {
 
 PAIR_COLUMNS: tuple[str | Column, ...] = (
     *("measure", "min_rating", "system", "other", "queries", "difference", "low", "high"),
-    *("won", "lost", "d_z", "g_z"),
+    *("won", "lost", "d_z"),
     *(Column(name, 5) for name in ("p", "p_holm", "p_bh", "p_mean", "p_mean_holm")),
     *("exact", "differs", "bars_overlap"),
 )
@@ -284,8 +284,7 @@ def _pair_rows(found: Significance) -> Iterator[list[Cell]]:
         yield [
             *(measure, min_rating, one, other, pair.queries),
             *(difference.value, difference.low, difference.high, pair.won, pair.lost),
-            *(pair.effect.value, pair.small_effect.value),
-            *(pair.p, pair.holm, pair.bh, pair.p_mean, pair.holm_mean),
+            *(pair.effect.value, pair.p, pair.holm, pair.bh, pair.p_mean, pair.holm_mean),
             *(None if pair.p is None else pair.exact, found.settings.differs(pair), overlap),
         ]
 
@@ -397,5 +396,4 @@ def _estimates(found: Significance) -> Iterator[tuple[str, Estimate]]:
         both = f"{names[pair.first]} and {names[pair.second]}"
         yield f"difference of {both}", pair.difference
         yield f"d_z of {both}", pair.effect
-        yield f"g_z of {both}", pair.small_effect
         yield f"p of {both}", Estimate(pair.p, reason=FEW_QUERIES if pair.p is None else "")

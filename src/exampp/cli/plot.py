@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-import exampp
 from exampp.cli.audit import at_cutoffs
 from exampp.cli.command import OptionRule, OptionValues, option_rules
 from exampp.cli.options import OF_MEASURES, MinRatings, RoundTo, Scores, Subtopics, opened_exam
@@ -108,25 +107,6 @@ def _grades(of: PlotRequest) -> Figure:
     return grades_figure([of.book])
 
 
-def _labels(of: PlotRequest) -> Figure:
-    from exampp.analysis.figures import labels_figure
-
-    return labels_figure(of.book, exampp.Labelling(), of.threshold)
-
-
-def _curve(of: PlotRequest) -> Figure:
-    from exampp.analysis.figures import curves_figure
-    from exampp.measures.names import parse_measure
-
-    parsed = parse_measure(of.measures[0])
-    if parsed.name != "Cover" or parsed.cutoff is None:
-        raise InputError(
-            f"the plot curve shows Cover@k, not {of.measures[0]}",
-            hint="Name the last k, such as --measure Cover@20",
-        )
-    return curves_figure(of.book, of.threshold, depth=parsed.cutoff, subtopics=of.subtopics)
-
-
 def _sensitivity(of: PlotRequest) -> Figure:
     from exampp.analysis.sensitivity import Declaration, Evaluated, evaluate_specifications
 
@@ -212,8 +192,6 @@ KINDS: Mapping[str, PlotKind] = {
         "Choose an official leaderboard of these systems",
     ),
     "grades": PlotKind(_grades, _DECIDED, "Add grades"),
-    "labels": PlotKind(_labels, _DECIDED, "Add judgments and grades of the same passages"),
-    "curve": PlotKind(_curve, _BOARD, "Add the rankings of systems"),
     "heatmap": PlotKind(_heatmap, _BOARD, "Choose another --measure"),
     "reliability": PlotKind(_reliability, _BOARD, "Add systems, queries or grades"),
     "sensitivity": PlotKind(
@@ -232,8 +210,6 @@ KindName = Literal[
     "methods",
     "scatter",
     "grades",
-    "labels",
-    "curve",
     "heatmap",
     "reliability",
     "sensitivity",
@@ -284,10 +260,10 @@ def plot(
         keyword(
             "--measure",
             "-m",
-            help="The measure; for methods and sensitivity, repeat for up to six; for curve, "
-            "Cover@k with the last k; for corrected P@k, RBP@k or Cover@k; not for grades, labels, "
-            "calibration and attacks. [default: Cover@20; for methods Cover@20, nDCG@20, P@20, AP; "
-            "for sensitivity Cover, P, nDCG; for corrected P@20]",
+            help="The measure; for methods and sensitivity, repeat for up to six; for corrected "
+            "P@k, RBP@k or Cover@k; not for grades, calibration and attacks. [default: Cover@20; "
+            "for methods Cover@20, nDCG@20, P@20, AP; for sensitivity Cover, P, nDCG; for "
+            "corrected P@20]",
         ),
     ] = None,
     min_rating: MinRatings = None,

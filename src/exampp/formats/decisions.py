@@ -13,8 +13,9 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.format import Format
-from exampp.formats.lines import OnError, encode_text, raise_error, read_text
+from exampp.formats.lines import OnError, encode_text, parse_each, raise_error, read_text
 from exampp.formats.output import writing
+from exampp.formats.tables import named_rows
 from exampp.records.decisions import CellDecision, Decision
 
 COLUMNS = (
@@ -84,29 +85,14 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[CellDeci
 
     Raises InputError (through `on_error`) with line and field for anything malformed.
     """
-    table = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
-    try:
-        columns = tuple(next(table, ()))
-        if columns not in (COLUMNS, ON_SAMPLES):
-            raise InputError(f"the first line is not {HEADER!r}", file=path, line=1)
-        number = table.line_num + 1
-        for cells in table:
-            try:
-                found = _decided(columns, cells) if cells else None
-            except InputError as error:
-                on_error(error.at(path, number))
-                found = None
-            number = table.line_num + 1
-            if found is not None:
-                yield found
-    except csv.Error as error:
-        raise InputError(f"broken quoting ({error})", file=path, line=table.line_num) from None
+    text = read_text(path)
+    if text.partition("\n")[0].rstrip("\r") not in HEADERS:
+        raise InputError(f"the first line is not {HEADER!r}", file=path, line=1)
+    rows = named_rows(text, "\t", path, on_error)
+    yield from parse_each(rows, path, on_error, lambda row, _: _decided(row))
 
 
-def _decided(columns: tuple[str, ...], cells: list[str]) -> CellDecision:
-    if len(cells) != len(columns):
-        raise InputError(f"{len(cells)} columns, not {len(columns)}")
-    said = dict(zip(columns, cells, strict=True))
+def _decided(said: dict[str, str]) -> CellDecision:
     if not said["author"].strip():
         raise InputError("the author is blank", field="author")
     verdict = bool(_one_of(SCALES, said, "scale"))

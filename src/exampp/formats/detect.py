@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import car, fields, passages, queries, responses
-from exampp.formats.fields import nearly, normalize_name, own_names
+from exampp.formats import car, fields, passages, queries
+from exampp.formats.fields import nearly, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.rag import presets
@@ -24,25 +24,7 @@ from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")
 """Formats that a name alone decides, so that the fault in the line can be reported."""
-_SHOWN = 3
 _START = 4000
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "queries": ("query_id", "text"),
-    "passages": ("passage_id", "text"),
-    "responses": ("query_id", "system", "text"),
-    "bank": ("query_id", "items"),
-    "plain-bank": ("query_id", "question"),
-    "qrels": ("query_id", "passage_id", "relevance"),
-    "umbrela": ("query", "passage", "judgment"),
-}
-_CALLED: Mapping[str, frozenset[str]] = {
-    "query_id": fields.QUERY,
-    "passage_id": frozenset(passages.ID_KEYS) | fields.PASSAGE,
-    "text": frozenset(passages.TEXT_KEYS + queries.TEXT_KEYS + responses.STATEMENT_KEYS),
-    "system": frozenset(responses.SYSTEM_KEYS),
-    "items": frozenset({"items", "questions", "nuggets"}),
-    "relevance": fields.RELEVANCE,
-}
 _NAMES = frozenset(
     fields.QUERY
     | fields.PASSAGE
@@ -147,35 +129,13 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
         what = f"{sample.found}; that may be {' or '.join(sorted(fitting))}"
         return InputError(what, file=path, hint=hint)
     own = [] if sample.header or sample.is_json else own_names(sample.head)
-    nearest = nearest_kinds(sample.keys or sample.header or own)
     of_programs = {name for preset in presets().values() for name in preset.needs}
     fields = sample.keys or re.split("[\t,;]", sample.head[:_START])
     slips = nearly(fields, _NAMES | of_programs)
-    what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")
-    what += f"; {slips}" if slips else ""
+    what = "that is of no kind that is known" + (f"; {slips}" if slips else "")
     detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
     hint = "If it is of one of these kinds, say which, as in --as run: "
     hint += ", ".join((*sorted(detected), *presets()))
     if own:
         hint += f". Columns of other names: --columns query_id={shlex.quote(own[0])}"
     return InputError(f"{sample.found}; {what}", file=path, hint=hint)
-
-
-def nearest_kinds(fields: Collection[str]) -> str:
-    """Return the formats of which a file has some fields, most first, and what each needs."""
-    names = {*fields, *map(normalize_name, fields)}
-    needs = {
-        kind: {need: _CALLED.get(need, frozenset({need})) for need in needed}
-        for kind, needed in _NEEDS.items()
-    }
-    for preset in presets().values():
-        of_fields = zip(("query", "contexts", "response"), preset.needs, strict=False)
-        usual = {need: frozenset(preset.paths(field)) for field, need in of_fields}
-        own = {need: frozenset({need}) for need in preset.needs}
-        needs[preset.name] = usual if preset.plain_names else own
-    shared = {
-        kind: sum(not names.isdisjoint(called) for called in of_kind.values())
-        for kind, of_kind in needs.items()
-    }
-    near = [kind for kind in sorted(shared, key=shared.__getitem__, reverse=True) if shared[kind]]
-    return ", ".join(f"{kind} ({', '.join(needs[kind])})" for kind in near[:_SHOWN])

@@ -120,7 +120,7 @@ class Decisions:
         grader: GraderIdentity | None = None,
         bank: str | None = None,
     ) -> Sequence[Dispute]:
-        """The cells of today's texts on which assessors differ and nobody has adjudicated.
+        """Return the cells of today's texts on which assessors differ and nobody has adjudicated.
 
         All of them, or those that concern one grader, one bank, or one query.
         """
@@ -205,7 +205,7 @@ class Decisions:
             return append_decision(self.connection, cell, is_verdict(identity), made)
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
-        """The cells about which people decided, beside what the grader says of them."""
+        """Return the cells about which people decided, beside what the grader says of them."""
         return self.chosen.judged(query_id)
 
     def queue(
@@ -216,7 +216,7 @@ class Decisions:
         k: int = 20,
         most: int = 500,
     ) -> Sequence[Candidate]:
-        """The `most` cells that are most worth a decision for Cover@k, best first.
+        """Return the `most` cells that are most worth a decision for Cover@k, best first.
 
         Cells on which a decision stands are left out. What people decided so far, and how sure the
         model was, tells how likely they overturn a grade: see `review.queue`. `gradebook` are the
@@ -264,13 +264,13 @@ class Decisions:
         )
 
     def plans(self) -> Sequence[SamplePlan]:
-        """The samples that were drawn, newest last."""
+        """Return the samples that were drawn, newest last."""
         from exampp.store.decisions import read_plans
 
         return read_plans(self.connection)
 
     def sample(self, plan: int | None = None, gradebook: Gradebook | None = None) -> SampleProgress:
-        """A sample, by default the newest, and how far people have decided it.
+        """Return a sample, by default the newest, and how far people have decided it.
 
         `gradebook` are the grades as they were read at another time. Raises InputError where none
         was drawn.
@@ -397,7 +397,7 @@ def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
 
 
 def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator[Decision]:
-    """The decisions that hold again when one is taken back; `beside` are all on the cell.
+    """Yield the decisions that hold again when one is taken back; `beside` are all on the cell.
 
     Raises InputError where another person's decision or a replaced one would be taken back.
     """

@@ -1,4 +1,8 @@
-"""What is asked of grades and a sample that people decide: to draw it, and to correct by it."""
+"""A sample for people to decide: drawn with known probabilities, and what it corrects.
+
+Only such a sample tells how far grades are off as a whole. The cells that matter most (see
+`review.queue`) are picked because they matter: what is found in them says nothing of the others.
+"""
 
 from __future__ import annotations
 
@@ -45,338 +49,6 @@ from exampp.store.decisions import (
 
 if TYPE_CHECKING:
     from exampp.analysis.corrected import Corrected, CorrectionSettings, JudgedSample, Scope
-
-DEFAULT_MEASURE = "P@20"
-NAMED = 5
-"""So many units are named where many are meant."""
-
-
-def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
-    """The command that draws a sample for a measure."""
-    path = shlex.quote(str(grades.path))
-    return f"exampp review {path} plan --labels 400 -m {shlex.quote(str(measure))}"
-
-
-def measure_of(measure: Measure | str) -> Measure:
-    """The measure. Raises InputError where it is none that can be corrected."""
-    (one,) = as_measures([measure])
-    check_linear(one)
-    return one
-
-
-def whole_book(grades: ChosenGrades) -> Gradebook:
-    """The grades of all systems, without what people decided: it is that which they predict."""
-    return without_decisions(replace(grades, systems=(), without=()).gradebook)
-
-
-def units_of(
-    grades: ChosenGrades,
-    book: Gradebook,
-    measure: Measure,
-    min_rating: int | None,
-    min_relevant: int | None,
-) -> Population:
-    """The population of a measure."""
-    relevant = relevance_threshold(min_relevant, grades.highest_judgment)
-    least = grades.grader.threshold(min_rating)
-    return population(book, measure, min_rating=least, min_relevant=relevant)
-
-
-def draw_plan(
-    grades: ChosenGrades,
-    asked: SampleDesign,
-    measure: Measure | str,
-    *,
-    min_rating: int | None,
-    min_relevant: int | None,
-    author: str | None,
-) -> SamplePlan:
-    """Draw a sample and keep it; the same sample again is the plan that there is.
-
-    Raises:
-        InputError: The measure cannot be corrected, or nothing can be drawn.
-    """
-    one, edit = measure_of(measure), edit_by(author, "plan")
-    units = units_of(grades, whole_book(grades), one, min_rating, min_relevant)
-    plan = draw_sample(
-        units,
-        asked,
-        grader=grades.grader,
-        bank=grades.bank,
-        min_rating=grades.grader.threshold(min_rating),
-        min_relevant=relevance_threshold(min_relevant, grades.highest_judgment),
-        author=edit.author,
-        at=edit.at,
-    )
-    connection = grades.connection
-    with connection, transaction(connection):
-        number = put_plan(connection, plan)
-    return next(one for one in read_plans(connection) if one.number == number)
-
-
-def find_plan(
-    connection: sqlite3.Connection, number: int | None, unit: UnitKind | None = None, k: int = 0
-) -> SamplePlan | None:
-    """The plan of a number, or the newest that fits the units and the cutoff of a measure.
-
-    None where there is none to choose. Raises InputError where the one asked for is not there.
-    """
-    plans = read_plans(connection)
-    if number is not None:
-        for one in plans:
-            if one.number == number:
-                return one
-        known = ", ".join(str(one.number) for one in plans) or "none"
-        raise InputError(f"there is no plan {number}", hint=f"Plans: {known}")
-    fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
-    return fitting[-1] if fitting else None
-
-
-def sample_of(
-    grades: ChosenGrades, number: int | None = None, book: Gradebook | None = None
-) -> SampleProgress:
-    """A plan, by default the newest, and how far it is decided.
-
-    Raises:
-        InputError: There is none.
-    """
-    plan = find_plan(grades.connection, number)
-    if plan is None:
-        raise InputError(
-            "no sample was drawn",
-            hint=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
-        )
-    return progress(grades.connection, plan, book or whole_book(grades), grades.grader)
-
-
-def correct_grades(
-    grades: ChosenGrades,
-    measure: Measure | str,
-    *,
-    settings: CorrectionSettings | None = None,
-    min_rating: int | None = None,
-    min_relevant: int | None = None,
-    plan: int | None = None,
-) -> Corrected:
-    """A leaderboard corrected by a sample that people decided, or by judgments of the whole pool.
-
-    Raises:
-        InputError: The measure cannot be corrected, there is no sample for it, or units of the
-            sample are not decided.
-    """
-    # the analysis is for those who ask for it
-    from exampp.analysis.corrected import CorrectionSettings, correct
-
-    one = measure_of(measure)
-    book = whole_book(grades)
-    found = find_plan(grades.connection, plan, check_linear(one), one.cutoff or 0)
-    if found is not None:
-        min_relevant = found.min_relevant if min_relevant is None else min_relevant
-        min_rating = found.min_rating if min_rating is None and found.unit == "item" else min_rating
-    units = units_of(grades, book, one, min_rating, min_relevant)
-    least = grades.grader.threshold(min_rating)
-    if found is None:
-        judged = _all_judged(units, grades)
-    else:
-        _check_plan(found, units, grades, least)
-        done = progress(grades.connection, found, book, grades.grader)
-        judged = _judged(grades, done, units, min_relevant)
-    wanted = choose_systems(book, grades.systems, grades.without).systems
-    return correct(
-        units,
-        judged,
-        or_default("settings", settings, CorrectionSettings),
-        min_rating=least,
-        systems=wanted,
-        source=_source(grades),
-    )
-
-
-def _source(grades: ChosenGrades) -> str:
-    bank = f", bank {grades.bank_name}" if grades.bank_name else ""
-    return labelled(f"graded by {grades.grader.name}{bank}", draft=grades.grader.is_draft)
-
-
-def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least: int) -> None:
-    """That a plan is a sample of these units.
-
-    Raises:
-        InputError: It is one of others; says how they differ.
-    """
-    kind = grades.grader.kind
-    again = f"Draw a sample of what there is now: {draw_command(grades, units.measure)}"
-    where = f"plan {plan.number} ({plan.measure}, {len(plan.drawn)} drawn)"
-    if plan.unit != units.unit or plan.k != units.k:
-        raise InputError(
-            f"{where} is a sample of {plan.unit}s in the first {plan.k}, and {units.measure} adds "
-            f"up {units.unit}s in the first {units.k}: its decisions are refused for it",
-            hint=again,
-        )
-    if plan.unit == "item" and (plan.bank, plan.kind) != (grades.bank, kind):
-        raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", hint=again)
-    if plan.unit == "item" and plan.min_rating != least:
-        raise InputError(
-            f"{where} settles what is answered from rating {plan.min_rating} on, not {least}",
-            hint=f"Leave out --min-rating, or: {again}",
-        )
-    if pool_hash(units.names) != plan.pool_hash:
-        changed = sorted(set(units.systems) ^ set(plan.systems))
-        why = f" ({', '.join(changed)} came or went)" if changed else ""
-        raise InputError(
-            f"{where} was drawn from {plan.pool_size:,} {plan.unit}s; the pool has "
-            f"{len(units.names):,} now, not all of them the same{why}. What had no chance to be "
-            "drawn is not in the sample, so that its decisions are refused",
-            hint=again,
-        )
-
-
-def _judged(
-    grades: ChosenGrades, found: SampleProgress, units: Population, min_relevant: int | None
-) -> JudgedSample:
-    """The sample with its labels. Raises InputError where units are not decided."""
-    from exampp.analysis.corrected import JudgedSample
-
-    plan = found.plan
-    if found.open:
-        named = ", ".join(map(_named, found.open[:NAMED]))
-        more = "" if len(found.open) <= NAMED else f" and {len(found.open) - NAMED:,} more"
-        path = shlex.quote(str(grades.path))
-        are = "is" if len(found.open) == 1 else "are"
-        raise InputError(
-            f"{len(found.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
-            f"{named}{more}. Without them the sample is no longer the one that was drawn, and no "
-            "interval would hold",
-            hint=f"Decide them: exampp serve {path}"
-            + (f", or exampp import {path} judged.qrels" if plan.unit == "passage" else ""),
-        )
-    place = {name: number for number, name in enumerate(units.names)}
-    names = [(one.query_id, one.unit_id) for one in plan.drawn]
-    order = sorted(range(len(names)), key=lambda number: place[names[number]])
-    places = np.array([place[names[number]] for number in order], np.intp)
-    pi = np.array([plan.drawn[number].pi for number in order])
-    values = np.array([found.labels[names[number]] for number in order])
-    level = units.measure.param("rel")
-    level = level if isinstance(level, int) else (min_relevant or plan.min_relevant)
-    labels = (values >= level).astype(np.float64) if plan.unit == "passage" else values.T
-    return JudgedSample(
-        sample=Sample(places, pi),
-        labels=labels,
-        fold_seed=plan.fold_seed,
-        design=plan.design,
-        origin=_origin(found),
-        notes=tuple(_said_of(found)),
-    )
-
-
-def _named(one: SampledUnit) -> str:
-    query_id, unit_id, _ = one.unit
-    # ids of items begin with their query's, mostly
-    return unit_id if unit_id.startswith(f"{query_id}/") else f"{query_id}/{unit_id}"
-
-
-def _origin(found: SampleProgress) -> str:
-    plan = found.plan
-    return (
-        f"{len(plan.drawn):,} of {plan.pool_size:,} {plan.unit}s drawn (plan {plan.number}: "
-        f"{plan.design}, seed {plan.seed}, {plan.expected:,.0f} expected)"
-    )
-
-
-def _said_of(found: SampleProgress) -> Iterator[str]:
-    who = Counter(name for one in found.units for name in one.deciders)
-    if who:
-        people = ", ".join(f"{name} ({count})" for name, count in sorted(who.items()))
-        yield f"Decided by {people}."
-    known = sum(one.found == "judgments" for one in found.units)
-    if known:
-        yield f"{known:,} of the drawn passages have their label from imported judgments."
-    if found.strays:
-        yield (
-            f"{found.strays:,} other decisions are left out: they were made from the queue, while "
-            "browsing or on another sample, so that nobody knows with which chance their cells "
-            "were chosen."
-        )
-
-
-def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
-    """All units with their judgments, where there is no sample.
-
-    Raises:
-        InputError: Not all of them have one.
-    """
-    from exampp.analysis.corrected import JudgedSample
-
-    hint = f"Draw a sample: {draw_command(grades, units.measure)}"
-    if is_graded_file(grades.connection):
-        hint = "Import it into a collection, and draw a sample there: exampp review --help"
-    known = ~np.isnan(units.judged)
-    if units.unit == "passage" and known.all():
-        return JudgedSample(
-            sample=Sample(np.arange(len(known)), np.ones(len(known))),
-            labels=units.judged,
-            fold_seed=0,
-            design="all",
-            origin=f"all {len(known):,} passages of the pool are judged: nothing was drawn",
-        )
-    other = find_plan(grades.connection, None, units.unit)
-    if other is not None:
-        _check_plan(other, units, grades, other.min_rating)
-    if units.unit == "item":
-        raise InputError(f"{_strays(grades)}no items were drawn", hint=hint)
-    count = int(known.sum())
-    said = f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
-    raise InputError(
-        f"{said} a judgment, and no sample was drawn: nobody knows with which chance a passage "
-        "came to be judged",
-        hint=hint,
-    )
-
-
-def _strays(grades: ChosenGrades) -> str:
-    by_sample = decisions_by_sample(grades.connection, grades.grader, grades.bank)
-    count = sum(map(len, by_sample.values()))
-    if not count:
-        return ""
-    return (
-        f"{count:,} decisions were made from the queue or while browsing, and are refused: "
-        "their cells were picked because they matter, with a chance that nobody knows; "
-    )
-
-
-def corrections(
-    grades: ChosenGrades, min_rating: int | None = None, min_relevant: int | None = None
-) -> list[Corrected | str]:
-    """Return what the newest sample of each kind makes of the leaderboard, or why it gives none.
-
-    Without a sample of passages this is P@20 of a pool that is wholly judged.
-    """
-    from exampp.analysis.corrected import CorrectionSettings
-
-    newest = {plan.unit: plan for plan in read_plans(grades.connection)}
-    tries = [
-        partial(correct_grades, grades, one.measure, plan=one.number) for one in newest.values()
-    ]
-    if "passage" not in newest and grades.highest_judgment is not None and grades.gradebook.systems:
-        over: Scope = "queries" if len(grades.gradebook.queries) > 1 else "pool"
-        whole_pool = partial(
-            correct_grades,
-            grades,
-            DEFAULT_MEASURE,
-            settings=CorrectionSettings(over=over),
-            min_rating=min_rating,
-            min_relevant=min_relevant,
-        )
-        tries.insert(0, whole_pool)
-    found: list[Corrected | str] = []
-    for correct in tries:
-        try:
-            found.append(correct())
-        except InputError as error:
-            found.append(str(error))
-    return found
-
-
-# ---- sampling -----------------------------------------------------------------------------------
 
 
 class SampledUnit(NamedTuple):
@@ -475,7 +147,7 @@ _RECORDED = (
 
 
 def units_table(found: SampleProgress) -> Table:
-    """A row a drawn unit: its probability, its label, who decided when, and the design."""
+    """Return a row a drawn unit: its probability, its label, who decided when, and the design."""
     plan = found.plan
     recorded: tuple[Value, ...] = (
         plan.design,
@@ -635,7 +307,7 @@ def _of_passages(
 
 
 def _judgments(book: Gradebook, queries: AbstractSet[str]) -> dict[tuple[str, str], int]:
-    """The judgments of passages for their query, by (query id, passage id)."""
+    """Return the judgments of passages for their query, by (query id, passage id)."""
     return {
         (query.query_id, query.passage_ids[place]): int(query.judgments[0, place])
         for query in book.queries
@@ -695,3 +367,335 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
 
 _AT_ONCE = 3
 """Passages of an item that are asked about before it is looked at anew which are still open."""
+
+
+# ---- drawing, and correcting by a sample ---------------------------------------------------------
+
+DEFAULT_MEASURE = "P@20"
+NAMED = 5
+"""So many units are named where many are meant."""
+
+
+def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
+    """Return the command that draws a sample for a measure."""
+    path = shlex.quote(str(grades.path))
+    return f"exampp review {path} plan --labels 400 -m {shlex.quote(str(measure))}"
+
+
+def measure_of(measure: Measure | str) -> Measure:
+    """Return the measure. Raises InputError where it is none that can be corrected."""
+    (one,) = as_measures([measure])
+    check_linear(one)
+    return one
+
+
+def whole_book(grades: ChosenGrades) -> Gradebook:
+    """The grades of all systems, without what people decided: it is that which they predict."""
+    return without_decisions(replace(grades, systems=(), without=()).gradebook)
+
+
+def units_of(
+    grades: ChosenGrades,
+    book: Gradebook,
+    measure: Measure,
+    min_rating: int | None,
+    min_relevant: int | None,
+) -> Population:
+    """Return the population of a measure."""
+    relevant = relevance_threshold(min_relevant, grades.highest_judgment)
+    least = grades.grader.threshold(min_rating)
+    return population(book, measure, min_rating=least, min_relevant=relevant)
+
+
+def draw_plan(
+    grades: ChosenGrades,
+    asked: SampleDesign,
+    measure: Measure | str,
+    *,
+    min_rating: int | None,
+    min_relevant: int | None,
+    author: str | None,
+) -> SamplePlan:
+    """Draw a sample and keep it; the same sample again is the plan that there is.
+
+    Raises:
+        InputError: The measure cannot be corrected, or nothing can be drawn.
+    """
+    one, edit = measure_of(measure), edit_by(author, "plan")
+    units = units_of(grades, whole_book(grades), one, min_rating, min_relevant)
+    plan = draw_sample(
+        units,
+        asked,
+        grader=grades.grader,
+        bank=grades.bank,
+        min_rating=grades.grader.threshold(min_rating),
+        min_relevant=relevance_threshold(min_relevant, grades.highest_judgment),
+        author=edit.author,
+        at=edit.at,
+    )
+    connection = grades.connection
+    with connection, transaction(connection):
+        number = put_plan(connection, plan)
+    return next(one for one in read_plans(connection) if one.number == number)
+
+
+def find_plan(
+    connection: sqlite3.Connection, number: int | None, unit: UnitKind | None = None, k: int = 0
+) -> SamplePlan | None:
+    """Return the plan of a number, or the newest that fits the units and the cutoff of a measure.
+
+    None where there is none to choose. Raises InputError where the one asked for is not there.
+    """
+    plans = read_plans(connection)
+    if number is not None:
+        for one in plans:
+            if one.number == number:
+                return one
+        known = ", ".join(str(one.number) for one in plans) or "none"
+        raise InputError(f"there is no plan {number}", hint=f"Plans: {known}")
+    fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
+    return fitting[-1] if fitting else None
+
+
+def sample_of(
+    grades: ChosenGrades, number: int | None = None, book: Gradebook | None = None
+) -> SampleProgress:
+    """Return a plan, by default the newest, and how far it is decided.
+
+    Raises:
+        InputError: There is none.
+    """
+    plan = find_plan(grades.connection, number)
+    if plan is None:
+        raise InputError(
+            "no sample was drawn",
+            hint=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
+        )
+    return progress(grades.connection, plan, book or whole_book(grades), grades.grader)
+
+
+def correct_grades(
+    grades: ChosenGrades,
+    measure: Measure | str,
+    *,
+    settings: CorrectionSettings | None = None,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    plan: int | None = None,
+) -> Corrected:
+    """A leaderboard corrected by a sample that people decided, or by judgments of the whole pool.
+
+    Raises:
+        InputError: The measure cannot be corrected, there is no sample for it, or units of the
+            sample are not decided.
+    """
+    # the analysis is for those who ask for it
+    from exampp.analysis.corrected import CorrectionSettings, correct
+
+    one = measure_of(measure)
+    book = whole_book(grades)
+    found = find_plan(grades.connection, plan, check_linear(one), one.cutoff or 0)
+    if found is not None:
+        min_relevant = found.min_relevant if min_relevant is None else min_relevant
+        min_rating = found.min_rating if min_rating is None and found.unit == "item" else min_rating
+    units = units_of(grades, book, one, min_rating, min_relevant)
+    least = grades.grader.threshold(min_rating)
+    if found is None:
+        judged = _all_judged(units, grades)
+    else:
+        _check_plan(found, units, grades, least)
+        done = progress(grades.connection, found, book, grades.grader)
+        judged = _judged(grades, done, units, min_relevant)
+    wanted = choose_systems(book, grades.systems, grades.without).systems
+    return correct(
+        units,
+        judged,
+        or_default("settings", settings, CorrectionSettings),
+        min_rating=least,
+        systems=wanted,
+        source=_source(grades),
+    )
+
+
+def _source(grades: ChosenGrades) -> str:
+    bank = f", bank {grades.bank_name}" if grades.bank_name else ""
+    return labelled(f"graded by {grades.grader.name}{bank}", draft=grades.grader.is_draft)
+
+
+def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least: int) -> None:
+    """That a plan is a sample of these units.
+
+    Raises:
+        InputError: It is one of others; says how they differ.
+    """
+    kind = grades.grader.kind
+    again = f"Draw a sample of what there is now: {draw_command(grades, units.measure)}"
+    where = f"plan {plan.number} ({plan.measure}, {len(plan.drawn)} drawn)"
+    if plan.unit != units.unit or plan.k != units.k:
+        raise InputError(
+            f"{where} is a sample of {plan.unit}s in the first {plan.k}, and {units.measure} adds "
+            f"up {units.unit}s in the first {units.k}: its decisions are refused for it",
+            hint=again,
+        )
+    if plan.unit == "item" and (plan.bank, plan.kind) != (grades.bank, kind):
+        raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", hint=again)
+    if plan.unit == "item" and plan.min_rating != least:
+        raise InputError(
+            f"{where} settles what is answered from rating {plan.min_rating} on, not {least}",
+            hint=f"Leave out --min-rating, or: {again}",
+        )
+    if pool_hash(units.names) != plan.pool_hash:
+        changed = sorted(set(units.systems) ^ set(plan.systems))
+        why = f" ({', '.join(changed)} came or went)" if changed else ""
+        raise InputError(
+            f"{where} was drawn from {plan.pool_size:,} {plan.unit}s; the pool has "
+            f"{len(units.names):,} now, not all of them the same{why}. What had no chance to be "
+            "drawn is not in the sample, so that its decisions are refused",
+            hint=again,
+        )
+
+
+def _judged(
+    grades: ChosenGrades, found: SampleProgress, units: Population, min_relevant: int | None
+) -> JudgedSample:
+    """Return the sample with its labels. Raises InputError where units are not decided."""
+    from exampp.analysis.corrected import JudgedSample
+
+    plan = found.plan
+    if found.open:
+        named = ", ".join(map(_named, found.open[:NAMED]))
+        more = "" if len(found.open) <= NAMED else f" and {len(found.open) - NAMED:,} more"
+        path = shlex.quote(str(grades.path))
+        are = "is" if len(found.open) == 1 else "are"
+        raise InputError(
+            f"{len(found.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
+            f"{named}{more}. Without them the sample is no longer the one that was drawn, and no "
+            "interval would hold",
+            hint=f"Decide them: exampp serve {path}"
+            + (f", or exampp import {path} judged.qrels" if plan.unit == "passage" else ""),
+        )
+    place = {name: number for number, name in enumerate(units.names)}
+    names = [(one.query_id, one.unit_id) for one in plan.drawn]
+    order = sorted(range(len(names)), key=lambda number: place[names[number]])
+    places = np.array([place[names[number]] for number in order], np.intp)
+    pi = np.array([plan.drawn[number].pi for number in order])
+    values = np.array([found.labels[names[number]] for number in order])
+    level = units.measure.param("rel")
+    level = level if isinstance(level, int) else (min_relevant or plan.min_relevant)
+    labels = (values >= level).astype(np.float64) if plan.unit == "passage" else values.T
+    return JudgedSample(
+        sample=Sample(places, pi),
+        labels=labels,
+        fold_seed=plan.fold_seed,
+        design=plan.design,
+        origin=_origin(found),
+        notes=tuple(_said_of(found)),
+    )
+
+
+def _named(one: SampledUnit) -> str:
+    query_id, unit_id, _ = one.unit
+    # ids of items begin with their query's, mostly
+    return unit_id if unit_id.startswith(f"{query_id}/") else f"{query_id}/{unit_id}"
+
+
+def _origin(found: SampleProgress) -> str:
+    plan = found.plan
+    return (
+        f"{len(plan.drawn):,} of {plan.pool_size:,} {plan.unit}s drawn (plan {plan.number}: "
+        f"{plan.design}, seed {plan.seed}, {plan.expected:,.0f} expected)"
+    )
+
+
+def _said_of(found: SampleProgress) -> Iterator[str]:
+    who = Counter(name for one in found.units for name in one.deciders)
+    if who:
+        people = ", ".join(f"{name} ({count})" for name, count in sorted(who.items()))
+        yield f"Decided by {people}."
+    known = sum(one.found == "judgments" for one in found.units)
+    if known:
+        yield f"{known:,} of the drawn passages have their label from imported judgments."
+    if found.strays:
+        yield (
+            f"{found.strays:,} other decisions are left out: they were made from the queue, while "
+            "browsing or on another sample, so that nobody knows with which chance their cells "
+            "were chosen."
+        )
+
+
+def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
+    """Return all units with their judgments, where there is no sample.
+
+    Raises:
+        InputError: Not all of them have one.
+    """
+    from exampp.analysis.corrected import JudgedSample
+
+    hint = f"Draw a sample: {draw_command(grades, units.measure)}"
+    if is_graded_file(grades.connection):
+        hint = "Import it into a collection, and draw a sample there: exampp review --help"
+    known = ~np.isnan(units.judged)
+    if units.unit == "passage" and known.all():
+        return JudgedSample(
+            sample=Sample(np.arange(len(known)), np.ones(len(known))),
+            labels=units.judged,
+            fold_seed=0,
+            design="all",
+            origin=f"all {len(known):,} passages of the pool are judged: nothing was drawn",
+        )
+    other = find_plan(grades.connection, None, units.unit)
+    if other is not None:
+        _check_plan(other, units, grades, other.min_rating)
+    if units.unit == "item":
+        raise InputError(f"{_strays(grades)}no items were drawn", hint=hint)
+    count = int(known.sum())
+    said = f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
+    raise InputError(
+        f"{said} a judgment, and no sample was drawn: nobody knows with which chance a passage "
+        "came to be judged",
+        hint=hint,
+    )
+
+
+def _strays(grades: ChosenGrades) -> str:
+    by_sample = decisions_by_sample(grades.connection, grades.grader, grades.bank)
+    count = sum(map(len, by_sample.values()))
+    if not count:
+        return ""
+    return (
+        f"{count:,} decisions were made from the queue or while browsing, and are refused: "
+        "their cells were picked because they matter, with a chance that nobody knows; "
+    )
+
+
+def corrections(
+    grades: ChosenGrades, min_rating: int | None = None, min_relevant: int | None = None
+) -> list[Corrected | str]:
+    """Return what the newest sample of each kind makes of the leaderboard, or why it gives none.
+
+    Without a sample of passages this is P@20 of a pool that is wholly judged.
+    """
+    from exampp.analysis.corrected import CorrectionSettings
+
+    newest = {plan.unit: plan for plan in read_plans(grades.connection)}
+    tries = [
+        partial(correct_grades, grades, one.measure, plan=one.number) for one in newest.values()
+    ]
+    if "passage" not in newest and grades.highest_judgment is not None and grades.gradebook.systems:
+        over: Scope = "queries" if len(grades.gradebook.queries) > 1 else "pool"
+        whole_pool = partial(
+            correct_grades,
+            grades,
+            DEFAULT_MEASURE,
+            settings=CorrectionSettings(over=over),
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+        )
+        tries.insert(0, whole_pool)
+    found: list[Corrected | str] = []
+    for correct in tries:
+        try:
+            found.append(correct())
+        except InputError as error:
+            found.append(str(error))
+    return found

@@ -110,12 +110,6 @@ def _rows(role: str, data: Any) -> Iterable[object]:
         return _of_pandas(data)
     if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # pyarrow
         return _of_arrow(data)
-    if hasattr(data, "collect_schema") or hasattr(data, "collect"):
-        raise InputError("is a query that was not run", hint="Collect it first")
-    if hasattr(data, "to_frame") or hasattr(data, "null_count"):
-        raise InputError("is one column", hint=f"Give {_TABLES}; of a series its to_dict()")
-    if hasattr(data, "__arrow_c_stream__"):
-        return _of_capsule(data)
     if not isinstance(data, Iterable):
         raise InputError(f"{type(data).__name__} has no rows", hint=f"Give {_TABLES}")
     return data
@@ -138,17 +132,6 @@ def _of_arrow(table: Any) -> Iterator[Row]:
     _check_names(table.schema.names)
     for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
         yield from batch.to_pylist()
-
-
-def _of_capsule(data: object) -> Iterator[Row]:
-    try:
-        import pyarrow
-    except ImportError:
-        raise InputError(
-            f"{type(data).__name__} is read through pyarrow, which is not installed",
-            hint="Install it: pip install pyarrow",
-        ) from None
-    return _of_arrow(pyarrow.table(data))
 
 
 def _check_names(names: Sequence[object]) -> None:

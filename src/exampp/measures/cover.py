@@ -204,44 +204,6 @@ class _ExamCover(NamedTuple):
     deciding: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryCoverings:
-    """Which items of a query each system covers: `covered` is systems x items.
-
-    `shares` is what each item counts in the Cover of the query, 1 in all. Items of weight 0 are
-    left out.
-    """
-
-    query_id: str
-    covered: Bools
-    shares: Floats
-
-
-def coverings(
-    gradebook: Gradebook, min_rating: int, *, k: int = 20, subtopics: SubtopicChoice = "auto"
-) -> tuple[QueryCoverings, ...]:
-    """What is behind Cover@k, query by query; the systems are the gradebook's.
-
-    A cell without a grade covers nothing. A query without items is left out.
-    """
-    mode = resolve_subtopics(gradebook, subtopics)
-    papers = groupby(cover_exams(gradebook, mode, k, EXAM), key=lambda exam: exam.query.query_id)
-    return tuple(_coverings(name, list(of_query), min_rating, k) for name, of_query in papers)
-
-
-def _coverings(
-    query_id: str, papers: Sequence[QueryExam], min_rating: int, k: int
-) -> QueryCoverings:
-    covered, shares = [], []
-    for exam in papers:
-        layout = lay_out(exam.passages, k)
-        seen = exam.query.ratings[layout.passages[:, None], exam.items]
-        covered.append(per_system(np.maximum, seen, layout, MISSING) >= min_rating)
-        weights = exam.query.weights[exam.items]
-        shares.append(weights / weights.sum() / len(papers))
-    return QueryCoverings(query_id, np.hstack(covered), np.concatenate(shares))
-
-
 def cover_exams(
     gradebook: Gradebook, subtopics: Subtopics, k: int, policy: CoverPolicy = EXAM
 ) -> Iterator[QueryExam]:

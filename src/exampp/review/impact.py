@@ -273,7 +273,7 @@ class Baseline:
     def _swaps(
         self, before: MeasureColumn, after: MeasureColumn, old: _Means, new: _Means
     ) -> Iterator[Swap]:
-        """All pairs that swap, the largest new differences first."""
+        """Yield all pairs that swap, the largest new differences first."""
         ahead, behind = np.nonzero((_order(old) < 0) & (_order(new) > 0))
         estimates = [
             self._estimates(column, means, ahead, behind)
@@ -293,7 +293,7 @@ class Baseline:
         ahead: NDArray[np.intp],
         behind: NDArray[np.intp],
     ) -> list[Estimate]:
-        """The differences with their intervals over the queries."""
+        """Return the differences with their intervals over the queries."""
         if not len(ahead):
             return []
         mean = np.array([mean or 0.0 for mean in means])

@@ -149,14 +149,14 @@ class QueryView:
         self.min_rating = criteria.min_rating
 
     def item(self, column: int) -> QueryItem:
-        """The item of a column."""
+        """Return the item of a column."""
         item, query = self.dossier.items[column], self.dossier
         return QueryItem(
             query.query_id, query.query_text, item.item_id, item.text, item.subtopic_id
         )
 
     def passage(self, row: int) -> PassageEvidence:
-        """The passage of a row."""
+        """Return the passage of a row."""
         text = self.dossier.texts[row]
         judgment = int(self.judged[row])
         return PassageEvidence(
@@ -173,7 +173,7 @@ class QueryView:
     def cell(
         self, item: QueryItem, passage: PassageEvidence, row: int, column: int, answer: str
     ) -> CellRecord:
-        """The cell of an item and a passage."""
+        """Return the cell of an item and a passage."""
         grade = self.dossier.automatic.get((row, column))
         rating = int(self.grades.ratings[row, column])
         return CellRecord(
@@ -214,7 +214,7 @@ def verification_list(
 
 
 def cell_order(view: QueryView, column: int) -> list[int]:
-    """The passages of an item that were tried or decided, in the order of `verify`."""
+    """Return the passages of an item that were tried or decided, in the order of `verify`."""
     ratings = view.grades.ratings[:, column]
     found = np.lexsort((view.evidence.strength, -ratings.astype(np.int64)))
     order = found[view.looked_at[found]]
@@ -227,14 +227,14 @@ def cell_order(view: QueryView, column: int) -> list[int]:
 def item_cells(
     view: QueryView, column: int, rows: Iterable[int], answers: Answers
 ) -> Iterator[CellRecord]:
-    """The cells of an item and these passages."""
+    """Yield the cells of an item and these passages."""
     item = view.item(column)
     for row in rows:
         yield view.cell(item, view.passage(row), row, column, answers.get((row, column), ""))
 
 
 def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
-    """The columns of all items; of the one with this id; or of those whose ids start so."""
+    """Return the columns of all items; of the one with this id; or of those whose ids start so."""
     ids = dossier.grades.item_ids
     if item_id is None:
         return list(dossier.bank_order)
@@ -244,7 +244,7 @@ def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
 
 
 def from_both_ends(things: Sequence[T]) -> list[T]:
-    """The first, the last, the second, the second to last, and so on."""
+    """Return the first, the last, the second, the second to last, and so on."""
     half = (len(things) + 1) // 2
     mixed = list(things)
     mixed[::2], mixed[1::2] = things[:half], things[half:][::-1]
@@ -258,7 +258,7 @@ def grid(
     item_id: str | None = None,
     limit: int | None = None,
 ) -> Grid:
-    """All passages with a text by all items, or by one; `limit` leaves so many passages."""
+    """Return all passages with a text by all items, or by one; `limit` leaves so many passages."""
     dossier = view.dossier
     columns = chosen_items(dossier, item_id)
     items = [view.item(column) for column in columns]
@@ -292,7 +292,7 @@ def missing(view: QueryView) -> Iterator[MissingEntry]:
 
 
 def spurious(view: QueryView) -> list[SpuriousEntry]:
-    """Items that passages cover which are not relevant, the most frequent first."""
+    """Return items that passages cover which are not relevant, the most frequent first."""
     dossier, known = view.dossier, view.evidence
     wrong = view.covers & known.irrelevant[:, None]
     right = view.covers & known.relevant[:, None]
@@ -681,7 +681,7 @@ LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = 
 
 
 def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
-    """A list as tables, each made when it is asked for.
+    """Yield a list as tables, each made when it is asked for.
 
     Raises InputError where there is no such list or no such item.
     """
@@ -691,7 +691,7 @@ def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterat
 
 
 def _with_item(seen: Iterable[Seen], item_id: str | None) -> Iterator[Seen]:
-    """The queries that have the item, or all of them."""
+    """Yield the queries that have the item, or all of them."""
     found = item_id is None
     for dossier, answers in seen:
         if item_id is None or chosen_items(dossier, item_id):

@@ -67,7 +67,7 @@ class CoverMeans(NamedTuple):
 def cover_means(
     gradebook: Gradebook, *, min_rating: int, k: int = 20, subtopics: SubtopicChoice = "auto"
 ) -> CoverMeans:
-    """The mean Cover@k of all systems."""
+    """Return the mean Cover@k of all systems."""
     mode = resolve_subtopics(gradebook, subtopics)
     result = cover(gradebook, [min_rating], k=k, subtopics=mode)
     means = np.array([mean.mean or 0.0 for mean in result.of("Cover")[0].values.means()])
@@ -132,7 +132,7 @@ def most_influential_cells(
     subtopics: SubtopicChoice = "auto",
     most: int = 500,
 ) -> list[Candidate]:
-    """The `most` cells that matter most for Cover@k, the first one first.
+    """Return the `most` cells that matter most for Cover@k, the first one first.
 
     Cells that are `decided`, have no text, or can move no system are left out. `confidence` holds,
     by query id, passages x items, the probability that the model gave to its rating (NaN: not
@@ -204,7 +204,7 @@ class _Chances(NamedTuple):
 
 
 def _covered_share(gradebook: Gradebook, min_rating: int) -> float:
-    """The share of covered cells among those with a grade; a half where there is none."""
+    """Return the share of covered cells among those with a grade; a half where there is none."""
     graded = sum(int((query.ratings != MISSING).sum()) for query in gradebook.queries)
     covered = sum(int((query.ratings >= min_rating).sum()) for query in gradebook.queries)
     return covered / graded if graded else 0.5
@@ -242,7 +242,7 @@ class _Cells:
 
 
 def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
-    """Every cell of an exam that can move a system; the chances are still open."""
+    """Return every cell of an exam that can move a system; the chances are still open."""
     query, weights = exam.query, exam.query.weights[exam.items]
     sat = lay_out(exam.passages, k)
     known = sat.passages < query.pool_size
@@ -272,7 +272,7 @@ def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float
 
 
 def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Floats:
-    """How many pairs swap if the affected systems of each row move: [cells]."""
+    """Return how many pairs swap if the affected systems of each row move: [cells]."""
     found = np.zeros(len(moves))
     now = np.round(means, _DECIMALS)
     for move in np.unique(moves):
@@ -295,7 +295,7 @@ def _first(
     decided: AbstractSet[CellName],
     most: int,
 ) -> _Cells:
-    """The cells of a query that come first, with their chances, without those decided."""
+    """Return the cells of a query that come first, with their chances, without those decided."""
     query = cells.query
     sure = None if confidence is None else confidence[cells.passages, cells.items]
     found = chances.of(query.ratings[cells.passages, cells.items], sure)
@@ -315,7 +315,7 @@ def _sorted(swaps: Floats, gaps: Floats) -> NDArray[np.intp]:
 
 
 def _candidates(best: Sequence[_Cells], most: int) -> list[Candidate]:
-    """The first cells of all queries, merged; ties in the order of the gradebook."""
+    """Return the first cells of all queries, merged; ties in the order of the gradebook."""
     if not best:
         return []
     keys = [cells.order() for cells in best]
@@ -363,7 +363,7 @@ class Assignment:
     share: float = DEFAULT_SHARE
 
     def is_shared(self, cell: CellName) -> bool:
-        """Whether everybody decides a cell."""
+        """Return whether everybody decides a cell."""
         return _number(cell) < self.share
 
     def owner(self, cell: CellName) -> str | None:

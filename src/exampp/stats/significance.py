@@ -7,8 +7,7 @@ more than asked for ("exact"), else (b + 1) / (m + 1) for b of m random ones, th
 pair. Queries on which both are equal are the same under every pattern, and are not enumerated.
 
 Sources: Fisher 1935; Smucker, Allan, Carterette, *A Comparison of Statistical Significance Tests
-for IR Evaluation* (CIKM 2007); Phipson and Smyth 2010 (why + 1); Cohen 1988 (d_z); Hedges 1981
-(small samples).
+for IR Evaluation* (CIKM 2007); Phipson and Smyth 2010 (why + 1); Cohen 1988 (d_z).
 """
 
 from __future__ import annotations
@@ -125,7 +124,6 @@ PERMUTATIONS = 10_000
 FEW_QUERIES = "fewer than 2 queries count for both systems"
 NO_SPREAD = "the two systems differ by the same amount on every query"
 NONE_SHARED = "no query counts for both systems"
-_HEDGES = "fewer than 3 queries count for both systems"
 
 _NO_SPREAD = 1e-12
 _TIED = 1e-10
@@ -144,13 +142,13 @@ _CELLS_AT_ONCE = 4_000_000
 class Pair:
     """Two systems (rows of the values) on the queries that count for both.
 
-    `difference` is the mean of first minus second, with its paired interval; `won`, `lost` are
-    the shares of queries on which the first is better, or worse. `effect` is Cohen's d_z, the mean
-    difference over the standard deviation of the differences, `small_effect` the same without its
-    bias in small samples. `p` is of the randomisation test (`exact`: over all sign patterns), which
-    tests that the two behave alike; `holm` and `bh` are `p` corrected for all pairs. They are None
-    where fewer than 2 queries count. `p_mean` tests that the mean difference over all queries like
-    these is 0, by the interval of `difference`; `holm_mean` is `p_mean` corrected for all pairs.
+    `difference` is the mean of first minus second, with its paired interval; `won`, `lost` are the
+    shares of queries on which the first is better, or worse. `effect` is Cohen's d_z, the mean
+    difference over the standard deviation of the differences. `p` is of the randomisation test
+    (`exact`: over all sign patterns), which tests that the two behave alike; `holm` and `bh` are
+    `p` corrected for all pairs. They are None where fewer than 2 queries count. `p_mean` tests that
+    the mean difference over all queries like these is 0, by the interval of `difference`;
+    `holm_mean` is `p_mean` corrected for all pairs.
     """
 
     first: int
@@ -160,7 +158,6 @@ class Pair:
     won: float | None
     lost: float | None
     effect: Estimate
-    small_effect: Estimate
     p: float | None
     exact: bool
     holm: float | None
@@ -328,7 +325,6 @@ def _pairs(
     for index, (first, second) in enumerate(pairs.tolist()):
         n = queries[index]
         tested = n > 1
-        effect, small_effect = _effects(differences[index, both[index]])
         of_mean = found[index]
         yield Pair(
             first=first,
@@ -337,8 +333,7 @@ def _pairs(
             difference=of_mean.estimate if n else undefined(NONE_SHARED),
             won=won[index] / n if n else None,
             lost=lost[index] / n if n else None,
-            effect=effect,
-            small_effect=small_effect,
+            effect=_effect(differences[index, both[index]]),
             p=float(p[index]) if tested else None,
             exact=bool(exact[index]),
             holm=float(corrected[0, index]) if tested else None,
@@ -348,20 +343,9 @@ def _pairs(
         )
 
 
-def _effects(differences: Floats) -> tuple[Estimate, Estimate]:
-    """Cohen's d_z and Hedges' g_z."""
-    n = len(differences)
-    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+def _effect(differences: Floats) -> Estimate:
+    """Return Cohen's d_z."""
+    spread = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
     if spread <= _NO_SPREAD * float(np.abs(differences).max(initial=0.0)):
-        nothing = undefined(FEW_QUERIES if n < 2 else NO_SPREAD)
-        return nothing, nothing
-    effect = float(differences.mean()) / spread
-    if n < 3:
-        return Estimate(effect), undefined(_HEDGES)
-    return Estimate(effect), Estimate(effect * hedges_factor(n - 1))
-
-
-def hedges_factor(freedom: int) -> float:
-    """What takes the bias out of a standardised mean with so many degrees of freedom, 2 or more."""
-    half = freedom / 2
-    return math.exp(math.lgamma(half) - math.lgamma(half - 0.5)) / math.sqrt(half)
+        return undefined(FEW_QUERIES if len(differences) < 2 else NO_SPREAD)
+    return Estimate(float(differences.mean()) / spread)

@@ -37,7 +37,7 @@ class Access:
 
     @classmethod
     def of(cls, assessors: Sequence[str], names: Iterable[str], cookie: str = "exampp") -> Access:
-        """A token and a session for each assessor, both random.
+        """Return a token and a session for each assessor, both random.
 
         Raises InputError where a name is blank or occurs twice.
         """
@@ -53,7 +53,7 @@ class Access:
         )
 
     def enter(self, token: str) -> str | None:
-        """The session of whoever holds this token; None where nobody does."""
+        """Return the session of whoever holds this token; None where nobody does."""
         name = _lookup(self.tokens, token)
         return next((one for one, owner in self.sessions.items() if owner == name), None)
 
@@ -71,7 +71,7 @@ class Access:
 
 
 def _lookup(known: Mapping[str, str], secret: str) -> str | None:
-    """The value of a secret, found in a time that says nothing about the secrets."""
+    """Return the value of a secret, found in a time that says nothing about the secrets."""
     given = secret.encode("utf-8", "replace")
     found = None
     for one, name in known.items():
@@ -81,7 +81,7 @@ def _lookup(known: Mapping[str, str], secret: str) -> str | None:
 
 
 def is_address(name: str) -> bool:
-    """Whether a host is a literal IP address."""
+    """Return whether a host is a literal IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -90,19 +90,19 @@ def is_address(name: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server bound to the host."""
+    """Return whether only this machine can reach a server bound to the host."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def host_names(host: str) -> frozenset[str]:
-    """The names by which a server bound to `host` may be called."""
+    """Return the names by which a server bound to `host` may be called."""
     if is_loopback(host):
         return frozenset({"localhost"})
     return frozenset({"localhost", host.lower(), socket.gethostname().lower()})
 
 
 def is_own_request(method: str, host: str, headers: Mapping[str, str]) -> bool:
-    """Whether a request may do what it wants, by where it comes from.
+    """Return whether a request may do what it wants, by where it comes from.
 
     One that changes something must come from a page of this server: its Origin is the Host, or
     the browser says same-origin. Another site may only lead people here, not load anything.

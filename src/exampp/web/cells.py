@@ -263,7 +263,7 @@ def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | N
 
 
 def has_decided(decisions: Sequence[Decision], author: str) -> bool:
-    """Whether a person ever decided about a cell, and so has seen its grade."""
+    """Return whether a person ever decided about a cell, and so has seen its grade."""
     return any(one.author == author for one in decisions)
 
 

@@ -520,7 +520,7 @@ class LiveCollection:
         self._watcher.look()
 
     def is_older(self, read_at: float) -> bool:
-        """Whether the collection is known to have changed since something was read."""
+        """Return whether the collection is known to have changed since something was read."""
         return read_at < self._watcher.last
 
     def choices(self) -> list[Choice]:

@@ -212,7 +212,7 @@ class PageRequest:
         return PLACES
 
     def is_at(self, path: str) -> bool:
-        """Whether this page belongs to a place of the navigation."""
+        """Return whether this page belongs to a place of the navigation."""
         here = self.http.url.path
         return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
 
@@ -266,7 +266,7 @@ class PageRequest:
 
 
 def is_own(address: str) -> bool:
-    """Whether an address leads to a page of this server: one slash, and no other host."""
+    """Return whether an address leads to a page of this server: one slash, and no other host."""
     return address.startswith("/") and not address.startswith(("//", "/\\"))
 
 

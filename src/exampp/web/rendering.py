@@ -115,7 +115,7 @@ def _finalize(value: Any) -> Any:
 
 
 def link(path: str, **parameters: object) -> str:
-    """The address of a page; ids travel in its query string, whatever they hold.
+    """Return the address of a page; ids travel in its query string, whatever they hold.
 
     Parameters that are None are left out.
     """
@@ -124,17 +124,17 @@ def link(path: str, **parameters: object) -> str:
 
 
 def fixed(value: float | None, decimals: int = 3) -> str:
-    """A number with so many decimals."""
+    """Return a number with so many decimals."""
     return UNDEFINED if value is None else f"{value:.{decimals}f}"
 
 
 def count(value: int | None) -> str:
-    """A whole number with its thousands apart."""
+    """Return a whole number with its thousands apart."""
     return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
 
 
 def percent_of(part: float, whole: float) -> str:
-    """A share in percent: 100 only where nothing is left."""
+    """Return a share in percent: 100 only where nothing is left."""
     if not whole:
         return UNDEFINED
     share = 100 * part / whole
@@ -163,7 +163,7 @@ def table(of: Table) -> Markup:
 
 
 def rating_shade(rating: int, lowest: int, highest: int) -> int:
-    """The shade of a rating: 0 for the lowest of the scale to 5 for the highest."""
+    """Return the shade of a rating: 0 for the lowest of the scale to 5 for the highest."""
     span = max(1, highest - lowest)
     return min(SHADES - 1, max(0, round((SHADES - 1) * (rating - lowest) / span)))
 
@@ -189,13 +189,13 @@ def static_files() -> Mapping[str, StaticFile]:
 
 
 def static(name: str) -> str:
-    """The address of a file that pages load; it changes with its content."""
+    """Return the address of a file that pages load; it changes with its content."""
     return f"/static/{name}?v={static_files()[name].digest}"
 
 
 @cache
 def templates() -> Environment:
-    """The templates with what all of them may use."""
+    """Return the templates with what all of them may use."""
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -220,7 +220,7 @@ def templates() -> Environment:
 
 
 def render_template(template: str, **context: object) -> str:
-    """A page or a part of one."""
+    """Return a page or a part of one."""
     return templates().get_template(template).render(context)
 
 

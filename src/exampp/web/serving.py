@@ -111,7 +111,7 @@ class Served:
     address: str
 
     def entrances(self) -> dict[str, str]:
-        """The address of each assessor, with the token."""
+        """Return the address of each assessor, with the token."""
         return {
             name: f"{self.address}/?token={token}" for token, name in self.access.tokens.items()
         }
@@ -131,7 +131,7 @@ class Served:
 def prepare(
     room: LiveCollection, listener: socket.socket, host: str, assessors: Sequence[str]
 ) -> Served:
-    """A server for a room on a socket that listens."""
+    """Return a server for a room on a socket that listens."""
     import uvicorn
 
     from exampp.web.app import create_app
@@ -172,7 +172,7 @@ def _check_installed() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises InputError where it cannot."""
+    """Return a socket that listens. Raises InputError where it cannot."""
     if not 0 <= port <= 65535:
         raise InputError(f"there is no port {port}", field="--port", hint="Give 1 to 65535, or 0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

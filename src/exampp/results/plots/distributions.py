@@ -1,4 +1,4 @@
-"""Bar charts: how grades are spread, and which labels judged passages got."""
+"""Bar chart: how grades are spread."""
 
 from __future__ import annotations
 
@@ -80,54 +80,4 @@ def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "
         else "Nothing to draw: no cell is graded.",
         spec=spec if values else {},
         data=Table.of(["grader", "rating", "cells", "share"], values, "Cells by rating"),
-    )
-
-
-def labels(counts: Mapping[int, Mapping[int, int]], *, name: str = "labels") -> Figure:
-    """Draw which labels the passages of each judgment got: judgment -> label -> passages.
-
-    A bar a judgment, all of one length, from the lowest label to the highest.
-    """
-    found = sorted({label for of_judgment in counts.values() for label in of_judgment})
-    sizes = {j: size for j in sorted(counts, reverse=True) if (size := sum(counts[j].values()))}
-    values = [
-        [j, label, counts[j].get(label, 0), counts[j].get(label, 0) / size]
-        for j, size in sizes.items()
-        for label in found
-    ]
-    headings = {j: f"judged {j} ({size:,})" for j, size in sizes.items()}
-    bars = [[headings[int(j)], str(label), n, share, label] for j, label, n, share in values]
-    axis = {"ticks": False, "domain": False, "labelPadding": 8, "minExtent": 115}
-    legend = {"title": "label", "orient": "right", "symbolType": "square"}
-    across = quantitative(
-        "share", "share of passages", {"domain": [0, 1]}, format=".0%", tickCount=5, grid=True
-    )
-    spec = {
-        "width": _WIDTH,
-        "height": 42 * max(1, len(sizes)),
-        "data": inline_rows(("judgment", "label", "passages", "share", "order"), bars),
-        "mark": {"type": "bar", "height": {"band": 0.72}, **_EDGE},
-        "encoding": {
-            "y": named_places("judgment", list(headings.values()), None, {}, **axis),
-            "x": {**across, "stack": "zero"},
-            "color": nominal("label", list(map(str, found)), _shades(len(found)), legend),
-            "order": {"field": "order", "type": "quantitative"},
-        },
-    }
-    top = found[-1] if found else 0
-    parts = (
-        f"{counts[j].get(top, 0) / size:.0%} of the {size:,} passages judged {j}"
-        for j, size in sizes.items()
-    )
-    return Figure(
-        name=name,
-        title="Labels of judged passages",
-        subtitle="Share of the passages of each judgment that got each label",
-        alt=f"Stacked bars of labels by judgment. The highest label, {top}, got {', '.join(parts)}."
-        if values
-        else "Nothing to draw: no passage has both a judgment and a label.",
-        spec=spec if values else {},
-        data=Table.of(
-            ["judgment", "label", "passages", "share"], values, "Passages by judgment and label"
-        ),
     )

@@ -1,11 +1,9 @@
-"""Lines and scatter plots: cover over k, reliability, calibration, rank against rank."""
+"""Lines and scatter plots: reliability, calibration, rank against rank."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from exampp.records.calibration import CalibrationBin
 from exampp.results.plots.figure import (
@@ -21,112 +19,6 @@ from exampp.results.plots.figure import (
 from exampp.results.result import Table
 
 _LETTER, _NAME_HEIGHT = 6.4, 12
-_LINE = 14
-
-# ---- cover over k --------------------------------------------------------------------------------
-
-_WIDTH, _HEIGHT = 520, 340
-_ALL = 6
-"""So many systems are all drawn in their own colours; of more, only the best ones are."""
-_BEST = 5
-
-
-def curves(
-    values: Mapping[str, Sequence[float]],
-    measure: str = "Cover@k",
-    *,
-    ceiling: float | None = None,
-    subtitle: str = "",
-    name: str = "curve",
-) -> Figure:
-    """Draw curves over k = 1, 2 ..., a system each, the best at the last k in colour.
-
-    Of more systems than there are colours, the others make a grey band from the lowest to the
-    highest, darker where half of them are. `ceiling` is what the whole pool covers.
-    """
-    ranked = sorted(values, key=lambda system: (-round(values[system][-1], 10), system))
-    shown = ranked if len(ranked) <= _ALL else ranked[:_BEST]
-    others = ranked[len(shown) :]
-    points = [(system, k, value) for system in ranked for k, value in enumerate(values[system], 1)]
-    depth = max((k for _, k, _ in points), default=1)
-    top = max([ceiling or 0.0, 1e-9, *(value for *_, value in points)])
-    top = min(1.0, top * 1.05) if top <= 1 else top * 1.05
-    ticks = sorted({1, *range(5, depth + 1, 5), depth})
-    across = quantitative(
-        "k", "k, passages read", {"domain": [1, depth], "nice": False}, grid=False, values=ticks
-    )
-    up = quantitative(
-        "value", measure, {"domain": [0, top]}, grid=True, tickCount=6, domain=False, ticks=False
-    )
-    layers: list[dict[str, Any]] = []
-    if others:
-        bounds = np.quantile([values[system] for system in others], (0, 0.25, 0.75, 1), axis=0)
-        band = inline_rows(
-            ("k", "lowest", "low", "high", "highest"),
-            [[k, *of_k] for k, of_k in enumerate(bounds.T.tolist(), 1)],
-        )
-        for low, high, opacity in (("lowest", "highest", 0.16), ("low", "high", 0.3)):
-            ends = {"x": across, "y": {**up, "field": low}, "y2": {"field": high}}
-            layers.append(layer("area", ends, band, color=GREY, opacity=opacity))
-    if ceiling is not None:
-        at = inline_rows(("value", "name"), [[ceiling, "all graded passages"]])
-        text = {"x": {"value": 4}, "y": up, "text": {"field": "name"}}
-        layers.append(layer("rule", {"y": up}, at, strokeDash=[6, 4], opacity=0.55))
-        layers.append(layer("text", text, at, align="left", baseline="bottom", dy=-3))
-    colour = nominal("name", shown, SERIES[: len(shown)])
-    lines = inline_rows(("name", "k", "value"), [one for one in points if one[0] in shown])
-    point = {"size": 16, "filled": True}
-    encoding = {"x": across, "y": up, "color": colour}
-    layers.append(layer("line", encoding, lines, strokeWidth=1.8, point=point))
-    named = _names_beside([(system, values[system][-1] / top) for system in shown], len(others))
-    layers += _beside_plot(named)
-    alt = f"Nothing to draw: no system has {measure}."
-    if ranked:
-        best, last = ranked[0], ranked[-1]
-        whole = "" if ceiling is None else f" All graded passages together reach {ceiling:.3f}."
-        alt = (
-            f"Line plot of {measure} for k from 1 to {depth}, {len(ranked)} systems. The best, "
-            f"{best}, rises from {values[best][0]:.3f} to {values[best][-1]:.3f}; the last, "
-            f"{last}, reaches {values[last][-1]:.3f}.{whole}"
-        )
-    return Figure(
-        name=name,
-        title=f"{measure} of the first k passages",
-        subtitle=subtitle,
-        right=24 + min(200, 6 * max((len(text) for _, text, _ in named), default=0)),
-        alt=alt,
-        spec={"width": _WIDTH, "height": _HEIGHT, "layer": layers} if ranked else {},
-        data=Table.of(["system", "k", "value"], points, f"{measure} of the first k passages"),
-    )
-
-
-def _names_beside(ends: Sequence[tuple[str, float]], others: int) -> list[tuple[float, str, str]]:
-    """Return (place, name, colour) of names at the ends of lines, without overlaps."""
-    places: list[float] = []
-    for _, end in ends:
-        wanted = _HEIGHT * (1 - end)
-        places.append(max(wanted, places[-1] + _LINE) if places else wanted)
-    over = (places[-1] - _HEIGHT * (1 - ends[-1][1])) / 2 if places else 0.0
-    found = [
-        (max(6.0 + n * _LINE, place - over), name, SERIES[n])
-        for n, (place, (name, _)) in enumerate(zip(places, ends, strict=True))
-    ]
-    if others:
-        found.append((found[-1][0] + 1.5 * _LINE, f"{others} others (half darker)", GREY))
-    return found
-
-
-def _beside_plot(named: Sequence[tuple[float, str, str]]) -> list[dict[str, Any]]:
-    data = inline_rows(("place", "name", "colour"), named)
-    height = {"field": "place", "type": "quantitative", "scale": None}
-    colour = {"field": "colour", "type": "nominal", "scale": None}
-    square = {"x": {"value": {"expr": "width + 14"}}, "y": height, "color": colour}
-    text = {"x": {"value": {"expr": "width + 24"}}, "y": height, "text": {"field": "name"}}
-    return [
-        layer("point", square, data, filled=True, size=60, shape="square", opacity=1),
-        layer("text", text, data, align="left", limit=200),
-    ]
-
 
 # ---- reliability ---------------------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ def shown_weight(state: ItemState) -> str:
 
 
 def same_text(typed: str, text: str | None) -> bool:
-    """Whether a text came back from a form unchanged: browsers rewrite line breaks."""
+    """Return whether a text came back from a form unchanged: browsers rewrite line breaks."""
     return _as_shown(typed) == _as_shown(text or "")
 
 

@@ -23,7 +23,6 @@ from exampp.grades.grades import Grades
 from exampp.measures.board import Leaderboard, per_query, tidy, wide_leaderboard
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
-from exampp.records.gradebook import MISSING
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table, render
 from exampp.web.live_collection import Snapshot
@@ -141,8 +140,6 @@ PLOTS: Mapping[str, Callable[[Snapshot, int], Figure]] = {
     "leaderboard": lambda of, by: figures.leaderboard_figure(of.board, of.board.columns[by]),
     "heatmap": lambda of, by: figures.heatmap_figure(of.board, of.board.columns[by], of.texts),
     "grades": lambda of, _: figures.grades_figure([of.gradebook]),
-    # the best rating of each judged passage, by its judgment
-    "labels": lambda of, _: figures.labels_figure(of.gradebook, Labelling(), of.min_rating),
 }
 BY_MEASURE = ("leaderboard", "heatmap")
 
@@ -157,13 +154,11 @@ def plots(request: CurrentRequest, by: int = 0) -> HTMLResponse:
     snapshot = request.snapshot
     columns = snapshot.board.columns
     by = by if 0 <= by < len(columns) else 0
-    judged = any((query.judgments != MISSING).any() for query in snapshot.gradebook.queries)
     return request.render(
         "plots.html",
         plots=[
             (name, _figure(snapshot, name, by), by if name in BY_MEASURE else None)
             for name in PLOTS
-            if judged or name != "labels"
         ],
         headings=[heading(str(one.measure), one.min_rating) for one in columns],
         by=by,
@@ -185,8 +180,6 @@ def plot(
     return figure_file(content, f"{name}-{by}" if name in BY_MEASURE else name, kind)
 
 
-# ---- trust --------------------------------------------------------------------------------------
-
 PATIENCE = 3.0
 """Seconds that a page waits for an answer before it says that it is being computed."""
 GLANCE = 0.3
@@ -195,7 +188,7 @@ MEASURE_OF_PEOPLE = "P@20"
 """The measure that is corrected if nobody drew a sample for another one."""
 
 
-# ---- questions -----------------------------------------------------------------------------------
+# ---- trust ---------------------------------------------------------------------------------------
 
 
 class Question(NamedTuple):
@@ -289,7 +282,7 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
     return snapshot.cache.soon(("trust", key), find, patience, tuple(state))
 
 
-# ---- pages ---------------------------------------------------------------------------------------
+# ---- pages about trust ---------------------------------------------------------------------------
 
 
 @router.get("/trust")

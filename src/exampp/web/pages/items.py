@@ -175,7 +175,7 @@ def _open(request: PageRequest, one: ListedItem) -> OpenItem:
     return OpenItem(*item_errors(view, one.item_id), basis=view.evidence.by)
 
 
-# ---- lists --------------------------------------------------------------------------------------
+# ---- the four lists ------------------------------------------------------------------------------
 
 NAMES = {
     "verify": ("Verify grading", "every reply and grade of an item, the best and the worst first"),

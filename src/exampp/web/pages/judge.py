@@ -519,8 +519,6 @@ def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -
     return request.render("disputes.html", cases=cases, sheet=sheet, query=query)
 
 
-# ---- sample -------------------------------------------------------------------------------------
-
 SAMPLED_CASE = "/sample/case"
 _RELEVANCES = ("not relevant", "related", "relevant", "perfectly relevant")
 """The meaning of relevances 0 to 3. Source: the passage task of TREC Deep Learning 2019."""
@@ -562,7 +560,7 @@ def _progress(request: PageRequest, collection: Collection) -> SampleProgress | 
     return grades.decisions.sample() if grades.decisions.plans() else None
 
 
-# ---- judging -------------------------------------------------------------------------------------
+# ---- judging the sample --------------------------------------------------------------------------
 
 
 class SampledCell(NamedTuple):

@@ -218,7 +218,7 @@ def tasks(request: PageRequest) -> list[Task]:
     return found
 
 
-# ---- compare ------------------------------------------------------------------------------------
+# ---- two systems compared ------------------------------------------------------------------------
 
 PAGE = 15
 """Queries on one page."""
