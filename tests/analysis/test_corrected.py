@@ -153,26 +153,6 @@ def test_one_system_and_few_units_of_it() -> None:
     assert found.tables()["scores"].rows[0][3] is None
 
 
-def test_labels_saved_by_grades_that_are_right() -> None:
-    """Grades that are nearly right save most labels; grades by chance save few or none."""
-    random = np.random.default_rng(5)
-    y = random.integers(0, 2, 400).astype(float)
-    a = random.random((3, 400)) / 400
-    at = np.flatnonzero(random.random(400) < 0.25)
-    judged = JudgedSample(Sample(at, np.full(len(at), 0.25)), y[at], 0, "uniform", "")
-    nearly = np.where(random.random(400) < 0.05, 1 - y, y)
-    right = replace(units(a.tolist()), graded=nearly, bins=nearly.astype(np.int64))
-    settings = CorrectionSettings()
-    sure = correct(right, judged, settings, min_rating=4)
-    assert sure.without_grades is not None
-    assert 2 * len(at) < sure.without_grades < 400
-    blind = correct(replace(right, bins=random.integers(0, 2, 400)), judged, settings, min_rating=4)
-    assert blind.without_grades is not None
-    assert blind.without_grades < sure.without_grades / 1.5
-    none = replace(blind, without_grades=float(len(at)))
-    assert "The grades saved no labels" in " ".join(none.tables()["scores"].notes)
-
-
 def test_few_labels_come_with_a_warning_of_their_order() -> None:
     found = correct(two_systems(40), sampled(MIXED), CorrectionSettings(), min_rating=4)
     assert "the order of the grades alone may be the better one" in " ".join(

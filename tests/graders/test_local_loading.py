@@ -226,8 +226,8 @@ def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert install_command("hf") in error.value.hint
 
 
-def test_old_transformers(transformers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformers, "__version__", "4.57.6")
+def test_old_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformers.__version__", "4.57.6")
     with pytest.raises(InputError, match="version 5 is needed"):
         load_local_grader("some/model")
 

@@ -140,8 +140,7 @@ class Corrected(Result):
     Rows are `systems`, best first as corrected. `graded` are scores by the grades. `corrected` and
     `people` are by scope, "pool" and, with two queries or more, "queries". `shared` [systems,
     systems] counts the sampled units on which two systems differ; `identical` systems return the
-    same everywhere. People decided `labels` of `units`; `without_grades` is how many people alone
-    would have needed for the same standard errors of pairs (None: not known).
+    same everywhere. People decided `labels` of `units`.
     """
 
     measure: str
@@ -156,7 +155,6 @@ class Corrected(Result):
     people: Mapping[Scope, Estimator]
     shared: NDArray[np.int64]
     identical: Bools
-    without_grades: float | None
     settings: CorrectionSettings
     judged: JudgedSample
     source: str = ""
@@ -321,15 +319,6 @@ class Corrected(Result):
             return
         yield from self._decided()
         yield from self._orders()
-        if self.without_grades is not None:
-            saved = self.without_grades - self.labels
-            yield (
-                f"People alone would have needed about {self.without_grades:,.0f} labels for "
-                f"differences as sure: the grades saved {saved:,.0f}."
-                if saved >= 1
-                else "The grades saved no labels: people alone are as sure of differences with as "
-                "many."
-            )
 
     def _method(self) -> Iterator[str]:
         pool = self.settings.over == "pool"
@@ -496,9 +485,6 @@ def correct(
         people=people,
         shared=evidence.shared,
         identical=evidence.identical,
-        without_grades=_without_grades(
-            corrected["pool"], people["pool"], len(sample.places), len(population.names)
-        ),
         settings=settings,
         judged=replace(judged, notes=(*population.notes, *judged.notes)),
         source=source,
@@ -631,15 +617,3 @@ def _telling(one: Totals, evidence: _Evidence) -> Bools:
     spread = np.diag(one.covariance)
     both = spread[:, None] + spread[None, :]
     return (both - 2 * one.covariance > 1e-14 * both) & (evidence.shared >= FEWEST_UNITS)
-
-
-def _without_grades(one: Estimator, alone: Estimator, labels: int, units: int) -> float | None:
-    """How many labels of people alone have the same mean squared error of pairs.
-
-    By V(n) proportional to 1/n - 1/N, as in simple random sampling.
-    """
-    upper = np.triu(one.pairs.resolved & (alone.pairs.errors > 0), 1)
-    if not upper.any() or not 0 < labels < units:
-        return None
-    ratio = float((one.pairs.errors[upper] ** 2).mean() / (alone.pairs.errors[upper] ** 2).mean())
-    return 1 / (1 / units + (1 / labels - 1 / units) * ratio)

@@ -196,7 +196,6 @@ def _leaderboard(found: ReportData) -> Section:
             figures.leaderboard_figure(found.board, found.main, found.tested),
             measures,
             _people(found),
-            _thresholds(found),
         ],
     )
 
@@ -226,24 +225,6 @@ def _people(found: ReportData) -> Table | None:
     columns = ["system", "with", "without", "change", "place", "place without"]
     caption = f"{found.name} with and without what people decided"
     return Table.of(columns, rows, caption, [f"{describe_oversight(found.board.oversight)}."])
-
-
-def _thresholds(found: ReportData) -> Folded | None:
-    """The measure of the figures at every threshold, where that makes a difference."""
-    board, name = found.everywhere, str(found.main.measure)
-    columns = [column for column in board.columns if column.measure == found.main.measure]
-    if len(columns) < 2:
-        return None
-    means = [
-        dict(zip(board.column_systems, (mean.mean for mean in one.values.means()), strict=True))
-        for one in columns
-    ]
-    table = Table.of(
-        ["system", *(f"\N{GREATER-THAN OR EQUAL TO}{one.min_rating}" for one in columns)],
-        [[system, *(of[system] for of in means)] for system in found.board.systems],
-        f"{name} by the lowest rating that counts",
-    )
-    return Folded(f"{name} at every threshold", table)
 
 
 def _differences(found: ReportData) -> Section:

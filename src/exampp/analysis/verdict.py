@@ -100,16 +100,15 @@ class ReportSource:
 class ReportData:
     """All that was computed, once, for the sections to tell.
 
-    `everywhere` is the board at every threshold: of all measures where they are correlated with
-    official leaderboards, else of the first. `correlation` is that of `board`, with intervals;
-    `beside` is the board beside those of other graders, None where there are none.
+    `correlation` is that of `board` with official leaderboards, with intervals, and
+    `correlation_everywhere` that at every threshold; `beside` is the board beside those of other
+    graders. They are None where there are none.
     """
 
     book: Gradebook
     settings: ReportSettings
     source: ReportSource
     board: Leaderboard
-    everywhere: Leaderboard
     tested: Significance
     items: ItemAnalysis
     reliability: Reliability
@@ -142,14 +141,9 @@ def compute_report_data(
     Raises:
         InputError: A measure or the threshold makes no sense.
     """
-    board = _board(book, settings)
-    everywhere = evaluate(
-        book,
-        settings.measures if settings.official else settings.measures[:1],
-        range(book.grader.lowest + 1, book.grader.highest + 1),
-        subtopics=settings.subtopics,
-        labelling=settings.labelling,
-    )
+    board = _board(book, settings, [settings.min_rating])
+    scale = range(book.grader.lowest + 1, book.grader.highest + 1)
+    everywhere = _board(book, settings, scale) if settings.official else board
     agreement = agreements.find_agreements(
         [book],
         at_least=tuple(dict.fromkeys((settings.labelling.at_least, 1, 2))),
@@ -163,7 +157,6 @@ def compute_report_data(
         settings=settings,
         source=source,
         board=board,
-        everywhere=everywhere,
         tested=significance(book, board.columns[0], board.column_systems, settings.testing),
         reliability=study_reliability(scored_column(book, board, texts=source.bank)),
         sensitivity=evaluate_specifications(
@@ -192,11 +185,11 @@ def _item_analysis(book: Gradebook, settings: ReportSettings, texts: BankTexts) 
 _SPLITS = 200
 
 
-def _board(book: Gradebook, settings: ReportSettings, min_rating: int | None = None) -> Leaderboard:
+def _board(book: Gradebook, settings: ReportSettings, min_ratings: Sequence[int]) -> Leaderboard:
     return evaluate(
         book,
         settings.measures,
-        [settings.min_rating if min_rating is None else min_rating],
+        min_ratings,
         subtopics=settings.subtopics,
         labelling=settings.labelling,
     )
@@ -214,7 +207,7 @@ def _beside(
         grader = book.grader
         usual = grader.default_min_rating
         same = (grader.lowest, grader.highest) == scale
-        boards.append(_board(book, settings, None if same else usual))
+        boards.append(_board(book, settings, [settings.min_rating if same else usual]))
     methods = [
         board_method(one, labelled(one.grader.name, draft=one.grader.is_draft)) for one in boards
     ]

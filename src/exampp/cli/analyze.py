@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import exampp
-from exampp.cli import attacks, audit
+from exampp.cli import audit
 from exampp.cli.command import Group, OptionRule, option_rules
 from exampp.cli.options import (
     LABELLING,
@@ -361,7 +361,7 @@ def significance(
 app = Group("analyze", help="Analyze how far the leaderboard can be trusted.")
 for _function in (
     *(leaderboards, correlation, agreement, audit.calibration, significance, audit.reliability),
-    *(audit.items, audit.citations, audit.unsaid, audit.sensitivity, attacks.attacks),
+    *(audit.items, audit.citations, audit.unsaid, audit.sensitivity, audit.attacks),
     audit.corrected,
 ):
     app.verb(_function.__name__)(_function)

@@ -120,7 +120,9 @@ class Grades(ChosenGrades, GradesBase):
         """
         from exampp.measures.qrels import write_exam_qrels
 
-        return write_exam_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
+        return write_exam_qrels(
+            self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
+        )
 
     # ---- trusting the scores; see also `OneOrSeveral` -------------------------------------------
 
