@@ -29,7 +29,7 @@ from exampp.store.bank import MAIN_BANK, bank_names, bank_of_kind, known_queries
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
-from exampp.store.inputs import remove_systems, rename_system, system_counts
+from exampp.store.inputs import remove_systems, system_counts
 from exampp.store.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
@@ -159,14 +159,6 @@ class Systems(Result):
         """A row a system; passages are the mean over the queries for which it returned some."""
         heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
         return {"systems": Table.of(heads, self.list())}
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a system another name.
-
-        Raises InputError where there is no such system, one of the new name, or that is no name.
-        """
-        with self.connection, transaction(self.connection):
-            rename_system(self.connection, old, new)
 
     def remove(self, *names: str) -> int:
         """Take the rankings of systems away; returns how many ranked passages those had.
@@ -439,7 +431,7 @@ class Collection:
 
     @property
     def systems(self) -> Systems:
-        """The systems: how many passages each returns; renaming and removing them."""
+        """The systems: how many passages each returns; removing them."""
         return Systems(self.connection)
 
     def grading(
@@ -448,7 +440,6 @@ class Collection:
         *,
         name: str | None = None,
         scale: RatingScale | None = None,
-        batch: int | None = None,
         same_text_same_grade: bool = False,
         bank: str | None = None,
         depth: int = DEPTH,
@@ -466,12 +457,11 @@ class Collection:
 
         `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
-        which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
-        passages. It is called for every cell, also where texts are equal, unless
-        `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt
-        and kind. `answers_of` names a grader whose answers are verified. `select="failed"` takes
-        failed cells, `max_queries` the first queries, `shard` a part (`3/16`), `pool` `ranked`,
-        `judged` or `all` passages.
+        which it is known, and a `scale` (0 to 5). It is called for every cell, also where texts are
+        equal, unless `same_text_same_grade`. `options` are those of the grader, such as model,
+        prompt and kind. `answers_of` names a grader whose answers are verified. `select="failed"`
+        takes failed cells, `max_queries` the first queries, `shard` a part (`3/16`), `pool`
+        `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         refuse_graded_file(self.connection)
@@ -482,7 +472,7 @@ class Collection:
             self.path,
             grader,
             options,
-            FunctionOptions(name, scale, batch, same_text_same_grade),
+            FunctionOptions(name, scale, same_text_same_grade),
             bank=bank,
             depth=depth,
             pool=pool,

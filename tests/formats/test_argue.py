@@ -189,19 +189,3 @@ def test_changes_are_written(tmp_path: Path) -> None:
         argue.write(
             tmp_path / "out.jsonl", [replace(entry, items=(replace(items[2], weight=0.3),))]
         )
-
-
-@pytest.mark.parametrize("real", ["dl19/nuggets", "dl19/questions", "car-y3/nuggets"])
-def test_real_banks_round_trip(tmp_path: Path, shared_data: Path, real: str) -> None:
-    from dataclasses import replace
-
-    from exampp.formats import bank
-    from exampp.formats.plain_bank import read_item_lines, write_item_lines
-
-    found = list(bank.read(shared_data / f"{real}.jsonl.gz"))
-    wanted = {i.item_id: replace(i, extra={}) for entry in found for i in entry.items}
-    ways = ((argue.read, argue.write), (read_item_lines, write_item_lines))
-    for read, write in ways:
-        write(tmp_path / "n.jsonl", found)
-        items = [i for entry in read(tmp_path / "n.jsonl") for i in entry.items]
-        assert {i.item_id: replace(i, extra={}) for i in items} == wanted

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.samples import SPOKEN, TEXTS, WORDS, fault, file, in_one_folder
+from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import nuggets
@@ -113,48 +110,6 @@ def test_a_weight_without_a_word_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the weight 2 of item 'i' is neither vital"):
         write_nuggetizer(tmp_path / "n.jsonl", [entry])
     assert not (tmp_path / "n.jsonl").exists()
-
-
-@st.composite
-def entries(draw: st.DrawFn) -> list[BankEntry]:
-    made = []
-    for query_id in draw(st.lists(WORDS, min_size=1, max_size=3, unique=True)):
-        query_text = draw(TEXTS)
-        subtopics = draw(st.lists(st.none() | WORDS, min_size=1, max_size=2, unique=True))
-        for subtopic_id in subtopics:
-            items: list[Item] = []
-            for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
-                own = f"own {subtopic_id!r} {len(items)}"
-                weight, word = draw(st.sampled_from([(1.0, "vital"), (0.5, "okay")]))
-                name = draw(st.sampled_from([own, item_id(query_id, text, subtopic_id)]))
-                kind = draw(st.sampled_from(["nugget", "question"]))
-                answers = tuple(draw(st.lists(TEXTS, max_size=2)))
-                extra = {"importance": word}
-                items.append(Item(name, query_id, text, kind, subtopic_id, answers, weight, extra))
-            made.append(BankEntry(query_id, tuple(items), query_text, subtopic_id))
-    return made
-
-
-@in_one_folder
-@given(entries())
-def test_what_is_written_reads_back(tmp_path: Path, found: list[BankEntry]) -> None:
-    path = tmp_path / "n.jsonl"
-    write_nuggetizer(path, found)
-    assert list(read_nuggetizer(path)) == found
-
-
-@pytest.mark.parametrize("real", ["dl19/nuggets", "car-y3/nuggets"])
-def test_real_nuggets_round_trip(tmp_path: Path, shared_data: Path, real: str) -> None:
-    from exampp.formats import bank
-
-    found = list(bank.read(shared_data / f"{real}.jsonl.gz"))
-    write_nuggetizer(tmp_path / "n.jsonl", found)
-    items: dict[str, Item] = {
-        item.item_id: item for e in read_nuggetizer(tmp_path / "n.jsonl") for item in e.items
-    }
-    assert {name: replace(item, extra={}) for name, item in items.items()} == {
-        item.item_id: replace(item, extra={}) for entry in found for item in entry.items
-    }
 
 
 # ---- trec nuggets --------------------------------------------------------------------------------

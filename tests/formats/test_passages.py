@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import passages
@@ -122,34 +120,6 @@ def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         next(found)
     assert str(caught.value) == f"{path}:2: broken JSON (Input data was truncated)"
-
-
-PASSAGES = st.builds(
-    Passage,
-    SPOKEN,
-    SPOKEN,
-    TEXTS,
-    st.dictionaries(
-        TEXTS.filter(lambda key: key not in {"passage_id", "text", "title"}),
-        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | TEXTS | st.lists(TEXTS),
-        max_size=3,
-    ),
-)
-
-
-@in_one_folder
-@given(st.lists(PASSAGES, min_size=1, unique_by=lambda passage: passage.passage_id))
-def test_what_is_written_reads_back(tmp_path: Path, found: list[Passage]) -> None:
-    path = tmp_path / "passages.jsonl"
-    passages.write(path, found)
-    assert list(passages.read(path)) == found
-
-
-@pytest.mark.parametrize("ending", COMPRESSIONS)
-def test_compressed_passages(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"passages.jsonl{ending}"
-    passages.write(path, [Passage("p", "x", "t", {"id": 3})])
-    assert list(passages.read(path)) == [Passage("p", "x", "t", {"id": 3})]
 
 
 @pytest.mark.parametrize("key", ["passage_id", "text", "title"])

@@ -4,12 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+from support.samples import fault, file
 
 from exampp.errors import InputError
-from exampp.formats import bank, plain_bank
+from exampp.formats import plain_bank
 from exampp.formats.lines import Skipped, read_text
 from exampp.records import BankEntry, Item, item_id
 
@@ -181,44 +179,6 @@ def test_bad_tables(tmp_path: Path, content: str | bytes, line: int, what: str) 
     assert (error.line, error.what) == (line, what)
 
 
-PADLESS = SPOKEN.map(str.strip).filter(bool)
-WEIGHTS = st.just(1.0) | st.floats(0, 1e9) | st.integers(0, 10**6).map(float)
-
-MODELS = PADLESS | st.lists(PADLESS, min_size=2, max_size=3, unique=True)
-
-
-@st.composite
-def entries(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[BankEntry]:
-    made: list[BankEntry] = []
-    for query_id in draw(st.lists(ids, min_size=1, max_size=3, unique=True)):
-        # ids count within a query
-        subtopic_ids = draw(st.lists(st.none() | ids, min_size=1, max_size=3, unique=True))
-        for place, subtopic_id in enumerate(subtopic_ids):
-            items: list[Item] = []
-            for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
-                own = draw(st.booleans())
-                kind = draw(st.sampled_from(["question", "nugget"]))
-                number = f"{place} {len(items)} {draw(ids)}"
-                name = number if own else item_id(query_id, text, subtopic_id)
-                answers = tuple(draw(st.lists(PADLESS, max_size=3)))
-                extra = {"model": draw(MODELS)} if draw(st.booleans()) else {}
-                items.append(
-                    Item(name, query_id, text, kind, subtopic_id, answers, draw(WEIGHTS), extra)
-                )
-            subtopic_text = draw(TEXTS) if subtopic_id is not None else ""
-            made.append(BankEntry(query_id, tuple(items), draw(TEXTS), subtopic_id, subtopic_text))
-    return made
-
-
-@in_one_folder
-@given(entries(PADLESS))
-def test_what_is_written_reads_back(tmp_path: Path, found: list[BankEntry]) -> None:
-    for name in ("b.csv", "b.tsv"):
-        path = tmp_path / name
-        plain_bank.write(path, found)
-        assert list(plain_bank.read(path)) == found, name
-
-
 MISREAD = ["a: b", "a #b", "a:b", "a ", "\u2028", "\x85", "\x07", "\U0001f600", "a\r\nb", "\ufeff"]
 SIGNS = "null ~ yes 1 #a &a *a ' \" \\ ? | - --- ... = << ! % @ ` , [ ] { } > :"
 
@@ -267,20 +227,3 @@ def test_what_would_not_read_back_is_not_written(
     assert what in caught.value.what
     assert caught.value.file == str(path)
     assert not path.exists()
-
-
-@pytest.mark.parametrize("ending", COMPRESSIONS)
-def test_compressed_banks(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"b.csv{ending}"
-    plain_bank.write(path, FULL)
-    assert list(plain_bank.read(path)) == FULL
-
-
-@pytest.mark.parametrize("real", ["dl19/questions", "dl19/nuggets", "car-y3/nuggets"])
-def test_real_banks_round_trip(tmp_path: Path, shared_data: Path, real: str) -> None:
-    found = [
-        replace(entry, extra={}, items=tuple(replace(item, extra={}) for item in entry.items))
-        for entry in bank.read(shared_data / f"{real}.jsonl.gz")
-    ]
-    plain_bank.write(tmp_path / "b.csv", found)
-    assert list(plain_bank.read(tmp_path / "b.csv")) == found

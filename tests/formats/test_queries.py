@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+from support.samples import SPOKEN, TEXTS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import queries
@@ -167,24 +167,6 @@ def test_bad_columns(tmp_path: Path, line: str | bytes, field: str, what: str) -
     assert [query.query_id for query in queries.read(path, Skipped())] == ["q1", "q3"]
 
 
-QUERIES = st.builds(
-    Query,
-    SPOKEN,
-    TEXTS,
-    st.lists(st.builds(Subtopic, SPOKEN, TEXTS), max_size=3, unique_by=lambda f: f.subtopic_id).map(
-        tuple
-    ),
-)
-
-
-@in_one_folder
-@given(st.lists(QUERIES, min_size=1, unique_by=lambda query: query.query_id))
-def test_what_is_written_reads_back(tmp_path: Path, found: list[Query]) -> None:
-    path = tmp_path / "queries.jsonl"
-    queries.write(path, found)
-    assert list(queries.read(path)) == found
-
-
 @in_one_folder
 @given(st.dictionaries(SPOKEN.filter(lambda key: key not in queries.ID_KEYS), TEXTS, min_size=2))
 def test_any_dictionary_that_json_can_say(tmp_path: Path, texts: dict[str, str]) -> None:
@@ -192,13 +174,6 @@ def test_any_dictionary_that_json_can_say(tmp_path: Path, texts: dict[str, str])
         path = file(tmp_path, json.dumps(texts, **options))
         if not set(texts) & set(queries.TEXT_KEYS):
             assert {query.query_id: query.text for query in queries.read(path)} == texts
-
-
-@pytest.mark.parametrize("ending", COMPRESSIONS)
-def test_compressed_queries(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"queries.jsonl{ending}"
-    queries.write(path, TWO)
-    assert list(queries.read(path)) == TWO
 
 
 def test_real_queries(shared_data: Path) -> None:

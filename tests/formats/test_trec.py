@@ -3,9 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.samples import COMPRESSIONS, IDS, fault, file, in_one_folder
+from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import trec
@@ -68,25 +66,6 @@ def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
     error = fault(trec.read_run, path)
     assert error.line == 2
     assert len(str(error)) < 300
-
-
-@in_one_folder
-@given(
-    st.lists(st.builds(RankedPassage, IDS, IDS, st.integers(-9, 9999), st.floats(-1e9, 1e9), IDS))
-)
-def test_what_is_written_reads_back(tmp_path: Path, rankeds: list[RankedPassage]) -> None:
-    unique = list({(one.query_id, one.passage_id, one.system): one for one in rankeds}.values())
-    path = tmp_path / "written.run"
-    trec.write_run(path, unique)
-    assert (list(trec.read_run(path)) if unique else []) == unique
-
-
-@pytest.mark.parametrize("ending", COMPRESSIONS)
-def test_compressed_runs(tmp_path: Path, ending: str) -> None:
-    rankeds = [RankedPassage("q", f"d{n}", n, 0.1 * n, "s") for n in range(100)]
-    path = tmp_path / f"a.run{ending}"
-    trec.write_run(path, rankeds)
-    assert list(trec.read_run(path)) == rankeds
 
 
 def test_the_written_line(tmp_path: Path) -> None:
@@ -220,17 +199,6 @@ def test_ids_that_cannot_be_a_column_are_not_written_of_qrels(
     with pytest.raises(InputError) as caught:
         trec.write_qrels(tmp_path / "a.qrels", [judgment])
     assert caught.value.field == field
-
-
-@in_one_folder
-@given(st.lists(st.builds(Judgment, IDS, IDS, st.integers(-9, 9), IDS), min_size=1))
-def test_what_is_written_reads_back_of_qrels(tmp_path: Path, judgments: list[Judgment]) -> None:
-    unique = list(
-        {(one.query_id, one.subtopic_id, one.passage_id): one for one in judgments}.values()
-    )
-    path = tmp_path / "written.qrels"
-    trec.write_qrels(path, unique)
-    assert list(trec.read_qrels(path, subtopics=True)) == unique
 
 
 def test_real_qrels_are_written_byte_for_byte(tmp_path: Path, shared_data: Path) -> None:

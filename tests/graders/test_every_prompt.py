@@ -33,7 +33,6 @@ WRITES = {**SHORT, "decode": "generate", "beams": 1}
 BACKENDS: Mapping[str, tuple[str | None, Mapping[str, Any], frozenset[str]]] = {
     "draft": (None, {}, MEASURED),
     "scripted": (None, {}, WRITTEN),
-    "random T5": ("t5", SHORT, WRITTEN),
     "random T5 that writes": ("t5", WRITES, WRITTEN),
     "taught T5": ("t5_taught", SHORT, WRITTEN),
     "causal": ("llama", SHORT, WRITTEN),

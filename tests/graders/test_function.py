@@ -15,7 +15,7 @@ import pytest
 
 from exampp import Collection
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Reply, Request
+from exampp.graders.base import Reply
 from exampp.graders.function import ItemToGrade, PassageToGrade
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import State
@@ -125,15 +125,6 @@ async def awaited(item: ItemToGrade, passage: PassageToGrade) -> int:
     return likeness(item, passage)
 
 
-def in_batches(items: list[ItemToGrade], passages: list[PassageToGrade]) -> list[int]:
-    assert len(items) == len(passages) <= 3
-    return [likeness(*pair) for pair in zip(items, passages, strict=True)]
-
-
-async def awaited_batches(items: list[ItemToGrade], passages: list[PassageToGrade]) -> Any:
-    return np.array(in_batches(items, passages))
-
-
 class Called:
     def __call__(self, item: ItemToGrade, passage: PassageToGrade) -> float:
         return float(likeness(item, passage))
@@ -141,8 +132,6 @@ class Called:
 
 WAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "async": (awaited, {"concurrency": 3}),
-    "batch": (in_batches, {"batch": 3}),
-    "async batch": (awaited_batches, {"batch": 3}),
     "object": (Called(), {}),
 }
 
@@ -248,42 +237,10 @@ def test_what_is_no_rating_is_unparsed_with_what_it_was(
 def test_digits_in_what_is_no_reply_are_no_rating(
     given: object, reason: str, scale: tuple[int, int], exam: Collection
 ) -> None:
-    """Such as errors of `asyncio.gather(..., return_exceptions=True)`, in a batch."""
-    told = exam.grade(lambda items, _: [given] * len(items), name="f", batch=2, scale=scale)
+    """Such as errors that a function returns."""
+    told = exam.grade(lambda _item, _passage: given, name="f", scale=scale)
     assert told.states == {State.FAILED: CELLS}
     assert reason in str(exam.status())
-
-
-@pytest.mark.parametrize(
-    ("gives", "kind"),
-    [
-        (lambda items: {item.item_id: 1 for item in items}, "dict"),
-        (lambda items: "1" * len(items), "str"),
-        (lambda items: b"1" * len(items), "bytes"),
-        (lambda items: set(range(len(items))), "set"),
-        (lambda _items: 1, "int"),
-    ],
-)
-def test_what_is_no_list_is_no_batch(
-    gives: Callable[[list[ItemToGrade]], object], kind: str, exam: Collection
-) -> None:
-    told = exam.grade(lambda items, _: gives(items), name="f", batch=3)
-    assert told.states == {State.FAILED: CELLS}
-    assert f"the function gave {kind} for a batch of 3" in str(exam.status())
-
-
-@pytest.mark.parametrize("error", [ValueError("one bad cell"), TypeError("one bad cell")])
-def test_a_batch_that_fails_when_it_is_read_fails_its_cells(
-    error: Exception, exam: Collection
-) -> None:
-    def rate(item: ItemToGrade, passage: PassageToGrade) -> int:
-        if passage.text == "bread":
-            raise error
-        return len(item.text) and 3
-
-    told = exam.grade(lambda items, passages: map(rate, items, passages), name="f", batch=1)
-    assert told.states[State.GRADED] == CELLS - told.states[State.FAILED] > 0
-    assert f"{type(error).__name__}: one bad cell" in str(exam.status())
 
 
 def test_a_call_that_cancels_itself_fails_its_cell(exam: Collection) -> None:
@@ -295,12 +252,6 @@ def test_a_call_that_cancels_itself_fails_its_cell(exam: Collection) -> None:
     told = exam.grade(rate, name="f")
     assert told.states[State.GRADED] == CELLS - told.states[State.FAILED] > 0
     assert "CancelledError" in str(exam.status())
-
-
-def test_a_batch_of_another_length_fails_as_a_whole(exam: Collection) -> None:
-    progress = exam.grade(lambda _items, _passages: [1], name="short", batch=3)
-    assert progress.states == {State.FAILED: CELLS}
-    assert "the function gave 1 ratings for a batch of" in str(exam.status())
 
 
 def test_a_forgotten_async_is_told(exam: Collection) -> None:
@@ -350,14 +301,13 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (likeness, {"name": "f", "colour": "m"}, "a function has no option --colour"),
     (likeness, {"name": "f", "scale": (3, 0)}, "no scale from 3 to 0"),
     (likeness, {"name": "f", "kind": "verse"}, "kind is 'verse'"),
-    (likeness, {"name": "f", "batch": 0}, "batch must be 1 or more, not 0"),
     (awaited, {"name": "f", "concurrency": 0}, "concurrency is 0. Give 1 or more"),
     (3, {"name": "f"}, "int is no grader"),
     (ScriptedGrader, {"name": "f"}, "ScriptedGrader is a class"),
     (
         ScriptedGrader("1"),
         {"scale": (0, 1)},
-        "scale, batch and same_text_same_grade are options of a function",
+        "scale and same_text_same_grade are options of a function",
     ),
     ("draft", {"name": "f"}, "the grader draft has a name"),
 ]
@@ -375,7 +325,3 @@ def test_there_is_nothing_to_read_again(exam: Collection) -> None:
     exam.grade(likeness, name="f")
     with pytest.raises(InputError, match="are those of a function, and no replies"):
         exam.reparse("f", rules="question-self-rating")
-
-
-def test_an_ask_needs_no_more_than_texts() -> None:
-    assert Request(1, "item", "passage").answers == ()

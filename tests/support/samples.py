@@ -31,7 +31,7 @@ WORDS = st.text(
 IDS = WORDS
 
 in_one_folder = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
 )
 """For round trips, which write to the same temporary file again and again."""
 

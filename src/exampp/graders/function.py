@@ -1,15 +1,14 @@
-"""A function as a grader: `(item, passage) -> rating`, plain, async, or by batches."""
+"""A function as a grader: `(item, passage) -> rating`, plain or async."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from numbers import Number
 from typing import Any
 
@@ -57,16 +56,14 @@ class PassageToGrade:
 class FunctionGrader(Grader):
     """Calls a function for a rating, a `Reply`, or None where it cannot tell.
 
-    With `batch`, the function gets a list of items and a list of passages, of that length at most,
-    and returns a list of ratings. An async function is called `concurrency` times at once, on a
-    background thread. If it raises, its cells have no rating, with the exception as the reason, and
-    the run goes on.
+    An async function is called `concurrency` times at once, on a background thread. If it raises,
+    its cell has no rating, with the exception as the reason, and the run goes on.
 
     Every cell is a call, unless `same_text_same_grade` declares that the function depends on the
     texts alone: cells of equal texts then share one.
 
     Raises:
-        InputError: The function cannot be called, or a batch or concurrency below 1.
+        InputError: The function cannot be called, or a concurrency below 1.
 
     """
 
@@ -75,7 +72,6 @@ class FunctionGrader(Grader):
         function: Callable[..., Any],
         scale: tuple[int, int],
         *,
-        batch: int | None = None,
         concurrency: int = CONCURRENCY,
         same_text_same_grade: bool = False,
     ) -> None:
@@ -85,7 +81,6 @@ class FunctionGrader(Grader):
         self._function = function
         self._scale = scale
         self.same_text_same_grade = same_text_same_grade
-        self._batch = None if batch is None else check_integer("batch", batch, 1)
         self._concurrency = check_integer("concurrency", concurrency, 1)
         self._is_async = any(
             inspect.iscoroutinefunction(one)
@@ -99,70 +94,33 @@ class FunctionGrader(Grader):
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every request with the rating of the function."""
-        source = iter(requests)
-        windows = iter(lambda: tuple(islice(source, self._batch or 1)), ())
         if not self._is_async:
-            for window in windows:
+            for request in requests:
                 try:
-                    returned = self._function(*self._arguments(window))
+                    rating = self._function(*_arguments(request))
                 except Exception as error:
-                    returned = [error] * len(window) if self._batch else error
-                yield from self._replies(window, returned)
+                    rating = error
+                yield request, self._reply(rating)
             return
         with BackgroundLoop("exampp-function") as loop:
-            called = answer_concurrently(loop, windows, self._call, self._concurrency)
-            for window, returned in called:
-                if isinstance(returned, BaseException) and not isinstance(returned, Exception):
-                    raise returned
-                yield from self._replies(window, returned)
+            called = answer_concurrently(loop, iter(requests), self._call, self._concurrency)
+            for request, rating in called:
+                if isinstance(rating, BaseException) and not isinstance(rating, Exception):
+                    raise rating
+                yield request, self._reply(rating)
 
-    async def _call(self, window: Sequence[Request]) -> Any:
+    async def _call(self, request: Request) -> Any:
         """Return the result of an async function, or its error.
 
         An interrupt that a task raises would end its loop.
         """
         try:
-            return await self._function(*self._arguments(window))
+            return await self._function(*_arguments(request))
         except BaseException as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            cancelled = isinstance(error, asyncio.CancelledError)
-            reason = CancelledError() if cancelled else error
-            failed = self._batch and isinstance(reason, Exception)
-            return [reason] * len(window) if failed else reason
-
-    def _arguments(self, window: Sequence[Request]) -> tuple[Any, Any]:
-        items = [
-            ItemToGrade(
-                *(one.item, one.item_id, one.kind, one.query, one.query_id),
-                one.subtopic_id,
-                one.answers,
-            )
-            for one in window
-        ]
-        passages = [PassageToGrade(one.passage, one.passage_id) for one in window]
-        return (items[0], passages[0]) if self._batch is None else (items, passages)
-
-    def _replies(self, window: Sequence[Request], returned: Any) -> Iterator[tuple[Request, Reply]]:
-        fault = ""
-        ratings = [returned]
-        if self._batch is not None and (
-            not isinstance(returned, Iterable) or _is_no_list(returned)
-        ):
-            fault = f"the function gave {type(returned).__name__} for a batch of {len(window)}"
-        elif self._batch is not None:
-            try:
-                ratings = list(returned)
-            except Exception as error:
-                # a lazy iterable fails here
-                ratings = [error] * len(window)
-            if len(ratings) != len(window):
-                fault = f"the function gave {len(ratings)} ratings for a batch of {len(window)}"
-        if fault:
-            ratings = [Reply("", fault=fault)] * len(window)
-        for request, rating in zip(window, ratings, strict=True):
-            yield request, self._reply(rating)
+            return CancelledError() if isinstance(error, asyncio.CancelledError) else error
 
     def _reply(self, rating: Any) -> Reply:
         if isinstance(rating, Reply):
@@ -199,9 +157,17 @@ class FunctionGrader(Grader):
         return str(rating) if rating is None or isinstance(rating, Number) else None
 
 
-def _is_no_list(returned: Iterable[Any]) -> bool:
-    """Return whether the values have no order, or are no ratings: texts, keys, columns."""
-    return isinstance(returned, str | bytes | Mapping | Set) or hasattr(returned, "columns")
+def _arguments(request: Request) -> tuple[ItemToGrade, PassageToGrade]:
+    item = ItemToGrade(
+        request.item,
+        request.item_id,
+        request.kind,
+        request.query,
+        request.query_id,
+        request.subtopic_id,
+        request.answers,
+    )
+    return item, PassageToGrade(request.passage, request.passage_id)
 
 
 def _json_number(value: Any) -> Any:

@@ -318,11 +318,10 @@ LONGEST_NAME = 100
 
 
 class FunctionOptions(NamedTuple):
-    """Options of a function: name, scale, batch size, and whether equal texts share a call."""
+    """Options of a function: name, scale, and whether equal texts share a call."""
 
     name: str | None = None
     scale: RatingScale | None = None
-    batch: int | None = None
     same_text_same_grade: bool = False
 
 
@@ -429,9 +428,9 @@ def _grading_of(
         if answers_of:
             raise InputError("a function grades passages", hint="Leave answers_of out")
         return function_grading(grader, said, kinds, options, cluster)
-    if said.scale is not None or said.batch is not None or said.same_text_same_grade:
+    if said.scale is not None or said.same_text_same_grade:
         raise InputError(
-            "scale, batch and same_text_same_grade are options of a function",
+            "scale and same_text_same_grade are options of a function",
             hint="Leave them out; a grader class has an attribute same_text_same_grade",
         )
     if isinstance(grader, str):
@@ -490,7 +489,6 @@ def function_grading(
     grader: Grader = FunctionGrader(
         function,
         (low, high),
-        batch=said.batch,
         concurrency=wanted.concurrency,
         same_text_same_grade=said.same_text_same_grade,
     )
