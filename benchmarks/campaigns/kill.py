@@ -217,9 +217,6 @@ def cases(url: str) -> dict[str, Case]:
         "generate": Case(generate, plain, edit_beside),
         "decide": Case(decide, graded, edit_beside),
         "merge": Case(command("merge", COLLECTION, "other.exam"), copied, edit_beside),
-        "systems rename": Case(
-            command("systems", COLLECTION, "rename", "alpha", "first"), graded, edit_beside
-        ),
         "systems remove": Case(
             command("systems", COLLECTION, "remove", "alpha", "--yes"), graded, edit_beside
         ),

@@ -29,7 +29,7 @@ from exampp.store.bank import MAIN_BANK, bank_names, bank_of_kind, known_queries
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
-from exampp.store.inputs import remove_systems, rename_system, system_counts
+from exampp.store.inputs import remove_systems, system_counts
 from exampp.store.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
@@ -159,14 +159,6 @@ class Systems(Result):
         """A row a system; passages are the mean over the queries for which it returned some."""
         heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
         return {"systems": Table.of(heads, self.list())}
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a system another name.
-
-        Raises InputError where there is no such system, one of the new name, or that is no name.
-        """
-        with self.connection, transaction(self.connection):
-            rename_system(self.connection, old, new)
 
     def remove(self, *names: str) -> int:
         """Take the rankings of systems away; returns how many ranked passages those had.
@@ -439,7 +431,7 @@ class Collection:
 
     @property
     def systems(self) -> Systems:
-        """The systems: how many passages each returns; renaming and removing them."""
+        """The systems: how many passages each returns; removing them."""
         return Systems(self.connection)
 
     def grading(

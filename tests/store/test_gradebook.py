@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 from support import exams
 
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.status import grading_status
-from exampp.measures.qrels import Labelling, write_exam_qrels
 from exampp.records.gradebook import MISSING
 from exampp.store.connection import connect, transaction
 
@@ -73,30 +70,6 @@ def test_a_grade_of_an_earlier_text_is_neither_read_nor_counted(tmp_path: Path) 
 
 
 REPLIES = ("4", "I would rate it 2.", "no idea", "")
-
-
-@pytest.mark.parametrize("chosen", [{}, {"decisions": "without"}, {"part": "sealed"}])
-@pytest.mark.parametrize("by_subtopic", [False, True])
-def test_qrels_are_the_same_whether_or_not_the_grades_were_read_before(
-    chosen: dict[str, Any], by_subtopic: bool, tmp_path: Path
-) -> None:
-    with exams.make(tmp_path) as made:
-        made.grade(ScriptedGrader(rate, record=False))
-        made.bank().split(0.5, author="ada")
-        first = made.grades().gradebook.queries[0]
-        cell = (first.query_id, first.item_ids[0], first.passage_ids[0])
-        made.grades().decisions.decide(*cell, 5, author="ada")
-        for labelling in (Labelling(), Labelling("count")):
-            known = made.grades(**chosen)
-            write_exam_qrels(
-                known.gradebook, tmp_path / "known", labelling, by_subtopic=by_subtopic
-            )
-            fresh = made.grades(**chosen)
-            count = fresh.write_qrels(tmp_path / "fresh", labelling, by_subtopic=by_subtopic)
-            assert "gradebook" not in vars(fresh)
-            lines = (tmp_path / "fresh").read_bytes()
-            assert lines == (tmp_path / "known").read_bytes()
-            assert count == lines.count(b"\n") > 0
 
 
 def test_a_brief_dossier_is_the_whole_one_but_for_grades_that_nobody_asked_for(

@@ -121,25 +121,6 @@ def test_a_passage_of_a_million_characters_is_cut_until_asked_for(client: Client
     assert max(map(len, re.findall("a+", whole.text))) == 1_000_000
 
 
-def test_the_heat_map_leads_to_its_cells(client: Client) -> None:
-    heat = pages.read(client.get("/query", id=QUERY).text).by_id("heat")
-    rows = [
-        one.attributes["data-passage"] for one in heat.all("tr") if "data-passage" in one.attributes
-    ]
-    items = [one.attributes["data-item"] for one in heat.all("th") if "data-item" in one.attributes]
-    assert len(rows) == len(hostile.IDS)
-    assert len(items) == len(hostile.QUESTIONS)
-    query = heat.attributes["data-query"]
-    client.headers["hx-request"] = "true"
-    try:
-        for passage, item in [*product(rows, items)][::5]:
-            answer = client.get(f"/cell?query={query}&item={item}&passage={passage}")
-            assert answer.status == 200
-            harmless(answer.text)
-    finally:
-        del client.headers["hx-request"]
-
-
 def test_decisions_land_on_the_cell_that_was_shown(client: Client, tmp_path: Path) -> None:
     import exampp
 

@@ -181,25 +181,6 @@ def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
         assert dossier.grades.ratings[dossier.grades.passage_ids.index("p1"), 0] == 4
 
 
-def test_who_settled_a_dispute_takes_it_back_by_withdrawing_or_deciding_again(path: Path) -> None:
-    item = first_item(path)
-    with live.serving(path, ("ann", "bob", "cas")) as served:
-        ann, bob, cas = (Client(served).enter(name) for name in ("ann", "bob", "cas"))
-        for who, rating in ((ann, "1"), (bob, "5")):
-            who.post("/judge/decide", {**form_of(who, item), "rating": rating})
-        for later, disputed in (("", 2), ("5", 3)):
-            form = pages.read(cas.get("/disputes").text).all("article")[0].all("form")[0].fields()
-            cas.post("/judge/decide", {**form, "rating": "4"})
-            assert not pages.read(cas.get("/disputes").text).all("article")
-            cas.post("/judge/decide", {**form_of(cas, item), "rating": later})
-            with exampp.Collection(path) as collection:
-                (dispute,) = collection.decisions.disputes()
-            assert len(dispute.decisions) == disputed
-        # the page offers to take back what still counts, and nothing else
-        history = pages.read(cas.get("/history").text)
-        assert sum("Undo" in button.text for button in history.all("button")) == 1
-
-
 def test_five_people_at_once_lose_nothing(path: Path) -> None:
     names = ("ann", "bob", "cas", "dan", "eve")
     with exampp.Collection(path) as collection:

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -90,26 +89,6 @@ def test_nobody_waits_while_a_new_snapshot_is_made(
     assert time.monotonic() - start < 10
     may_end.set()
     wait_for(lambda: snapshot(opened) is not old)
-
-
-def test_the_first_snapshot_is_made_once_whoever_asks(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = []
-
-    def counted(read: Read) -> Snapshot:
-        made.append(1)
-        time.sleep(0.1)
-        return read()
-
-    read_by(monkeypatch, counted)
-    monkeypatch.setattr(ChangeWatcher, "start", lambda _: None)
-    monkeypatch.setattr(ChangeWatcher, "close", lambda _: None)
-    opened = LiveCollection(path)
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: snapshot(opened), range(8)))
-    assert len(made) == 1
-    assert all(one is found[0] for one in found)
 
 
 def test_pages_answer_while_another_process_holds_the_write_lock(path: Path) -> None:

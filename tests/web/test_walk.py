@@ -266,28 +266,6 @@ def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -
     assert decided(path) == [(*first, 4, ""), (*second, 3, "")]
 
 
-def test_arrow_keys_walk_the_heat_map(page: Page, path: Path) -> None:
-    page.goto("/query?id=q")
-    page.locator("#heat td[tabindex='0']").focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#panel h2")
-    row = page.locator("#heat tbody tr").nth(1)
-    assert (row.get_attribute("data-passage") or "?") in page.locator("#panel").inner_text()
-    assert page.locator("#panel h2").inner_text() == "Why?"
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "() => document.querySelector('#panel h2')?.textContent.trim() === 'Where is that so?'"
-    )
-    page.locator("#panel button[value='5']").click()
-    page.wait_for_selector("#heat td.decided")
-    assert page.locator("#heat td.decided").inner_text().startswith("5")
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#panel", state="hidden")
-    assert [one[2] for one in decided(path)] == [5]
-
-
 @contextmanager
 def held(page: Page, address: str | re.Pattern[str]) -> Iterator[list[Route]]:
     """What the page asks of an address is under way until the end of the block.
@@ -389,26 +367,6 @@ def test_a_whole_passage_that_comes_late_brings_no_decided_cell_back(
         wait_for_another(page, second)
         settle(page, 2)
         assert decided(path) == [(*first, 4, ""), (*second, 2, "")]
-
-
-def test_the_impact_follows_what_is_typed(page: Page, path: Path) -> None:
-    page.goto("/bank?query=q")
-    text = page.locator("textarea").first
-    text.fill("When is the tide at its highest?")
-    page.wait_for_selector("#impact [data-changes='1'] .figures")
-    text.fill("When is it high?")
-    page.wait_for_selector("#impact [data-changes='0']")
-    page.locator("input[type=checkbox]").first.check()
-    page.wait_for_selector("#impact [data-changes='1'] .figures")
-    page.locator("[name=new-text]").fill("Why?")
-    page.wait_for_selector("#impact .notice.bad")
-    page.locator("[name=new-text]").fill("How high is it?")
-    page.wait_for_selector("#impact [data-changes='2'] .figures")
-    page.locator("button.primary").click()
-    page.wait_for_selector(".notice.good")
-    with exampp.Collection(path) as collection:
-        bank = collection.bank().show("q")
-    assert len(bank.rows) == 4
 
 
 def test_the_text_of_another_person_can_be_taken(page: Page, path: Path) -> None:

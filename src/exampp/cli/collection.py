@@ -223,8 +223,8 @@ def citations(
 def systems(
     collection: CollectionFile,
     operation: Annotated[
-        Literal["list", "rename", "remove"],
-        argument(help="list, rename OLD NEW, or remove NAME..."),
+        Literal["list", "remove"],
+        argument(help="list, or remove NAME..."),
     ] = "list",
     names: Annotated[
         list[str] | None, argument(metavar="NAME", help="The systems that are meant.")
@@ -233,7 +233,7 @@ def systems(
     *,
     display: Display,
 ) -> None:
-    """List the systems with the passages that each returns, rename one, or remove some.
+    """List the systems with the passages that each returns, or remove some.
 
     Removing deletes rankings, and asks for confirmation. Passages and grades stay: importing a run
     again restores its system. To leave systems out of an evaluation: evaluate --leave-out.
@@ -246,11 +246,6 @@ def systems(
             if given:
                 raise InputError(f"list takes no name, not {given[0]!r}", hint="Leave it out")
             show(opened.systems.tables(), display)
-        elif operation == "rename":
-            if len(given) != 2:
-                raise InputError("rename takes two names", hint="Say: rename OLD NEW")
-            opened.systems.rename(*given)
-            print_line(f"{given[0]} is {given[1]} now.")
         else:
             if given and not yes:
                 click.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)

@@ -44,7 +44,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "systems": (
             "collection:systems",
-            "List the systems with the passages that each returns, rename one, or remove some.",
+            "List the systems with the passages that each returns, or remove some.",
         ),
         "bank": ("bank:app", "Generate, show, edit, check and seal a bank."),
         "export": (

@@ -77,7 +77,8 @@ class ScriptedGrader(Grader):
         source = iter(requests)
         while window := list(islice(source, self._look_ahead)):
             for pair in [(request, self._reply(request)) for request in window]:
-                time.sleep(self._delay)
+                if self._delay:
+                    time.sleep(self._delay)
                 yield pair
 
     def _reply(self, request: Request) -> Reply:

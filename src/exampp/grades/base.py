@@ -88,17 +88,10 @@ class ChosenGrades:
     @property
     def gradebook(self) -> Gradebook:
         """The grades as arrays, query by query."""
-        if not self.is_read:
-            book = self._gradebook()
-            # reading may itself have counted something
-            self._read[:] = [(self.written, book)]
+        if [written for written, _ in self._read] != [self.written]:
+            self._read[:] = [(self.written, self._gradebook())]
         ((_, book),) = self._read
         return book
-
-    @property
-    def is_read(self) -> bool:
-        """Whether `gradebook` has been read, and nothing was written since."""
-        return [written for written, _ in self._read] == [self.written]
 
     def using(self, book: Gradebook) -> Self:
         """Return these grades with a `gradebook` that was read earlier."""
@@ -129,16 +122,6 @@ class ChosenGrades:
             yield from scale_note(self.grader, "found or given")
         if warning := self.own_bank_warning(book):
             yield warning
-
-    @property
-    def rated(self) -> Gradebook:
-        """The grades as far as qrels need them: all of them where they were read already."""
-        from exampp.store.read_model import read_ratings
-
-        if self.is_read or self.runs or self.systems or self.without:
-            return self.gradebook
-        book = read_ratings(self.connection, self.stored, self.bank, self.part)
-        return book if self.with_decisions else without_decisions(book)
 
     def dossiers(
         self, query_ids: Sequence[str] | None = None, passages: Iterable[str] | None = None

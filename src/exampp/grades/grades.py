@@ -120,7 +120,9 @@ class Grades(ChosenGrades, GradesBase):
         """
         from exampp.measures.qrels import write_exam_qrels
 
-        return write_exam_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
+        return write_exam_qrels(
+            self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
+        )
 
     # ---- trusting the scores; see also `OneOrSeveral` -------------------------------------------
 
@@ -300,7 +302,7 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
         from exampp.measures.board import describe_source
-        from exampp.measures.item_scores import item_scores
+        from exampp.measures.cover import item_scores
 
         book = self.gradebook
         least = self.grader.threshold(min_rating)
@@ -328,7 +330,7 @@ class Grades(ChosenGrades, GradesBase):
         names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.unsaid`.
         """
         from exampp.analysis.omissions import find_omissions
-        from exampp.measures.item_scores import item_scores
+        from exampp.measures.cover import item_scores
 
         least = self.grader.threshold(min_rating)
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)

@@ -108,19 +108,6 @@ def put_systems(connection: sqlite3.Connection, names: Iterable[str]) -> dict[st
     return intern(connection, "system", "name", wanted)
 
 
-def rename_system(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Give a system another name, in the caller's transaction.
-
-    Raises InputError where there is no such system, one of the new name, or that is no name.
-    """
-    known = _known(connection, [old])
-    check_system_names([new])
-    check_id(new)
-    if new != old and connection.execute("SELECT 1 FROM system WHERE name = ?", (new,)).fetchone():
-        raise InputError(f"there is a system {new!r} already", hint="Choose another name")
-    connection.execute("UPDATE system SET name = ? WHERE system = ?", (new, known[old]))
-
-
 def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
     """Remove systems with all their rankings, in the caller's transaction; returns how many lines.
 

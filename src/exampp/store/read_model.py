@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -149,30 +149,6 @@ def read_gradebook(
     )
 
 
-def read_ratings(
-    connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
-) -> Gradebook:
-    """The gradebook without what systems returned, people judged, and how replies were read.
-
-    That is all that qrels are made of, for half of the work.
-    """
-    refuse_unsound(connection)
-    among = items_of_part(connection, bank, part)
-    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
-    read = (
-        query_rows(connection, key, name, grader, bank, among, texts=False) for key, name in queries
-    )
-    return Gradebook(
-        grader=grader.identity,
-        bank=bank,
-        part=part,
-        queries=tuple(
-            rated_query(rows, automatic_ratings(connection, grader.key, rows)) for rows in read
-        ),
-        systems=(),
-    )
-
-
 def items_of_part(
     connection: sqlite3.Connection, bank: str, part: str | None
 ) -> Callable[[int], bool]:
@@ -223,33 +199,14 @@ def query_grades(
     automatic: Iterable[ItemRatings],
     systems: Mapping[int, str],
 ) -> QueryGrades:
-    """One query as arrays: `automatic` ratings and people's over them, judgments, rankings.
+    """Return one query as arrays: `automatic` ratings and people's over them, judgments, rankings.
 
     `systems` are the names by key.
     """
-    rated = rated_query(rows, automatic)
-    subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
-    place = Places(np.array([p.passage for p in rows.passages], np.int64))
-    judgments = rated.judgments.copy()
-    # three texts, as those of ratings
-    of_judged, passages, relevances = connection.execute(
-        "SELECT group_concat(subtopic), group_concat(passage), group_concat(relevance) "
-        "FROM judgment WHERE query = ?",
-        (rows.query,),
-    ).fetchone()
-    if of_judged is not None:
-        numbers = [subtopic_number[subtopic] for subtopic in _numbers(of_judged, np.int64).tolist()]
-        judgments[numbers, place[_numbers(passages, np.int64)]] = _numbers(relevances, np.int64)
-    rankings = sorted_rankings(_rankings(connection, rows, subtopic_number, place, systems))
-    return replace(rated, judgments=judgments, rankings=rankings)
-
-
-def rated_query(rows: QueryRows, automatic: Iterable[ItemRatings]) -> QueryGrades:
-    """One query as arrays: `automatic` ratings, and people's over them; nothing else of it."""
-    subtopic_index = {
-        subtopic_id: number for number, (subtopic_id, _, _) in enumerate(rows.subtopics, 1)
-    }
     items, passages = rows.items, rows.passages
+    subtopic_index = {name: number for number, (name, _, _) in enumerate(rows.subtopics, 1)}
+    subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
+    place = Places(np.array([p.passage for p in passages], np.int64))
     of_version = Places(np.array(list(rows.row), np.int64))
     ratings = np.full((len(passages), len(items)), MISSING, np.int16)
     for one in automatic:
@@ -257,6 +214,16 @@ def rated_query(rows: QueryRows, automatic: Iterable[ItemRatings]) -> QueryGrade
         known = at >= 0
         ratings[at[known], rows.column[one.version]] = one.ratings[known]
     decided = tuple(_decide(rows, ratings))
+    judgments = np.full((len(rows.subtopics) + 1, len(passages)), MISSING, np.int16)
+    # three texts, as those of ratings
+    of_judged, judged, relevances = connection.execute(
+        "SELECT group_concat(subtopic), group_concat(passage), group_concat(relevance) "
+        "FROM judgment WHERE query = ?",
+        (rows.query,),
+    ).fetchone()
+    if of_judged is not None:
+        numbers = [subtopic_number[subtopic] for subtopic in _numbers(of_judged, np.int64).tolist()]
+        judgments[numbers, place[_numbers(judged, np.int64)]] = _numbers(relevances, np.int64)
     return QueryGrades(
         query_id=rows.query_id,
         subtopic_ids=tuple(subtopic_index),
@@ -270,8 +237,8 @@ def rated_query(rows: QueryRows, automatic: Iterable[ItemRatings]) -> QueryGrade
         pool_size=len(rows.row),
         text_hashes=tuple(p.hash or b"" for p in passages[: len(rows.row)]),
         ratings=ratings,
-        judgments=np.full((len(rows.subtopics) + 1, len(passages)), MISSING, np.int16),
-        rankings=(),
+        judgments=judgments,
+        rankings=sorted_rankings(_rankings(connection, rows, subtopic_number, place, systems)),
         decided=decided,
     )
 
