@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from exampp.analysis.items import ItemSettings, analyze
-from exampp.measures.item_scores import item_scores
+from exampp.measures.cover import item_scores
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
 

@@ -65,12 +65,9 @@ def test_rates_beside_controls(gaming: AttackReport) -> None:
         assert one.cells.p == 2**-7
 
 
-def test_disguised_letters_are_not_what_the_grader_looks_for(gaming: AttackReport) -> None:
+def test_attacks_that_this_grader_withstands(gaming: AttackReport) -> None:
     for name in ("homoglyphs", "zero-width", "full-width"):
         assert result(gaming, f"A15-{name}").cells.attack == 0.0
-
-
-def test_padding_hurts_no_grader_that_reads_all(gaming: AttackReport) -> None:
     one = result(gaming, "A10-after")
     assert (one.pairs, one.cells.attack, one.cells.control) == (8, 1.0, 1.0)
     assert one.finding == "no sign"

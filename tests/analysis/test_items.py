@@ -16,8 +16,7 @@ import exampp
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.reliability import scored_column
 from exampp.errors import InputError
-from exampp.measures.cover import cover
-from exampp.measures.item_scores import item_scores
+from exampp.measures.cover import cover, item_scores
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades

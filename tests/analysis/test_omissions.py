@@ -8,8 +8,7 @@ from support.gradebooks import make_book, make_query, make_ranking
 
 from exampp.analysis.omissions import Omissions, find_omissions, find_pairs
 from exampp.errors import InputError
-from exampp.measures.cover import cover
-from exampp.measures.item_scores import item_scores
+from exampp.measures.cover import cover, item_scores
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook
 from exampp.records.items import BankTexts

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -232,41 +233,30 @@ def test_old_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
         load_local_grader("some/model")
 
 
-class FakeTorch:
-    """A machine with the given devices."""
-
-    def __init__(self, cuda: bool, mps: bool, bf16: bool = True) -> None:
-        self.cuda = self
-        self.backends = self
-        self.mps = FakeTorch.Mps(mps)
-        self._cuda, self._bf16 = cuda, bf16
-        self.cpu = object()
-
-    class Mps:
-        def __init__(self, there: bool) -> None:
-            self.is_available = lambda: there
-
-    def is_available(self) -> bool:
-        return self._cuda
-
-    def device_count(self) -> int:
-        return 2
-
-    def is_bf16_supported(self, **_: bool) -> bool:
-        return self._bf16
+def machine(*, cuda: bool, mps: bool, bf16: bool = True) -> Any:
+    """What torch says on a machine with the given devices."""
+    return SimpleNamespace(
+        cuda=SimpleNamespace(
+            is_available=lambda: cuda,
+            device_count=lambda: 2,
+            is_bf16_supported=lambda **_: bf16,
+        ),
+        backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps)),
+        cpu=object(),
+    )
 
 
 def test_default_device_and_dtype() -> None:
-    both = FakeTorch(cuda=True, mps=True)
+    both = machine(cuda=True, mps=True)
     assert find_device(both, None) == "cuda"
     assert find_device(both, "cuda:1") == "cuda:1"
     with pytest.raises(InputError, match="no device 'cuda:2' here") as caught:
         find_device(both, "cuda:2")
     assert "cuda:0, cuda:1" in caught.value.hint
-    assert find_device(FakeTorch(cuda=False, mps=True), None) == "mps"
-    assert find_device(FakeTorch(cuda=False, mps=False), None) == "cpu"
+    assert find_device(machine(cuda=False, mps=True), None) == "mps"
+    assert find_device(machine(cuda=False, mps=False), None) == "cpu"
     assert default_dtype(both, "cuda:1") == "bfloat16"
-    assert default_dtype(FakeTorch(cuda=True, mps=False, bf16=False), "cuda") == "float32"
+    assert default_dtype(machine(cuda=True, mps=False, bf16=False), "cuda") == "float32"
     assert default_dtype(both, "cpu") == "float32"
 
 

@@ -179,29 +179,6 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
     assert batches == [5, 1, 1, 1, 1, 1]
 
 
-def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.graders.local import models
-
-    asks = prompts(20)
-    expected = answered(load_local_grader(str(t5), labels=LABELS, device="cpu"), asks)
-    grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
-    sizes = []
-    encode = models.encode_t5
-
-    def small(encoder: Any, ids: Any, mask: Any) -> Any:
-        sizes.append(ids.numel())
-        if sizes[-1] > 300:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
-        return encode(encoder, ids, mask)
-
-    monkeypatch.setattr(models, "encode_t5", small)
-    got = answered(grader, asks)
-    assert max(sizes) > 300
-    assert {key: reply.text for key, reply in got.items()} == {
-        key: reply.text for key, reply in expected.items()
-    }
-
-
 def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None:
     grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     assert grader.limit == 512
@@ -414,18 +391,6 @@ class TestScoringSeq2Seq(LocalContract):
         return lambda: load_local_grader(str(t5), labels=LABELS, device="cpu")
 
 
-class TestGeneratingSeq2Seq(LocalContract):
-    @pytest.fixture
-    def make(self, t5_taught: Path) -> Make:
-        return lambda: load_local_grader(str(t5_taught), device="cpu", max_new_tokens=4)
-
-
-class TestScoringChat(LocalContract):
-    @pytest.fixture
-    def make(self, llama: Path) -> Make:
-        return lambda: load_local_grader(str(llama), labels=LABELS, device="cpu")
-
-
 class TestGeneratingText(LocalContract):
     @pytest.fixture
     def make(self, llama_plain: Path) -> Make:
@@ -436,9 +401,3 @@ class TestExtractive(LocalContract):
     @pytest.fixture
     def make(self, bert: Path) -> Make:
         return lambda: load_local_grader(str(bert), device="cpu")
-
-
-class TestExtractiveT5(LocalContract):
-    @pytest.fixture
-    def make(self, t5_reader: Path) -> Make:
-        return lambda: load_local_grader(str(t5_reader), device="cpu")

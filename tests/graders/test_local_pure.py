@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -118,6 +116,7 @@ def test_other_errors_end_the_answers_in_a_sentence() -> None:
     assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
     assert is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"))
     assert is_out_of_memory(MemoryError())
+    assert is_out_of_memory(type("OutOfMemoryError", (RuntimeError,), {})("2 GiB"))
 
 
 def test_what_rounding_could_tip_is_computed_again_alone() -> None:
@@ -256,9 +255,3 @@ def test_answer_over_windows() -> None:
 
 def test_lone_surrogates_keep_their_place() -> None:
     assert clean("a\ud83db漢") == "a?b漢"
-
-
-def test_import_does_not_import_torch() -> None:
-    code = "import sys, exampp.graders.local; print({'torch', 'transformers'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

@@ -7,8 +7,10 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +19,6 @@ from support.openai_graders import openai_grader
 from support.servers import (
     Answer,
     FaultServer,
-    Plan,
     Seen,
     capable,
     completion,
@@ -614,6 +615,28 @@ def patient_at(server: FaultServer, decode: str = "text") -> OpenAICompatibleGra
     )
 
 
+@contextmanager
+def stopped(
+    grader: OpenAICompatibleGrader,
+    condition: Callable[[], bool],
+    grace: float,
+    then: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Another thread stops the grader once the condition holds, as it must within the block."""
+    reached: list[bool] = []
+
+    def stop() -> None:
+        reached.append(in_time(condition))
+        grader.stop(grace)
+        then()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    yield
+    stopper.join()
+    assert reached == [True]
+
+
 @pytest.mark.parametrize(
     ("trouble", "sure"),
     [
@@ -628,25 +651,14 @@ def test_what_is_answered_is_yielded_and_the_rest_given_up(trouble: Answer, sure
     """`sure` requests come whatever the order of the first answers."""
     asks = list(make_asks(13))
     good = {ask.user for ask in asks[:2]}
-    plan: Plan = lambda seen: None if seen.text in good else trouble  # noqa: E731
-    with FaultServer(plan=plan) as server:
+    got: list[str] = []
+    with FaultServer(plan=lambda seen: None if seen.text in good else trouble) as server:
         grader = patient_at(server)
-        got: list[str] = []
-
-        reached: list[bool] = []
-
-        def stop() -> None:
-            reached.append(in_time(lambda: len(got) == 2 and len(server.requests) >= sure))
-            grader.stop(0.2)
-
-        stopper = threading.Thread(target=stop)
-        stopper.start()
         began = time.monotonic()
-        for ask, _ in grader.answer(asks):
-            got.append(ask.user)
-        stopper.join()
+        with stopped(grader, lambda: len(got) == 2 and len(server.requests) >= sure, 0.2):
+            for ask, _ in grader.answer(asks):
+                got.append(ask.user)
         sent = len(server.requests)
-        assert reached == [True]
         assert time.monotonic() - began < 30
         assert set(got) == good
         time.sleep(0.1)
@@ -657,18 +669,9 @@ def test_a_reply_within_the_grace_counts() -> None:
     with FaultServer() as server:
         server.held = True
         grader = patient_at(server)
-        reached: list[bool] = []
-
-        def stop() -> None:
-            reached.append(in_time(lambda: len(server.requests) == 4))
-            grader.stop(60)
-            server.held = False
-
-        stopper = threading.Thread(target=stop)
-        stopper.start()
-        got = list(grader.answer(make_asks(9)))
-        stopper.join()
-        assert reached == [True]
+        release = partial(setattr, server, "held", False)
+        with stopped(grader, lambda: len(server.requests) == 4, 60, release):
+            got = list(grader.answer(make_asks(9)))
         assert len(got) == len(server.requests) == 4
         assert not any(reply.fault for _, reply in got)
 
@@ -676,18 +679,8 @@ def test_a_reply_within_the_grace_counts() -> None:
 def test_a_server_that_hangs_before_it_says_what_it_can_do() -> None:
     with FaultServer(plan=lambda _: Answer(hang=True)) as server:
         grader = patient_at(server, "labels")
-
-        reached: list[bool] = []
-
-        def stop() -> None:
-            reached.append(in_time(lambda: len(server.requests) == 1))
-            grader.stop(0.1)
-
-        stopper = threading.Thread(target=stop)
-        stopper.start()
-        assert list(grader.answer(make_asks(3))) == []
-        stopper.join()
-        assert reached == [True]
+        with stopped(grader, lambda: len(server.requests) == 1, 0.1):
+            assert list(grader.answer(make_asks(3))) == []
 
 
 def test_replies_that_had_come_when_it_was_closed_are_at_hand() -> None:

@@ -98,14 +98,6 @@ def test_passage_that_is_too_long_is_a_fault_of_its_own(llama: str) -> None:
 CONTRACT: dict[str, Any] = {"concurrency": 16, "timeout": 30, "backoff": 0.01}
 
 
-class TestText(GraderContract):
-    look_ahead = 2 * CONTRACT["concurrency"]
-
-    @pytest.fixture
-    def make(self, llama: str) -> Make:
-        return lambda: openai_grader("tiny", llama, decode="text", **CONTRACT)
-
-
 class TestLabels(GraderContract):
     look_ahead = 2 * CONTRACT["concurrency"]
 

@@ -12,8 +12,9 @@ from support.gradebooks import make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.measures.cover import cover
+from exampp.measures.exams import exams
 from exampp.measures.leaderboard import evaluate
-from exampp.measures.qrels import Labelling, exam_labels, label_passages, subtopic_qrels
+from exampp.measures.qrels import Labelling, exam_labels, label_passages, subtopic_rows
 from exampp.measures.rankings import with_runs
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.graders import GraderIdentity
@@ -73,7 +74,8 @@ def test_by_subtopic() -> None:
 
 
 def test_subtopic_qrels_keep_uncovered_items() -> None:
-    rows = list(subtopic_qrels(book(), 4))
+    (exam,) = exams(book(), "query")
+    rows = list(subtopic_rows(exam, 4))
     assert rows == [
         ("q", "q/i0", "b", 1),
         ("q", "q/i0", "a", 1),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.gradebooks import dl19
 
-from exampp.measures.item_scores import item_scores
+from exampp.measures.cover import item_scores
 from exampp.stats.estimate import draw_queries
 from exampp.stats.generalizability import (
     ALL_ALIKE,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exampp.measures.item_scores import ItemScores
+from exampp.measures.cover import ItemScores
 from exampp.results.result import Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.stats.estimate import Bools, Floats

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
-from exampp.measures.cover import ChanceFloor, chance_floor, cover_exams, judged_ratings
-from exampp.measures.item_scores import ItemScores
+from exampp.measures.cover import ChanceFloor, ItemScores, chance_floor, cover_exams, judged_ratings
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades

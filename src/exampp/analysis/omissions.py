@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
-from exampp.measures.item_scores import ItemScores
+from exampp.measures.cover import ItemScores
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table

@@ -7,19 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from exampp.measures.names import Measure
 from exampp.records.wording import counted
 from exampp.results.notes import listed
-from exampp.results.view import Interval
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import unseen_share
-
-
-def with_interval(one: Estimate) -> Interval | None:
-    """0.36 [0.30, 0.42], or the value alone; None if it is undefined."""
-    return None if one.value is None else Interval(one.value, one.low, one.high)
-
-
-def interval_phrase(one: Estimate) -> Interval | None:
-    """[0.30, 0.42]; None if there is none."""
-    return None if one.low is None else Interval(None, one.low, one.high)
 
 
 def gaps(found: Iterable[tuple[str, Estimate]]) -> Iterator[str]:

@@ -20,8 +20,7 @@ from exampp.analysis.items import first_of_repeated
 from exampp.analysis.phrases import percent, share_shown, worst_systems
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard, caption
-from exampp.measures.cover import Missing
-from exampp.measures.item_scores import item_scores
+from exampp.measures.cover import Missing, item_scores
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Values

@@ -31,8 +31,8 @@ from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, eva
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard, describe_oversight
+from exampp.measures.cover import item_scores
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.item_scores import item_scores
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import as_measures, heading
 from exampp.measures.qrels import Labelling

@@ -124,14 +124,6 @@ def _calibration(of: PlotRequest) -> Figure:
     return curve_figure(known or calibrate([of.book], of.source).calibration)
 
 
-def _corrected(of: PlotRequest) -> Figure:
-    return of.grades.corrected(of.measures[0], min_rating=of.min_rating).figure()
-
-
-def _attacks(of: PlotRequest) -> Figure:
-    return of.grades.attacks(min_rating=of.min_rating).figure()
-
-
 def _methods(of: PlotRequest) -> Figure:
     """Draw every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
     from exampp.analysis import figures
@@ -198,9 +190,14 @@ KINDS: Mapping[str, PlotKind] = {
         _sensitivity, _BOARD, "Add systems or grades", ("Cover", "P", "nDCG"), _SERIES
     ),
     "calibration": PlotKind(_calibration, _DECIDED, "Add judgments of passages that were graded"),
-    "corrected": PlotKind(_corrected, _POOL, "Add systems", ("P@20",)),
+    "corrected": PlotKind(
+        lambda of: of.grades.corrected(of.measures[0], min_rating=of.min_rating).figure(),
+        _POOL,
+        "Add systems",
+        ("P@20",),
+    ),
     "attacks": PlotKind(
-        _attacks,
+        lambda of: of.grades.attacks(min_rating=of.min_rating).figure(),
         ("--min-rating",),
         "Make a battery and have it graded: exampp analyze attacks --help",
     ),

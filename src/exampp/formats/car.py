@@ -81,16 +81,13 @@ def paragraphs(path: str | Path, wanted: Callable[[str], bool]) -> Iterator[Pass
 def _unique(
     path: str | Path, types: set[str], parse: Callable[[Any], T], field: str, on_error: OnError
 ) -> Iterator[T]:
-    key = Key(attrgetter(field), lambda one: _name(field, getattr(one, field)), field)
+    what = field.removesuffix("_id")
+    key = Key(attrgetter(field), lambda one: f"{what} {brief(getattr(one, field))}", field)
 
     def typed(item: Any, number: int) -> T:
         return _typed(parse, item, path, number)
 
     yield from parse_each(_items(path, types), path, on_error, typed, key)
-
-
-def _name(field: str, value: str) -> str:
-    return f"{field.removesuffix('_id')} {brief(value)}"
 
 
 def _typed(parse: Callable[[Any], T], item: Any, path: str | Path, number: int) -> T:

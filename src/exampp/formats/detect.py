@@ -89,7 +89,8 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     if system and "responses" in fitting:
         return DetectedKind("responses")
     columns = "\t".join((*sample.keys, "")) if lines_in_memory(path) else sample.head
-    by_header = [name for name in fitting if _matches(among[name].header, columns)]
+    headers = {name: among[name].header or "(?!)" for name in fitting}
+    by_header = [name for name in fitting if re.match(headers[name], columns, re.IGNORECASE)]
     named = fitting or [name for name in _NAMED if name in among]
     by_name = [name for name in named if re.search(among[name].file_name or "(?!)", sample.name)]
     for found in (fitting, by_header, by_name):
@@ -105,10 +106,6 @@ def _field_names() -> frozenset[str]:
     """Return the names of fields by which the formats are known."""
     shapes = (shape for form in built_in_formats().values() for shape in form.shapes)
     return frozenset(name for shape in shapes for names in shape.sets for name in names)
-
-
-def _matches(pattern: str, text: str) -> bool:
-    return bool(pattern) and re.match(pattern, text, re.IGNORECASE) is not None
 
 
 def _likeliest(sample: FirstRecords, role: str) -> str:

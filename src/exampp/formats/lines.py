@@ -218,21 +218,13 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
     while line := stream.readline(LONGEST_LINE):
         number += 1
         if len(line) == LONGEST_LINE:
-            raise _too_long(path, number)
+            what = f"a line of more than {LONGEST_LINE >> 20} MiB"
+            raise InputError(what, file=path, line=number, hint="Break it into several")
         if number == 1:
             line = line.removeprefix(_BOM)
         if _NUL in line:
             record_replacement(path, number)
         yield number, line.rstrip(b"\r\n")
-
-
-def _too_long(path: Path, number: int) -> InputError:
-    return InputError(
-        f"a line of more than {LONGEST_LINE >> 20} MiB",
-        file=path,
-        line=number,
-        hint="Break it into several",
-    )
 
 
 def read_text(path: str | Path) -> str:
@@ -713,11 +705,11 @@ class _Zstd:
         self._file.close()
 
 
-def _gzip(file: io.BufferedReader) -> gzip.GzipFile:
-    return gzip.GzipFile(fileobj=file)
-
-
-_OPENERS: dict[str, Any] = {"gz": _gzip, "xz": lzma.LZMAFile, "zst": _Zstd}
+_OPENERS: dict[str, Any] = {
+    "gz": lambda file: gzip.GzipFile(fileobj=file),
+    "xz": lzma.LZMAFile,
+    "zst": _Zstd,
+}
 
 
 # ---- in memory -----------------------------------------------------------------------------------

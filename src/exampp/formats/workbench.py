@@ -382,7 +382,10 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
         if read.get(grade.item_id) != grade
     }
     ours: dict[str, Any] = {"cells": cells} if cells else {}
-    if _tells(entry, sheet) and not (cells and _no_room(written.get("llm_options"))):
+    options = written.get("llm_options")
+    # a note among other options would change what they are
+    has_room = isinstance(options, dict) and OURS not in options
+    if _tells(entry, sheet) and (has_room or not cells):
         return ours
     taken.clear()
     taken.update(before)
@@ -400,11 +403,6 @@ def _tells(entry: Entry, sheet: PassageGrades) -> bool:
     within = grader.lowest <= found.lowest and found.highest <= grader.highest
     partly = has_open_scale(grader) or grader.kind == "query"
     return within if partly else (found.lowest, found.highest) == (grader.lowest, grader.highest)
-
-
-def _no_room(options: Any) -> bool:
-    """Return whether a note among the options would change what they are."""
-    return not isinstance(options, dict) or OURS in options
 
 
 def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:

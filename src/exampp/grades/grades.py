@@ -302,7 +302,7 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
         from exampp.measures.board import describe_source
-        from exampp.measures.item_scores import item_scores
+        from exampp.measures.cover import item_scores
 
         book = self.gradebook
         least = self.grader.threshold(min_rating)
@@ -330,7 +330,7 @@ class Grades(ChosenGrades, GradesBase):
         names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.unsaid`.
         """
         from exampp.analysis.omissions import find_omissions
-        from exampp.measures.item_scores import item_scores
+        from exampp.measures.cover import item_scores
 
         least = self.grader.threshold(min_rating)
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)

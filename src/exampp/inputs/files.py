@@ -169,16 +169,15 @@ class Renaming:
 
 def _is_known(header: Sequence[str], separator: str) -> bool:
     """Return whether a header is one of queries or passages that only rows can be read of."""
-    if separator == "\t" and _is_plain(header):
+    columns = [*header]
+    if separator == "\t" and (
+        queries.is_query_header(columns) or passages.is_passage_header(columns)
+    ):
         return False
     names = {normalize_name(name) for name in header}
     ids = (queries.ID_KEYS, queries.TEXT_KEYS), (passages.POOL_ID_KEYS, passages.TEXT_KEYS)
     pairs = any(not (names.isdisjoint(one) or names.isdisjoint(text)) for one, text in ids)
     return passages.POOL.fit(frozenset(names)) or (pairs and names.isdisjoint(_OF_RESULTS))
-
-
-def _is_plain(header: Sequence[str]) -> bool:
-    return queries.is_query_header([*header]) or passages.is_passage_header([*header])
 
 
 def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:

@@ -58,11 +58,9 @@ def _is_one(official: Mapping[Any, Any]) -> bool:
 
     # one column alone is no leaderboard, but a leaderboard may be called as a column is
     columns = len(official) > 1 and is_columns("official", official)
-    return columns or any(map(_is_number, official.values()))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) or hasattr(value, "dtype")
+    return columns or any(
+        isinstance(value, int | float) or hasattr(value, "dtype") for value in official.values()
+    )
 
 
 def _of_memory(name: str, data: object) -> dict[str, float]:

@@ -138,21 +138,13 @@ def exam_labels(
             yield Qrel(exam.exam_id, exam.query.passage_ids[index], int(labels[index]))
 
 
-def subtopic_qrels(
-    gradebook: Gradebook, threshold: int, *, subtopics: Subtopics = "query"
-) -> Iterator[SubtopicQrel]:
-    """Per item, which graded passages cover it, for alpha-nDCG and its kin.
+def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
+    """The items as subtopics, for alpha-nDCG and its kin: which graded passages cover each.
 
     An item that no passage covers gets a placeholder passage that does, because ndeval would
     otherwise drop the item, and its score would be that of an easier exam. Items of weight 0 are
     left out, as they are from Cover.
     """
-    for exam in exams(gradebook, subtopics):
-        yield from subtopic_rows(exam, threshold)
-
-
-def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
-    """The subtopic qrels of one exam."""
     passage_ids = exam.query.passage_ids
     for item in weighted_items(exam).tolist():
         item_id = exam.query.item_ids[item]
