@@ -265,7 +265,7 @@ def _progress_lines(what: str, unit: str) -> Callable[[int, int], None]:
 
 
 def command(*arguments: object) -> str:
-    """A command of exampp, to be typed_path in the shell that started this one."""
+    """Return a command of exampp as one types it in this shell."""
     return f"{_program()} {shlex.join(map(str, arguments))}"
 
 

@@ -447,7 +447,8 @@ def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
     for number, cells in lines:
         if len(cells) != 2:
             what = f"{len(cells)} column{'s' * (len(cells) != 1)} instead of 2 (system, rank)"
-            raise InputError(what, file=path, line=number)
+            hint = "Tables of exampp are read as tsv, csv and json: write it with --format tsv"
+            raise InputError(what, file=path, line=number, hint=hint)
         field = "column 2"
         found.append((number, cells[0], _number(cells[1], field, path, number), field))
     return _two_columns(found, path, is_score=is_score), is_score

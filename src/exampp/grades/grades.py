@@ -6,7 +6,7 @@ grades.correlate("official.json").to_latex()
 grades.report("report.html", official=["official.json"])
 
 A `Panel` is several graders of an exam, side by side; what is asked of both alike is in
-`OneOrSeveral`.
+`GradesBase`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Grades(ChosenGrades, GradesBase):
             self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
         )
 
-    # ---- trusting the scores; see also `OneOrSeveral` -------------------------------------------
+    # ---- trusting the scores; see also `GradesBase` -------------------------------------------
 
     def significance(
         self,
@@ -327,7 +327,7 @@ class Grades(ChosenGrades, GradesBase):
         """What RAG systems retrieved and did not say: is it retrieval or generation?
 
         `pairs` maps the system of answers to that of what they were made of, by default those whose
-        names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.unsaid`.
+        names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
         from exampp.measures.cover import item_scores
