@@ -817,16 +817,15 @@ OPTIONS: Mapping[str, Uses] = {
     "bank revert": Uses(
         (
             "bank revert banks.exam --to 3",
-            "bank revert banks.exam --edit 37 --dry-run",
+            "bank revert banks.exam --to 3 --dry-run",
+            "bank revert banks.exam --edit 37",
         ),
         {
             **EDIT,
+            "--bank": {"bank revert banks.exam --to": "small"},
             "--to": {},
             "--edit": {},
             "--dry-run": "",
-            "--bank": {},
-            "--author": {"bank revert banks.exam --to": "zoe"},
-            "--reason": {"bank revert banks.exam --to": "because"},
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
