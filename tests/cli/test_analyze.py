@@ -97,20 +97,6 @@ def test_a_grader_that_is_not_there(graded: Path) -> None:
     assert run(graded, "--layout", "huge").exit_code == 2
 
 
-def test_grader_against_grader_on_real_data(shared_data: Path) -> None:
-    path = shared_data / "llmjudge" / "test-graded.jsonl.gz"
-    names = [
-        option
-        for prompt in ("question-self-rating", "nugget-self-rating", "nugget-extraction")
-        for option in ("--grader", f"google/flan-t5-large:{prompt}")
-    ]
-    out = good(path, *names, "--at-least", 1, "--layout", "lenient")
-    assert "because there are no judgments" in out
-    assert out.count("Agreement of google/") == 3
-    assert "alpha of all 3 graders" in out
-    assert "4,423 passages of 25 queries" in out
-
-
 # ---- qrels ---------------------------------------------------------------------------------------
 
 ANN = "q1 0 p1 3\nq1 0 p2 1\nq1 0 p4 0\nq2 0 p3 2\n"
