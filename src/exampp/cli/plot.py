@@ -169,7 +169,20 @@ _POOL = ("--measure", "--min-rating", "--run", "--system", "--leave-out")
 _BOARD = (*_POOL, "--subtopics", "--decisions")
 _DECIDED = ("--decisions",)
 _AVERAGED = ("Cover@20", "nDCG@20", "P@20", "AP")
-KINDS: Mapping[str, PlotKind] = {
+KindName = Literal[
+    "leaderboard",
+    "methods",
+    "scatter",
+    "grades",
+    "heatmap",
+    "reliability",
+    "sensitivity",
+    "calibration",
+    "corrected",
+    "attacks",
+]
+
+KINDS: Mapping[KindName, PlotKind] = {
     "leaderboard": PlotKind(_leaderboard, _BOARD, "Choose another --measure"),
     "methods": PlotKind(
         _methods,
@@ -202,18 +215,6 @@ KINDS: Mapping[str, PlotKind] = {
         "Make a battery and have it graded: exampp analyze attacks --help",
     ),
 }
-KindName = Literal[
-    "leaderboard",
-    "methods",
-    "scatter",
-    "grades",
-    "heatmap",
-    "reliability",
-    "sensitivity",
-    "calibration",
-    "corrected",
-    "attacks",
-]
 
 
 def _of_kinds(option_name: str) -> OptionRule:
