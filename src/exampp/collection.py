@@ -108,7 +108,7 @@ class _Choice(TypedDict, total=False):
 
 
 def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
-    """What was found, a row per record: its ids, who said it, the text around the words.
+    """Return what was found, a row per record: its ids, who said it, the text around the words.
 
     With `whole` texts are not cut.
     """
@@ -152,7 +152,7 @@ class Systems(Result):
         return iter(self.list())
 
     def list(self) -> Sequence[SystemCount]:
-        """The systems in order of first appearance, with how many passages each returned."""
+        """Return the systems in order of first appearance, with how many passages each returned."""
         return system_counts(self.connection)
 
     def tables(self) -> Mapping[str, Table]:
@@ -367,7 +367,7 @@ class Collection:
         return merge(self.connection, self.path, others, dry_run=dry_run)
 
     def contents(self) -> Table:
-        """How many of each thing the collection holds."""
+        """Return how many of each thing the collection holds."""
         from exampp.store.inputs import counts
 
         return Table.of(["thing", "count"], list(counts(self.connection).items()))
@@ -380,7 +380,7 @@ class Collection:
         return Tables({"pool": systems, "cells": banks})
 
     def query_texts(self) -> dict[str, str]:
-        """The text of every query that is known from more than a bank, by id."""
+        """Return the text of every query that is known from more than a bank, by id."""
         return known_queries(self.connection)
 
     def search(
@@ -417,7 +417,7 @@ class Collection:
         return Bank(self.connection, name or only_bank(self.connection, self.path))
 
     def banks(self) -> Table:
-        """The banks: how much of what they hold, and what is sealed."""
+        """Return the banks: how much of what they hold, and what is sealed."""
         from exampp.bank import banks_of
 
         return banks_of(self.connection)
@@ -453,7 +453,7 @@ class Collection:
         batches: bool | Batches = False,
         **options: Any,
     ) -> GradingRun:
-        """A grading run that is planned but not started: iterate over its `steps`.
+        """Return a grading run that is planned but not started: iterate over its `steps`.
 
         `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
@@ -540,7 +540,7 @@ class Collection:
         return self.status_tables()["graders"]
 
     def status_tables(self) -> dict[str, Table]:
-        """Where grading stands, as tables.
+        """Return where grading stands, as tables.
 
         `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
         the runs of each grader took. `graders`: see `status`.

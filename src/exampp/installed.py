@@ -17,7 +17,7 @@ _OF_EXTRA = re.compile(r"(?P<needed>[^;]+);.*\bextra\s*==\s*['\"](?P<extra>[\w-]
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra, from where this exampp was installed.
+    """Return the command that adds an extra, from where this exampp was installed.
 
     That is the folder of a clone, a wheel, a repository or an index, as direct_url.json says (the
     recording of direct URLs of PyPA). Where the place is gone, the packages of the extra are named.

@@ -45,11 +45,11 @@ class Registry(Generic[T]):
     _loaded: dict[str, T] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a thing of that name; nothing is loaded."""
+        """Return whether there is a thing of that name; nothing is loaded."""
         return name in self.built_in or name in self._added or bool(self._points(name))
 
     def get(self, name: str) -> T | None:
-        """The thing of that name, None where there is none.
+        """Return the thing of that name, None where there is none.
 
         Raises:
             InputError: Two packages declare it, or it cannot be loaded.
@@ -68,7 +68,7 @@ class Registry(Generic[T]):
         return self._loaded[name]
 
     def names(self) -> tuple[str, ...]:
-        """All names, whether they can be loaded or not: first those of exampp."""
+        """Return all names, whether they can be loaded or not: first those of exampp."""
         points = sorted(point.name for point in entry_points(group=self.group))
         return tuple(dict.fromkeys((*self.built_in, *self._added, *points)))
 
@@ -86,7 +86,7 @@ class Registry(Generic[T]):
         self._added[name] = module, thing
 
     def plugins(self) -> Iterator[Plugin]:
-        """What packages add, and what is wrong with it; all of it is loaded."""
+        """Yield what packages add, and what is wrong with it; all of it is loaded."""
         for point in sorted(entry_points(group=self.group), key=lambda one: one.name):
             yield Plugin(self.noun, point.name, package_of(point), self._fault(point))
 
@@ -136,10 +136,10 @@ class Registry(Generic[T]):
 
 
 def package_of(point: EntryPoint) -> str:
-    """The package that declares an entry point."""
+    """Return the package that declares an entry point."""
     return point.dist.name if point.dist is not None else point.module.partition(".")[0]
 
 
 def describe_error(error: BaseException) -> str:
-    """What went wrong, in a line: the class of the error and what it says."""
+    """Return what went wrong, in a line: the class of the error and what it says."""
     return f"{type(error).__name__}: {error}".rstrip(": ")

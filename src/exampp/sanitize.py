@@ -32,14 +32,14 @@ _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 def sanitize(text: str) -> tuple[str, int]:
-    """The text with every lone surrogate and NUL as U+FFFD, and how many there were."""
+    """Return the text with every lone surrogate and NUL as U+FFFD, and how many there were."""
     if text.isascii() and "\0" not in text:
         return text, 0
     return _UNFIT.subn(REPLACED, text)
 
 
 def sanitize_name(name: str) -> str:
-    """The name of a file as a text: where its bytes are not UTF-8, as Latin-1 has them."""
+    """Return the name of a file as a text: where its bytes are not UTF-8, as Latin-1 has them."""
     if not _UNFIT.search(name):
         return name
     try:
@@ -49,7 +49,7 @@ def sanitize_name(name: str) -> str:
 
 
 def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
-    """A value as JSON and the store can hold it, and how many characters were replaced.
+    """Return a value as JSON and the store can hold it, and how many characters were replaced.
 
     Numbers that are not finite or beyond 64 bits, and whatever JSON does not know, become text.
     """
@@ -154,7 +154,7 @@ def record_replacement(file: str | Path, line: int | None) -> None:
 
 
 def sanitized(text: str) -> str:
-    """The text as it is kept, what was replaced in it counted."""
+    """Return the text as it is kept, what was replaced in it counted."""
     fitted, count = sanitize(text)
     found = _COUNTED.get()
     if found is not None:
@@ -211,7 +211,7 @@ def check_lists(**given: object) -> None:
 
 
 def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
-    """The value, or one of all defaults where there is none; InputError for another kind."""
+    """Return the value, or one of all defaults where there is none; InputError for another kind."""
     if value is None:
         return kind()
     if not isinstance(value, kind):

@@ -76,7 +76,7 @@ class AgreementBlock:
 
     @classmethod
     def of(cls, compared: RaterComparison, layout: Layout) -> AgreementBlock:
-        """The block of a comparison in a layout."""
+        """Return the block of a comparison in a layout."""
         rater, other = compared.rater, compared.other
         rows, columns = (
             tuple(map(group_name, side.scale.groups(layout))) for side in (rater, other)
@@ -140,7 +140,7 @@ class AgreementBlock:
 
 
 def label_name(at_least: int | None) -> str:
-    """What the label of a passage is, in words."""
+    """Return what the label of a passage is, in words."""
     if at_least is None:
         return "rating"
     if at_least == 1:
@@ -151,7 +151,7 @@ def label_name(at_least: int | None) -> str:
 
 
 def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Table:
-    """All statistics of one pair of raters, or of all graders: a row a label and layout."""
+    """Return all statistics of one pair of raters, or of all graders: a row a label and layout."""
     first = found[0]
     names = [name for name in NAMES if any(name in block.shown for block in found)]
     body = [
@@ -174,7 +174,7 @@ def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Tabl
 
 
 def _gaps(found: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[str]:
-    """What is undefined or without interval in some layouts, and why; each once."""
+    """Yield what is undefined or without interval in some layouts, and why; each once."""
     reasons: dict[str, dict[str, dict[str, None]]] = {}
     for block in found:
         for name, one in block.shown.items():
@@ -228,12 +228,12 @@ class Agreements(Result):
         return {str(number): table for number, table in enumerate(tables, 1)}
 
     def estimates(self) -> list[Estimate]:
-        """Every statistic of every comparison; none where nothing could be compared."""
+        """Return every statistic of every comparison; none where nothing could be compared."""
         blocks = (*self.pairs, *self.joint)
         return [estimate for block in blocks for estimate in block.estimates.values()]
 
     def records(self) -> dict[str, Table]:
-        """All counts, and all statistics, one a row."""
+        """Return all counts, and all statistics, one a row."""
         counts = [
             [*block.key, row, column, count]
             for block in self.pairs
@@ -355,7 +355,7 @@ def _compare_judged(
 def _all_together(
     units: RatedUnits, layouts: Sequence[Layout], min_rating: int | None
 ) -> Iterator[AgreementBlock]:
-    """All graders together, by each m-th best rating and in every layout."""
+    """Yield all graders together, by each m-th best rating and in every layout."""
     name = f"alpha of all {len(units.books)} graders"
     for m, at_least in units.ways(*units.books):
         raters = units.raters(m, min_rating)
@@ -378,7 +378,7 @@ def _book_notes(book: Gradebook) -> Iterator[str]:
 
 
 def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[str]:
-    """That no passage can have so many ratings."""
+    """Yield that no passage can have so many ratings."""
     most = max((len(query.item_ids) for query in book.queries), default=0)
     beyond = [label_name(m) for m in dict.fromkeys(at_least) if m > most]
     if beyond and book.grader.kind != "query":

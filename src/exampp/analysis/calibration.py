@@ -70,7 +70,7 @@ class CalibrationFindings(Result):
         calibration_format.write(path, self.calibration)
 
     def tables(self) -> Mapping[str, Table]:
-        """What it is worth, the reliability curve, and labels against people's."""
+        """Return what it is worth, the reliability curve, and labels against people's."""
         made = self.calibration
         labels = [f"labelled {label}" for label in made.labels]
         rows = zip(made.labels, self.confusion.tolist(), strict=True)
@@ -112,13 +112,13 @@ def scores_table(made: Calibration, notes: Sequence[str] = ()) -> Table:
 
 
 def curve_figure(made: Calibration) -> Figure:
-    """The reliability curve."""
+    """Return the reliability curve."""
     subtitle = f"{made.model}, {made.queries} queries of {made.source}, each held out once"
     return calibration_curve(made.bins, made.min_relevant, subtitle=subtitle)
 
 
 def calibration_section(calibrations: Sequence[Calibration]) -> Section:
-    """The part of a report on the calibrations that there are."""
+    """Return the part of a report on the calibrations that there are."""
     blocks: list[Block] = []
     for made in calibrations:
         blocks += [Text(made.said()), scores_table(made), curve_figure(made)]
@@ -127,7 +127,7 @@ def calibration_section(calibrations: Sequence[Calibration]) -> Section:
 
 
 def findings_section(found: CalibrationFindings) -> Section:
-    """What a calibration would be worth, before there is one."""
+    """Return what a calibration would be worth, before there is one."""
     tables = dict(found.tables())
     scores = tables.pop("calibration")
     blocks: list[Block] = [
@@ -140,7 +140,7 @@ def findings_section(found: CalibrationFindings) -> Section:
 
 
 def reliability_table(made: Calibration) -> Table:
-    """The reliability curve: of a calibrated bin both shares are alike."""
+    """Return the reliability curve: of a calibrated bin both shares are alike."""
     caption = f"Reliability: held-out passages by their probability of {made.min_relevant} or more"
     rows = [[one.passages, one.predicted, one.observed] for one in made.bins]
     return Table.of(["passages", "mean probability", "share people judged so"], rows, caption)
@@ -518,7 +518,7 @@ class _Trained:
 
 
 def _percentiles(drawn: Floats) -> tuple[float | None, float | None]:
-    """The percentile interval; none where a resample has no value."""
+    """Return the percentile interval; none where a resample has no value."""
     if np.isnan(drawn).any():
         return None, None
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()

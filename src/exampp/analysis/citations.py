@@ -63,7 +63,7 @@ class CitationScores(Result):
     notes: tuple[str, ...]
 
     def tables(self) -> dict[str, Table]:
-        """A row a system."""
+        """Return a row a system."""
         columns: list[str | Column] = [
             *("system", "precision"),
             Column(ERROR, key="precision_stderr"),
@@ -87,7 +87,7 @@ class CitationScores(Result):
 
 
 def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
-    """The scores of all systems of a collection of citations (`exampp.citations.collect`).
+    """Return the scores of all systems of a collection of citations (`exampp.citations.collect`).
 
     `first` counts the first citation of a sentence alone. Raises InputError for a collection of
     anything else, and for a grader that does not tell full support, partial support and none.
@@ -116,7 +116,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
 
 
 def _weights(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
-    """The weights of what a sentence cites, in its order."""
+    """Yield the weights of what a sentence cites, in its order."""
     for ranking in query.rankings:
         for passage in ranking.passages.tolist():
             rating = int(query.ratings[passage].max(initial=MISSING))

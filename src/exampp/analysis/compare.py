@@ -201,7 +201,7 @@ class QueryComparison(Result):
     items: tuple[PairedItem, ...]
 
     def count(self, covered_by: CoveredBy) -> int:
-        """How many items are covered so."""
+        """Return how many items are covered so."""
         return sum(item.covered_by == covered_by for item in self.items)
 
     def tables(self) -> Mapping[str, Table]:
@@ -316,11 +316,11 @@ class SystemComparison(Result):
         }
 
     def records(self) -> dict[str, Table]:
-        """The same of all queries, with whole texts."""
+        """Return the same of all queries, with whole texts."""
         return self.tables(None, None)
 
     def shortened(self, queries: int | None) -> SystemComparison:
-        """The same with so many queries and their changes alone; None: all of them."""
+        """Return the same with so many queries and their changes alone; None: all of them."""
         kept = self.queries[:queries]
         known = {query.query_id for query in kept}
         changes = (one for one in self.changes if {one.query_id, one.exam_id} & known)
@@ -328,7 +328,7 @@ class SystemComparison(Result):
 
 
 def total(found: SystemComparison) -> Table:
-    """One row: both means, the difference with its paired interval, p-value, queries won."""
+    """Return one row: both means, the difference with its paired interval, p-value, queries won."""
     pair, difference = found.pair, found.pair.difference
     better, equal, worse = found.queries_won or (None, None, None)
     row: list[Cell] = [
@@ -369,7 +369,7 @@ def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
 
 
 def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
-    """A row a query, the largest difference first; texts of `width` characters at most."""
+    """Return a row a query, the largest difference first; texts of `width` characters at most."""
     rows = [
         [
             *(query.query_id, shorten(texts.get(query.query_id, ""), width), query.first),
@@ -382,7 +382,7 @@ def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | Non
 
 
 def by_item(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
-    """A row an item gained or lost, query by query.
+    """Return a row an item gained or lost, query by query.
 
     Texts have `width` characters at most; then the query's text stands in for ids of items, and
     the notes say what all quotes are.
@@ -433,7 +433,7 @@ def _titled(query_id: str, text: str) -> str:
 
 
 def shorten(text: str, width: int | None) -> str:
-    """The text in one line, cut to a width if there is one."""
+    """Return the text in one line, cut to a width if there is one."""
     line = " ".join(text.split())
     if width is None or len(line) <= width:
         return line
@@ -550,7 +550,7 @@ def _changes(exam: QueryExam, threshold: int, k: int) -> list[PairedItem]:
 
 
 def quote(dossier: Dossier, passage: int, item: int) -> Quote:
-    """What a passage says of an item: the grader's answer if it gave one, else a sentence.
+    """Return what a passage says of an item: the grader's answer if it gave one, else a sentence.
 
     A cell that people decided is quoted by a sentence, as their rating is not the grader's.
     """

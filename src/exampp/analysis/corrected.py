@@ -421,7 +421,7 @@ def correct(
     systems: Sequence[str] = (),
     source: str = "",
 ) -> Corrected:
-    """The corrected leaderboard of a population of which a sample is judged.
+    """Return the corrected leaderboard of a population of which a sample is judged.
 
     `systems` are those to be compared, by default all. `source` says whose grades these are.
 
@@ -572,7 +572,7 @@ def _of_pool(
 
 
 def _where_sure(limits: ScoreLimits, unsure: Bools) -> ScoreLimits:
-    """The limits within 0 and 1; NaN for the systems whose score has no interval."""
+    """Return the limits within 0 and 1; NaN for the systems whose score has no interval."""
     low, high = (np.where(unsure, np.nan, np.clip(end, 0.0, 1.0)) for end in limits)
     return low, high
 
@@ -613,7 +613,7 @@ def _unsure(one: Totals, evidence: _Evidence) -> Bools:
 
 
 def _telling(one: Totals, evidence: _Evidence) -> Bools:
-    """Which pairs enough drawn units tell apart, with some spread."""
+    """Return which pairs enough drawn units tell apart, with some spread."""
     spread = np.diag(one.covariance)
     both = spread[:, None] + spread[None, :]
     return (both - 2 * one.covariance > 1e-14 * both) & (evidence.shared >= FEWEST_UNITS)

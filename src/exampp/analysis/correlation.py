@@ -100,7 +100,7 @@ class Correlations(Result):
         return found
 
     def records(self) -> dict[str, Table]:
-        """A row a method, official leaderboard, measure, threshold and statistic.
+        """Return a row a method, official leaderboard, measure, threshold and statistic.
 
         `reason` says why a value, or else its interval, is undefined.
         """
@@ -120,11 +120,11 @@ class Correlations(Result):
         return {"correlation": Table.of(columns, rows, caption, dict.fromkeys(notes))}
 
     def all_notes(self) -> list[str]:
-        """The notes on the official leaderboards, and on the rounding, each once."""
+        """Return the notes on the official leaderboards, and on the rounding, each once."""
         return list(dict.fromkeys(n for name in (*self.officials, "") for n in self.notes[name]))
 
     def against(self, official: str) -> list[MethodCorrelation]:
-        """The correlations with one official leaderboard."""
+        """Return the correlations with one official leaderboard."""
         return [one for one in self.found if one.official == official]
 
     def has_intervals(self, official: str) -> bool:
@@ -177,7 +177,7 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
 
 
 def intervals(comparison: Correlations, official: str) -> Table:
-    """A row a method, measure and threshold: the values with their intervals."""
+    """Return a row a method, measure and threshold: the values with their intervals."""
     found = comparison.against(official)
     notes = [
         f"[low, high]: {percent(comparison.level)} interval over queries, "
@@ -234,7 +234,7 @@ def _mark(value: float | None, best: float | None) -> str | None:
 
 
 def _gaps(found: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
-    """What is undefined, and with `intervals` what has none although they were requested."""
+    """Yield what is undefined, and with `intervals` what has none although they were requested."""
     return gaps(
         (f"{heading(one.measure, one.min_rating)} of {one.method}", one.estimate)
         for one in found
@@ -295,7 +295,7 @@ def graded_method(
     min_ratings: Sequence[int] = (),
     name: str = "",
 ) -> Method:
-    """A grader's grades as a method, at all thresholds of its scale unless some are given.
+    """Return a grader's grades as a method, at all thresholds of its scale unless some are given.
 
     Given thresholds that are off the scale are left out, and a note says so.
 
@@ -362,7 +362,7 @@ def listed_method(name: str, ranks: Mapping[str, float]) -> Method:
 
 
 def board_method(board: Leaderboard, name: str) -> Method:
-    """The columns of a leaderboard as a method, with its notes."""
+    """Return the columns of a leaderboard as a method, with its notes."""
     return Method(name, tuple(_scorings(board)), board.notes, board.grader.key)
 
 
@@ -379,7 +379,7 @@ def _scorings(board: Leaderboard) -> Iterable[Scoring]:
 
 
 def _judged(query: QueryGrades, labels: Mapping[str, int]) -> QueryGrades:
-    """The query with its labels as the grades of one item; judged passages join the pool."""
+    """Return the query with its labels as the grades of one item; judged passages join the pool."""
     rows = {passage_id: row for row, passage_id in enumerate(query.passage_ids)}
     for passage_id in labels:
         rows.setdefault(passage_id, len(rows))
@@ -533,7 +533,7 @@ class _Bootstrap:
         return Estimate(value.value, *bounds)
 
     def _sample(self, values: Values | None, systems: int) -> tuple[Floats, Draws] | str:
-        """The scores in resamples of the queries, with the draws, or why there are none."""
+        """Return the scores in resamples of the queries, with the draws, or why there are none."""
         if not self.samples:
             return NOT_ASKED
         if values is None:
@@ -557,7 +557,7 @@ class _Bootstrap:
 
 
 def _counting(scoring: Scoring, systems: Sequence[str]) -> Values | None:
-    """The values of these systems on the queries that count for any; None if unknown."""
+    """Return the values of these systems on the queries that count for any; None if unknown."""
     if scoring.values is None:
         return None
     place = {system: index for index, system in enumerate(scoring.systems)}
@@ -581,7 +581,7 @@ def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
 
 
 def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Iterator[str]:
-    """Who is missing on either side, and which official ranks are shared.
+    """Yield who is missing on either side, and which official ranks are shared.
 
     `name` is that of the leaderboard, where it is one of several.
     """
@@ -666,7 +666,7 @@ class SideBySide(Result):
     pairs: tuple[MethodPair, ...] = ()
 
     def tables(self) -> dict[str, Table]:
-        """A row a system, a column a method, measure and threshold; the correlations below.
+        """Return a row a system, a column a method, measure and threshold; the correlations below.
 
         Where two methods share thresholds, they are correlated with each other at those alone.
         """
@@ -701,7 +701,7 @@ class SideBySide(Result):
         }
 
     def _wide(self) -> Table:
-        """A row a system, a column a method, measure and threshold; the correlations below.
+        """Return a row a system, a column a method, measure and threshold; the correlations below.
 
         A system without an official rank has that of the nearest one above it, as an approximate
         one.
@@ -741,7 +741,7 @@ class SideBySide(Result):
         )
 
     def _statistics(self) -> Iterator[tuple[str, list[float | None]]]:
-        """The rows of statistics: their names, and a value a column."""
+        """Yield the rows of statistics: their names, and a value a column."""
         found = self.correlation
         if found is None:
             return
@@ -848,7 +848,7 @@ def _order(
 
 
 def _subheading(one: Series, *, alone: bool) -> str:
-    """The heading of a column below that of its method."""
+    """Return the heading of a column below that of its method."""
     scoring = one.scoring
     if scoring.measure == AS_GIVEN:
         return "rank"
@@ -858,7 +858,7 @@ def _subheading(one: Series, *, alone: bool) -> str:
 
 
 def _score(one: Series, system: str) -> Cell:
-    """The mean of a system; of a leaderboard made elsewhere its rank."""
+    """Return the mean of a system; of a leaderboard made elsewhere its rank."""
     mean = one.means.get(system)
     if mean is None or one.scoring.values is not None:
         return None if mean is None else mean.mean

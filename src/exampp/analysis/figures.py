@@ -42,7 +42,7 @@ def leaderboard_figure(
 
 
 def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
-    """Every column of some boards, by the name of its board ("" for none) and its own."""
+    """Return every column of some boards, by the name of its board ("" for none) and its own."""
     return {
         f"{of} {column.name}".lstrip(): spreads(column, board.column_systems)
         for of, board in boards.items()
@@ -98,7 +98,7 @@ def scatter_figure(
 
 
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
-    """How the ratings of each gradebook are spread."""
+    """Return how the ratings of each gradebook are spread."""
     keys: dict[object, Value] = {book.grader.name: book.grader.key for book in books}
     drawn = distributions.grade_distribution({book.grader.name: _ratings(book) for book in books})
     data = drawn.data
@@ -123,7 +123,7 @@ def _ratings(book: Gradebook) -> dict[int, int]:
 def heatmap_figure(
     board: Leaderboard, column: MeasureColumn, texts: Mapping[str, str] | None = None
 ) -> Figure:
-    """Every system on every query under a column; `texts` are those of queries, by id."""
+    """Return every system on every query under a column; `texts` are those of queries, by id."""
     values = column.values
     drawn = heatmap.heatmap(
         values.values,
@@ -137,5 +137,5 @@ def heatmap_figure(
 
 
 def _of(graded: Leaderboard | Gradebook, figure: Figure) -> Figure:
-    """The figure with the mark of draft grades, where these are such."""
+    """Return the figure with the mark of draft grades, where these are such."""
     return replace(figure, draft=graded.grader.is_draft)

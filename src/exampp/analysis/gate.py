@@ -77,7 +77,7 @@ class Requirement:
         return f"{self.measure}{self.sign}baseline{f'{self.bound:+g}' if self.bound else ''}"
 
     def holds(self, value: float) -> bool:
-        """Whether it holds of a mean, or of a difference to the baseline."""
+        """Return whether it holds of a mean, or of a difference to the baseline."""
         return bool(_HOLDS[self.sign](round(value - self.bound, _DIGITS), 0))
 
     def fewest_queries(self, level: float) -> int | None:
@@ -111,7 +111,7 @@ def parse_requirement(text: str) -> Requirement:
 def required(
     texts: Sequence[str], margin: float | None, *, baseline: bool
 ) -> tuple[Requirement, ...]:
-    """The requirements, each once; with a baseline every measure must be no worse than that.
+    """Return the requirements, each once; with a baseline every measure must be no worse than that.
 
     `margin` is by how much a mean may be lower than the baseline's where no requirement says it.
 
@@ -278,7 +278,7 @@ class GateResult(Result):
         yield from self.notes
 
     def to_junit(self) -> str:
-        """The same as JUnit XML, which tells continuous integration of tests.
+        """Return the same as JUnit XML, which tells continuous integration of tests.
 
         A test for every system and requirement: what is failed or missing is a failure, what cannot
         be told an error.
@@ -376,7 +376,7 @@ class EarlierScores:
         return tuple(dict.fromkeys(one.system for one in self.scores))
 
     def of(self, system: str) -> str | None:
-        """Which system another is compared with; None where there is none."""
+        """Return which system another is compared with; None where there is none."""
         known = self.systems
         wanted = self.system or (known[0] if len(known) == 1 else system)
         return wanted if wanted in known else None
@@ -421,7 +421,7 @@ def judge_systems(
 def nothing_graded(
     requirements: Iterable[Requirement], systems: Sequence[str], why: str
 ) -> GateResult:
-    """The gate of what has no grades at all: everything is missing."""
+    """Return the gate of what has no grades at all: everything is missing."""
     rows = (
         GateRow(system, str(one), "missing", why=why)
         for system in systems or [""]
@@ -431,7 +431,7 @@ def nothing_graded(
 
 
 def scores_of(board: Leaderboard) -> list[QueryScore]:
-    """The scores of a leaderboard, query by query."""
+    """Return the scores of a leaderboard, query by query."""
     return [
         QueryScore(
             row.system,
@@ -474,7 +474,7 @@ def with_bounds(book: Gradebook, measure: Measure, min_rating: int | None) -> Le
 
 
 def with_cutoff(name: str) -> Measure:
-    """The measure of a name; Cover without a cutoff reads 20 passages."""
+    """Return the measure of a name; Cover without a cutoff reads 20 passages."""
     (measure,) = as_measures([name])
     return measure.cut(CUTOFF) if measure.kind.cover else measure
 
@@ -579,7 +579,7 @@ class _RequirementCheck:
         )
 
     def _compared(self, system: str, column: MeasureColumn, at: int) -> _Sample:
-        """The differences to the baseline, on the queries of both."""
+        """Return the differences to the baseline, on the queries of both."""
         values, counts = column.values.values[at].tolist(), column.values.counts[at]
         queries = zip(column.query_ids, values, counts, strict=True)
         mine = {query: value for query, value, use in queries if use}
@@ -614,7 +614,7 @@ class _RequirementCheck:
     def _verdict(
         self, requirement: Requirement, one: Estimate, queries: int, column: MeasureColumn
     ) -> tuple[Verdict, list[str]]:
-        """The verdict on an interval, and why it is not passed or failed."""
+        """Return the verdict on an interval, and why it is not passed or failed."""
         if one.value is None:
             return "missing", [one.reason]
         if one.low is None or one.high is None:
@@ -631,7 +631,7 @@ class _RequirementCheck:
         return "cannot be told", why
 
     def _earlier(self, system: str, column: MeasureColumn) -> dict[str, QueryScore]:
-        """The baseline's score of every query."""
+        """Return the baseline's score of every query."""
         if self.baseline is None:
             raise _NotComparableError("there is no baseline")
         other = self.baseline.of(system)
@@ -668,7 +668,7 @@ class _RequirementCheck:
 def missing_of(
     book: Gradebook, asked: Mapping[str, set[str]], system: str, column: MeasureColumn, lack: float
 ) -> str:
-    """What a system lacks for its values to be whole; nothing where all is there.
+    """Return what a system lacks for its values to be whole; nothing where all is there.
 
     These are an answer to every query that is `asked` (see `answering`), a value of it, and grades
     of all but the share `lack` of what the measure reads.
@@ -693,7 +693,7 @@ def missing_of(
 
 
 def missing_at(column: MeasureColumn, at: int) -> float:
-    """The share of what a measure reads of a system that has no grade."""
+    """Return the share of what a measure reads of a system that has no grade."""
     return max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
 
 

@@ -202,7 +202,7 @@ def noted(board: Leaderboard, book: Gradebook) -> Leaderboard:
 
 
 def _why_not(book: Gradebook, pool: JudgedPool) -> str:
-    """Why no bias can be estimated; empty if one can."""
+    """Return why no bias can be estimated; empty if one can."""
     if len(book.systems) < 2:
         return f"there {'is one system' if book.systems else 'are no systems'} to compare"
     if not len(pool.label):

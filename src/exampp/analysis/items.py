@@ -669,7 +669,7 @@ def _same(values: Floats) -> str:
 
 
 def _why(row: ItemStatistics, wrongly: int) -> Iterator[str]:
-    """What speaks for looking at an item, the gravest first.
+    """Yield what speaks for looking at an item, the gravest first.
 
     `wrongly` counts the passages that cover it and that people judged not relevant: one or two are
     found for nearly every item that few passages answer.
@@ -790,7 +790,7 @@ class ItemList(Result):
     is_graded: bool
 
     def tables(self) -> Mapping[str, Table]:
-        """A row an item."""
+        """Return a row an item."""
         renamed = {"query_text": "query", "text": "item"}
         names = ListedItem._fields[:-1]
         rows = (

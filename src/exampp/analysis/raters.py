@@ -71,7 +71,7 @@ class Scale:
     named: str = "labels"
 
     def cuts(self, layout: Layout) -> tuple[int, ...]:
-        """Where a new group begins."""
+        """Return where a new group begins."""
         return {
             "GRADED": self.labels[1:],
             "MERGE": self.merge,
@@ -87,7 +87,7 @@ class Scale:
         return f"go from {self.labels[0]} to {self.labels[-1]}"
 
     def groups(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
-        """The labels of each group, ascending; a group may be empty."""
+        """Return the labels of each group, ascending; a group may be empty."""
         place = np.digitize(self.labels, self.cuts(layout))
         return tuple(
             tuple(label for label, at in zip(self.labels, place, strict=True) if at == group)
@@ -144,7 +144,7 @@ class RaterComparison:
     unit: str = "passage"
 
     def counts(self, layout: Layout) -> NDArray[np.int64]:
-        """The table of a layout, [labels, labels of the other]."""
+        """Return the table of a layout, [labels, labels of the other]."""
         total: NDArray[np.int64] = self._grouped(layout).sum(axis=0)
         return total
 
@@ -193,7 +193,7 @@ class RaterComparison:
         }
 
     def _paired(self, layout: Layout) -> Iterator[tuple[int, int]]:
-        """Which group of judgments goes with each group of labels."""
+        """Yield which group of judgments goes with each group of labels."""
         rows, columns = self.rater.scale.groups(layout), self.other.scale.groups(layout)
         if layout == "MERGE" or (layout == "GRADED" and rows == columns):
             yield from zip(range(len(rows)), range(len(columns)), strict=False)
@@ -216,7 +216,7 @@ class RaterComparison:
         return grouped
 
     def _why_none(self, layout: Layout) -> str:
-        """Why no statistic of a layout is defined; empty if they may be."""
+        """Return why no statistic of a layout is defined; empty if they may be."""
         if not self.units:
             return self._nothing_in_common()
         first, second = self.rater.scale, self.other.scale
@@ -239,7 +239,7 @@ class RaterComparison:
         return f"{self.rater.name} and {self.other.name} have no {self.unit}s in common"
 
     def _constant(self, layout: Layout) -> str:
-        """Which side is constant, so that a kappa is 0 whatever the other side does."""
+        """Return which side is constant, so that a kappa is 0 whatever the other side does."""
         counts = self.counts(layout)
         for axis, side in ((1, self.rater), (0, self.other)):
             (used,) = np.nonzero(counts.sum(axis=axis))
@@ -250,7 +250,7 @@ class RaterComparison:
 
 
 def _of_constant(found: Estimate, constant: str) -> Estimate:
-    """A kappa where one side is constant: 0, or undefined where the other is so too."""
+    """Return a kappa where one side is constant: 0, or undefined where the other is so too."""
     if found.value is None:
         return undefined(constant)
     return Estimate(found.value, no_interval=constant)
@@ -264,7 +264,7 @@ def _one_against_rest(counts: NDArray[np.int64], row: int, column: int) -> NDArr
 
 
 def group_name(labels: Sequence[int]) -> str:
-    """A group as the papers write it: 4+5."""
+    """Return a group as the papers write it: 4+5."""
     return "+".join(map(str, labels)) or "none"
 
 
@@ -321,7 +321,7 @@ def joint_alpha(
 
 
 def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
-    """The layouts of these names, in any case.
+    """Return the layouts of these names, in any case.
 
     Raises:
         InputError: There is no such layout.
@@ -380,7 +380,7 @@ class RatedUnits:
     queries: int
 
     def raters(self, at_least: int, min_rating: int | None = None) -> tuple[Rater, ...]:
-        """The graders as raters, by the m-th best rating."""
+        """Return the graders as raters, by the m-th best rating."""
         found = []
         graders = with_distinct_names(book.grader for book in self.books)
         for grader, labels in zip(graders, self.labels[at_least], strict=True):
@@ -405,7 +405,7 @@ class RatedUnits:
     def compare(
         self, judge: Rater | None = None, min_rating: int | None = None
     ) -> Iterator[RaterComparison]:
-        """Every grader against a judge, or every two graders, by each m-th best rating."""
+        """Yield every grader against a judge, or every two graders, by each m-th best rating."""
         numbers = range(len(self.books))
         for one, other in zip(numbers, numbers, strict=True) if judge else combinations(numbers, 2):
             for m, shown in self.ways(self.books[one], self.books[other]):
@@ -418,7 +418,7 @@ class RatedUnits:
 def rated_units(
     books: Sequence[Gradebook], at_least: Sequence[int], *, judged: bool = False
 ) -> RatedUnits:
-    """The labels of all graders on all units.
+    """Return the labels of all graders on all units.
 
     A unit is a passage of a query. With `judged` it is what was judged: a passage of a query, or of
     one of its subtopics, whose label then comes from the items of that subtopic, if it has some.
@@ -460,7 +460,7 @@ def rated_units(
 
 
 def _labels(book: Gradebook, ratings: Ratings, at_least: Sequence[int]) -> Labels:
-    """The labels of passages, [m, passages]; MISSING where there is no grade."""
+    """Return the labels of passages, [m, passages]; MISSING where there is no grade."""
     graded = graded_passages(ratings)
     labels = np.full((len(at_least), len(ratings)), MISSING, np.int32)
     for row, m in enumerate(at_least):
@@ -549,7 +549,7 @@ def compare_qrels(
 
 
 def _query_of(judgment: Judgment) -> str:
-    """The query of a judgment, or `query/subtopic`."""
+    """Return the query of a judgment, or `query/subtopic`."""
     return "/".join(filter(None, (judgment.query_id, judgment.subtopic_id)))
 
 

@@ -250,7 +250,7 @@ class Reliability(Result):
         return Table.of(columns, rows, self._caption(), self.sentences(), grouped=True)
 
     def _caption(self) -> str:
-        """The caption; that grades are drafts stands first."""
+        """Return the caption; that grades are drafts stands first."""
         of = f"; {self.scored.caption}" if self.scored.caption else ""
         before, draft, after = of.partition(f"{DRAFT}: ")
         queries = counted(self.queries, "query")
@@ -518,7 +518,7 @@ def scored_column(
 def _exams(
     book: Gradebook, board: Leaderboard, missing: Missing, texts: BankTexts
 ) -> tuple[tuple[Floats, ...], str]:
-    """The exams of the queries, systems x items; or none, and why."""
+    """Return the exams of the queries, systems x items; or none, and why."""
     column = board.columns[0]
     if column.measure.name != "Cover" or column.min_rating is None:
         return (), ONLY_COVER
@@ -629,7 +629,7 @@ def _why_none(scored: Scored, table: Floats, systems: int) -> str:
 
 
 def _steps(present: float, asked: Sequence[int]) -> list[float]:
-    """The sizes asked for, or half, as many, twice and four times as many as there are."""
+    """Return the sizes asked for, or half, as many, twice and four times as many as there are."""
     foreseen = (present, *(max(1, round(present * factor)) for factor in (0.5, 2, 4)))
     return sorted({float(one) for one in asked or foreseen})
 

@@ -64,7 +64,7 @@ def report(
     source: ReportSource,
     others: Sequence[Gradebook] = (),
 ) -> Document:
-    """The whole report, beside `others` of the same exam; see `find` for what it raises."""
+    """Return the whole report, beside `others` of the same exam; see `find` for what it raises."""
     found = compute_report_data(book, settings, source, others)
     answers = {
         "items": about_items(found.items),
@@ -150,7 +150,7 @@ def _label_words(labelling: Labelling) -> str:
 
 
 def _provenance(found: ReportData) -> Section:
-    """Who graded, to the letter: what makes its grades those of this grader alone."""
+    """Return who graded, to the letter: what makes its grades those of this grader alone."""
     grader = found.book.grader
     facts = [
         (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
@@ -279,7 +279,7 @@ def _official(found: ReportData) -> Section:
 
 
 def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
-    """The correlations of the column of the figures, in words."""
+    """Return the correlations of the column of the figures, in words."""
     of_main = (str(main.measure), main.min_rating)
     values = {
         one.statistic: one.estimate
@@ -349,7 +349,7 @@ def _queries(found: ReportData) -> Section:
 
 
 def _query_table(found: ReportData) -> Table:
-    """A row a query, hardest first: how systems do, and what no graded passage covers."""
+    """Return a row a query, hardest first: how systems do, and what no graded passage covers."""
     values, counts = found.main.values.values, found.main.values.counts
     items = {query.query_id: query for query in found.book.queries}
     rows: list[tuple[str, float | None, float | None, int, int]] = []

@@ -180,7 +180,7 @@ def compared_pairs(
 
 
 def without_rounding(difference: float) -> float:
-    """The difference of two values, 0 where it is rounding alone."""
+    """Return the difference of two values, 0 where it is rounding alone."""
     return 0.0 if abs(difference) < _ROUNDING else difference
 
 
@@ -240,11 +240,11 @@ class Significances(Result):
         return iter(self.found)
 
     def tables(self) -> dict[str, Table]:
-        """The leaderboards with letters: systems that share one are not told apart."""
+        """Return the leaderboards with letters: systems that share one are not told apart."""
         return {one.column.name: leaderboard_table(one, self.board) for one in self.found}
 
     def records(self) -> dict[str, Table]:
-        """A row a pair: difference (system - other), interval, p-values, effect sizes."""
+        """Return a row a pair: difference (system - other), interval, p-values, effect sizes."""
         source = provenance_values(self.board)
         notes = [*self.board.notes, *(text for one in self.found for text in pair_notes(one))]
         table = Table.of(
@@ -266,7 +266,7 @@ def significances(
 
 
 def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
-    """A row a system, best first: mean, standard error, interval, and letters."""
+    """Return a row a system, best first: mean, standard error, interval, and letters."""
     rows = [
         [row.system, row.mean.mean, row.mean.stderr, row.low, row.high, row.letters]
         for row in found.systems
@@ -290,7 +290,7 @@ def _pair_rows(found: Significance) -> Iterator[list[Cell]]:
 
 
 def pair_notes(found: Significance) -> tuple[str, ...]:
-    """What was tested, how many pairs can be told apart, and what is undefined and why."""
+    """Return what was tested, how many pairs can be told apart, and what is undefined and why."""
     name = found.column.name
     if len(found.systems) < 2:
         how_many = "one system" if found.systems else "no system"
@@ -367,7 +367,7 @@ def _intervals(found: Significance) -> Iterator[str]:
 
 
 def _hopeless(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
-    """That the test cannot find any pair to differ, whatever the differences are."""
+    """Yield that the test cannot find any pair to differ, whatever the differences are."""
     # the queries on which the two differ
     untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]
     floors = [

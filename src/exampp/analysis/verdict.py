@@ -215,7 +215,7 @@ def _beside(
 
 
 def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:
-    """Every column of a board against the official leaderboards, if there are any."""
+    """Return every column of a board against the official leaderboards, if there are any."""
     if not settings.official:
         return None
     return compare_methods(
@@ -266,7 +266,7 @@ OF_BOARD = (
 
 
 def families_of(name: str) -> tuple[str, ...]:
-    """The families of models that a name speaks of."""
+    """Return the families of models that a name speaks of."""
     folded = name.casefold()
     return tuple(family for family, word in _WORDS.items() if word.search(folded))
 
@@ -285,7 +285,7 @@ class EvaluatedGrades(NamedTuple):
 
 
 def find_warnings(of: EvaluatedGrades) -> tuple[Note, ...]:
-    """One sentence for each reason to be careful."""
+    """Return one sentence for each reason to be careful."""
     return (*with_code(of.board.notes, *OF_BOARD), *notes_of(of, CHECKS))
 
 
@@ -359,7 +359,7 @@ def about_items(found: ItemAnalysis) -> TrustAnswer:
 
 
 def _folded(*tables: Table) -> tuple[Block, ...]:
-    """The tables out of the way; of one without rows what it says."""
+    """Return the tables out of the way; of one without rows what it says."""
     return tuple(
         Folded(table.caption, table) if table.rows else Notices(table.notes, "note")
         for table in tables
@@ -395,7 +395,7 @@ def about_reliability(found: Reliability, said_before: Collection[str] = ()) -> 
 
 
 def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> TrustAnswer:
-    """What of the order survives other choices, and what does each of them move?"""
+    """Return what of the order survives other choices, and what does each of them move?"""
     title = "What survives other choices?"
     verdict = found.verdict()
     answer = verdict or f"Nothing can be compared, because {found.reason or 'there are no pairs'}."
@@ -433,25 +433,25 @@ def not_green(line: Line, bias: GraderBias) -> Line:
 
 
 def about_corrected(found: Corrected) -> TrustAnswer:
-    """What people would say of all of it, from what they said of a sample."""
+    """Return what people would say of all of it, from what they said of a sample."""
     section = corrected.corrected_section([found])
     line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
     return TrustAnswer(line, section)
 
 
 def about_calibration(found: CalibrationFindings) -> TrustAnswer:
-    """Which labels of people ratings tell."""
+    """Return which labels of people ratings tell."""
     section = calibration.findings_section(found)
     return TrustAnswer(Line(section.title, found.calibration.said(), "calibration"), section)
 
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:
-    """A question that has no answer yet, for a reason that says what to do."""
+    """Return a question that has no answer yet, for a reason that says what to do."""
     return TrustAnswer(Line(question, why, key), Section(key, question, ()))
 
 
 def verdict_section(found: ReportData, answers: Mapping[str, TrustAnswer]) -> Section:
-    """The first section: the verdict, what must not be overlooked, how large it all is."""
+    """Return the first section: the verdict, what must not be overlooked, how large it all is."""
     lines = [*_best(found), *_apart(found), *_known(answers, "sensitivity"), *_official(found)]
     lines += [*_people(found), *_decisions(found), *_known(answers, "reliability")]
     lines += _known(answers, "attacks")

@@ -143,7 +143,7 @@ def _fill(opened: exampp.Collection) -> None:
 
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
-    """The arguments of commands that go on from here, and what each does."""
+    """Yield the arguments of commands that go on from here, and what each does."""
     yield ("status", path), "what it holds, what is graded"
     yield ("evaluate", path, "--per-query"), "every system on every topic"
     measures = ("-m", "AP", "-m", "P@10", "--qrels", "exam.qrels")
@@ -492,7 +492,7 @@ def import_(
 
 
 def columns_of(given: Sequence[str] | None) -> dict[str, str]:
-    """The columns of `--columns NAME=COLUMN`; InputError for one that is no such pair."""
+    """Return the columns of `--columns NAME=COLUMN`; InputError for one that is no such pair."""
     found: dict[str, str] = {}
     for one in given or ():
         name, sign, column = one.partition("=")
@@ -538,7 +538,7 @@ def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None
 
 
 def _told(report: ImportReport) -> Iterator[str]:
-    """What there is now and what changed, with examples; what people decided, if they did."""
+    """Yield what there is now and what changed, with examples; what people decided, if they did."""
     yield from (str(told) for told in report.differences if told.now or told.thing != "decision")
     for thing in _DECIDED:
         now, new = report.after[thing], report.after[thing] - report.before[thing]

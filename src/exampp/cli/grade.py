@@ -391,7 +391,7 @@ def reparse(
 
 
 def describe_reparsed(found: Reparsed) -> str:
-    """What reading again did, in lines."""
+    """Return what reading again did, in lines."""
     lines = [f"{found.replies} replies read again, {found.changes.total()} changed"]
     lines += [f"{n:>9}  {before} -> {after}" for (before, after), n in found.changes.most_common()]
     if found.kept:

@@ -152,12 +152,12 @@ class Verbs(Group):
         super().__init__(commands=cast("Any", LazyCommands(homes)), **options)
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
-        """The verbs with their summaries, by purpose."""
+        """Yield the verbs with their summaries, by purpose."""
         for purpose, verbs in PURPOSES.items():
             yield purpose, [(name, summary) for name, (_, summary) in verbs.items()]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What a shell is told of the verbs: their summaries, none of them imported."""
+        """Return what a shell is told of the verbs: their summaries, none of them imported."""
         return [
             *(
                 CompletionItem(name, help=summary)

@@ -18,7 +18,7 @@ _DATA = _HERE / "data"
 
 
 def demo_files() -> tuple[Path, ...]:
-    """The example's files, ready for `Collection.import_files`."""
+    """Return the example's files, ready for `Collection.import_files`."""
     return tuple(sorted(path for path in _DATA.rglob("*") if path.is_file()))
 
 

@@ -188,7 +188,7 @@ def without(value: Mapping[str, Any], *keys: str) -> Json:
 
 
 def difference(written: Any, original: Any) -> dict[str, Any] | None:
-    """What must be done to `written` to get `original`; None where they are equal.
+    """Return what must be done to `written` to get `original`; None where they are equal.
 
     Objects are compared key by key: `set` holds values of other or new keys, `drop` the keys to
     remove, `in` the differences inside. Anything else is replaced whole (`is`).

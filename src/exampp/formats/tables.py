@@ -26,7 +26,7 @@ _MAGIC: Mapping[bytes, str] = {
 
 
 def name_of(path: str | Path) -> str | None:
-    """What a file of columns is called, Parquet or Arrow; None for any other file."""
+    """Return what a file of columns is called, Parquet or Arrow; None for any other file."""
     if lines_in_memory(path) or not Path(path).is_file():
         return None
     with Path(path).open("rb") as stream:

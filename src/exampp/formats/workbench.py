@@ -340,7 +340,7 @@ def _shown(value: Any) -> str:
 
 
 def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale: bool) -> Residue:
-    """What an entry says beyond the record of it."""
+    """Return what an entry says beyond the record of it."""
     written = _json(sheet)
     plain = dict(original)
     if "llm_options" in plain:
@@ -366,7 +366,7 @@ def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dic
 
 
 def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]) -> dict[str, Any]:
-    """What reading the entry as written would not give back."""
+    """Return what reading the entry as written would not give back."""
     before = dict(taken)
     text = msgspec.json.encode(written)
     if sheet.grader.kind == "query":

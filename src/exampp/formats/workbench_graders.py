@@ -130,7 +130,7 @@ _scaled: dict[tuple[str, int, int], GraderIdentity] = {}
 
 
 def head_of(entry: SheetJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
-    """Who made an entry; whoever reads several takes the widest scale of them.
+    """Return who made an entry; whoever reads several takes the widest scale of them.
 
     Raises InputError with the field for a `prompt_info` that is none, and for a prompt that grades
     items where grades of the query itself stand, or the other way around.

@@ -203,7 +203,7 @@ class Grader(ABC):
 
     @overridable
     def note(self) -> str:
-        """A note for the user on how it works, or empty."""
+        """Return a note for the user on how it works, or empty."""
         return ""
 
     @overridable
@@ -218,7 +218,7 @@ class Grader(ABC):
 
     @overridable
     def stopped(self) -> str:
-        """Why it pulls no more requests although there may be some, empty if it does."""
+        """Return why it pulls no more requests although there may be some, empty if it does."""
         return ""
 
     @overridable
@@ -228,7 +228,7 @@ class Grader(ABC):
 
     @overridable
     def exact_tokens(self) -> bool:
-        """Whether `offsets` and `length` count the model's own tokens."""
+        """Return whether `offsets` and `length` count the model's own tokens."""
         return True
 
     def offsets(self, text: str) -> list[tuple[int, int]]:

@@ -138,7 +138,7 @@ class ChosenGrades:
         return read_dossiers(self.connection, self.stored, self.bank, query_ids, some)
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
-        """The cells that people decided, beside what the grader says of them."""
+        """Return the cells that people decided, beside what the grader says of them."""
         from exampp.store.decisions import judged_cells
 
         return judged_cells(self.connection, self.stored, self.bank, query_id)
@@ -151,16 +151,16 @@ class ChosenGrades:
         return highest_judgment(self.connection)
 
     def bank_texts(self) -> BankTexts:
-        """The texts of the bank and of the queries, and which of its items are sealed."""
+        """Return the texts of the bank and of the queries, and which of its items are sealed."""
         # a graded file has the ids of items alone
         return read_bank_texts(self.connection, self.bank) if self.bank_name else BankTexts()
 
     def query_texts(self) -> dict[str, str]:
-        """The text of every query that is known from more than a bank, by id."""
+        """Return the text of every query that is known from more than a bank, by id."""
         return {} if is_graded_file(self.connection) else known_queries(self.connection)
 
     def own_bank_warning(self, book: Gradebook) -> str:
-        """A warning where the grader made the items of the bank; empty otherwise."""
+        """Return a warning where the grader made the items of the bank; empty otherwise."""
         from exampp.store.read_model import items_of_part
 
         among = items_of_part(self.connection, self.bank, book.part)
@@ -168,7 +168,7 @@ class ChosenGrades:
         return own_bank(book.grader.model, made.models, made.items)
 
     def bank_version(self) -> str:
-        """The version of the bank; the hash of its item ids where nobody can edit it."""
+        """Return the version of the bank; the hash of its item ids where nobody can edit it."""
         if self.grader.kind == "query" or is_graded_file(self.connection):
             queries = self.gradebook.queries
             return content_hash(*(one for query in queries for one in query.item_ids))[:16]
@@ -179,7 +179,7 @@ class ChosenGrades:
         return f"{version.digest} (edit {version.number})"
 
     def others(self) -> Iterator[Self]:
-        """The grades of everyone else, and of this grader on other banks."""
+        """Yield the grades of everyone else, and of this grader on other banks."""
         for stored in graders(self.connection):
             kind = stored.identity.kind
             for bank in [""] if kind == "query" else bank_names(self.connection, kind):
@@ -206,7 +206,7 @@ class GradesBase(ABC):
 
     @abstractmethod
     def named(self) -> Iterator[tuple[str, ChosenGrades]]:
-        """The grades by names that tell them apart."""
+        """Yield the grades by names that tell them apart."""
 
     @property
     def _books(self) -> list[Gradebook]:
@@ -220,7 +220,7 @@ class GradesBase(ABC):
         qrels: Judgments | None = None,
         of: str = "",
     ) -> Iterator[Method]:
-        """The ways to score systems that there are: each grader, and qrels made elsewhere.
+        """Yield the ways to score systems that there are: each grader, and qrels made elsewhere.
 
         Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
         systems are scored on them by the measures of qrels among `measures`. `of` goes before the
@@ -310,7 +310,7 @@ class GradesBase(ABC):
         subtopics: SubtopicChoice = "auto",
         labelling: Labelling | None = None,
     ) -> Sensitivity:
-        """What of the leaderboard survives all choices, graders and banks among them.
+        """Return what of the leaderboard survives all choices, graders and banks among them.
 
         `declaration` says what is crossed; `official` is as in `correlate`.
         """
@@ -352,7 +352,7 @@ class GradesBase(ABC):
 
 
 def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
-    """The gradebook with the systems of run files in place of its own, if any are given.
+    """Return the gradebook with the systems of run files in place of its own, if any are given.
 
     Raises InputError where no query of the runs is known.
     """

@@ -94,7 +94,7 @@ class Decisions:
         return newest_decision(self.connection)
 
     def since(self, number: int, *, author: str) -> Sequence[CellDecision]:
-        """What an author decided after the decision of that number, and did not take back.
+        """Return what an author decided after the decision of that number, and did not take back.
 
         A cell's newest decision each, in the order in which they were made.
         """
@@ -340,7 +340,7 @@ class Decisions:
         self._judge(sample, *name, relevance, author, f"{_UNDO_JUDGMENT} {number}")
 
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
-        """What a person said of the passages of a sample and did not take back, in order."""
+        """Return what a person said of the passages of a sample and did not take back, in order."""
         newest = [
             [one for one in made if one.author == author][-1:]
             for made in judgments_of(self.connection, plan.sample).values()

@@ -61,7 +61,7 @@ def _earlier(
     requirements: Sequence[Requirement],
     settings: GateSettings,
 ) -> EarlierScores:
-    """The scores to compare with."""
+    """Return the scores to compare with."""
     compared = [one.measure for one in requirements if one.relative]
     if baseline is None:
         found = _evaluated(grades.gradebook, compared, settings)
@@ -84,7 +84,7 @@ def _earlier(
 
 
 def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings) -> EarlierScores:
-    """The scores of all systems; none of a measure that cannot be computed."""
+    """Return the scores of all systems; none of a measure that cannot be computed."""
     tables: tuple[list[QueryScore], ...] = ([], [], [])
     uncertain: set[tuple[str, str]] = set()
     faults: dict[tuple[str, str], str] = {}

@@ -66,7 +66,7 @@ class Grades(ChosenGrades, GradesBase):
         labelling: Labelling | None = None,
         compat: str = "exam",
     ) -> Leaderboard:
-        """The leaderboard of all systems under some measures at one or several thresholds.
+        """Return the leaderboard of all systems under some measures at one or several thresholds.
 
         `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
         rating that counts as an answer: by default 4 of 0-5, two thirds up any other scale. The
@@ -158,7 +158,7 @@ class Grades(ChosenGrades, GradesBase):
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Reliability:
-        """How reliable the leaderboard is, and how many queries and items it takes.
+        """Return how reliable the leaderboard is, and how many queries and items it takes.
 
         Options of `evaluate`; raises InputError for missing cells with bounds.
         """
@@ -208,7 +208,7 @@ class Grades(ChosenGrades, GradesBase):
         subtopics: SubtopicChoice = "auto",
         seed: int = 0,
     ) -> SystemComparison:
-        """The difference of two systems explained: in total, by query, by item.
+        """Return the difference of two systems explained: in total, by query, by item.
 
         Items are those that the first `k` passages of one system cover and those of the other do
         not: as many as the measure reads, or 20 where it has no cutoff. InputError for a system
@@ -238,7 +238,7 @@ class Grades(ChosenGrades, GradesBase):
         systems: Sequence[str] = (),
         settings: GateSettings | None = None,
     ) -> GateResult:
-        """Whether systems meet requirements such as `Cover@20>=0.7`, told from intervals.
+        """Return whether systems meet requirements such as `Cover@20>=0.7`, told from intervals.
 
         `baseline` is a file of scores by query or a run, a leaderboard or other grades;
         `baseline_system` one of its systems, or of these grades without one. With a baseline every
@@ -293,7 +293,7 @@ class Grades(ChosenGrades, GradesBase):
         splits: int = 1000,
         seed: int = 0,
     ) -> ItemAnalysis:
-        """The items of the exam by what they tell of systems, and how reliable it is.
+        """Return the items of the exam by what they tell of systems, and how reliable it is.
 
         Items are covered by the first `k` passages of a system. With an `official` leaderboard
         (see `correlate`) the result shows what an exam of fewer items gains. `splits` random halves
@@ -324,7 +324,7 @@ class Grades(ChosenGrades, GradesBase):
         k: int = 20,
         subtopics: SubtopicChoice = "auto",
     ) -> Omissions:
-        """What RAG systems retrieved and did not say: is it retrieval or generation?
+        """Return what RAG systems retrieved and did not say: is it retrieval or generation?
 
         `pairs` maps the system of answers to that of what they were made of, by default those whose
         names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.omissions`.
@@ -348,7 +348,7 @@ class Grades(ChosenGrades, GradesBase):
     def attacks(
         self, battery: str | Path | None = None, *, min_rating: int | None = None
     ) -> AttackReport:
-        """Whether the grader can be gamed.
+        """Return whether the grader can be gamed.
 
         `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
         default the one beside this exam. InputError where it did not.
@@ -432,7 +432,7 @@ class Grades(ChosenGrades, GradesBase):
             return None
 
     def _same_bank(self) -> Iterator[Grades]:
-        """The grades of everyone else who graded this bank."""
+        """Yield the grades of everyone else who graded this bank."""
         for one in self.others():
             if one.grader.kind == self.grader.kind and one.bank == self.bank:
                 chosen = replace(self, stored=one.stored)
@@ -500,7 +500,7 @@ class Grades(ChosenGrades, GradesBase):
         limit: int | None = None,
         min_answers: int = 0,
     ) -> Table:
-        """One of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
+        """Return one of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
 
         Takes the options of `review_tables`.
         """
@@ -534,7 +534,7 @@ class Grades(ChosenGrades, GradesBase):
         width: int | None = None,
         min_answers: int = 0,
     ) -> Iterator[Table]:
-        """A list of `review` part by part, so that never the texts of two queries are held.
+        """Yield a list of `review` part by part, so that never the texts of two queries are held.
 
         `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
         any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or

@@ -41,7 +41,7 @@ class Panel(GradesBase):
         return len(self.members)
 
     def named(self) -> Iterator[tuple[str, Grades]]:
-        """The grades by names that tell them apart."""
+        """Yield the grades by names that tell them apart."""
         of_grader = Counter(one.grader.key for one in self.members)
         for one in self.members:
             several = of_grader[one.grader.key] > 1
@@ -57,7 +57,7 @@ class Panel(GradesBase):
         decimals: int | None = None,
         qrels: Judgments | None = None,
     ) -> SideBySide:
-        """Every grader, threshold and measure side by side, with official ranks (1 is best).
+        """Return every grader, threshold and measure side by side, with official ranks (1 is best).
 
         Systems are ordered by the column `order`, counted from 1, or by the official leaderboard
         (0). Takes the options of `methods`.

@@ -95,7 +95,7 @@ class SampleProgress(Result):
 
 
 def plan_table(found: SampleProgress) -> Table:
-    """What was drawn, and how far it is decided: a row a fact."""
+    """Return what was drawn, and how far it is decided: a row a fact."""
     plan = found.plan
     what = "passages" if plan.unit == "passage" else "items"
     rows: list[tuple[str, Value]] = [

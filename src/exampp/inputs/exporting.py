@@ -76,7 +76,7 @@ def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry
 
 
 def _retrieved(connection: sqlite3.Connection, _bank: str | None) -> Iterator[Retrieved]:
-    """What every system retrieved for every query, with the texts."""
+    """Yield what every system retrieved for every query, with the texts."""
     texts = {query.query_id: query.text for query in read_queries(connection)}
     passages = {one.passage_id: one for one in read_passages(connection)}
     for (query_id, _), lines in groupby(

@@ -147,7 +147,7 @@ class Renaming:
         return list(as_lines(_stripped(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
-        """What separates the columns; None where the first line has none of them."""
+        """Return what separates the columns; None where the first line has none of them."""
         with suppress(
             InputError, CsvError
         ):  # no file of lines: whoever reads it says what is wrong
@@ -235,7 +235,7 @@ def given_files(
 
 
 def given_data(by_role: Sequence[object]) -> list[GivenFile]:
-    """What stands for arguments of rows, one of each role; each part of `runs` is by itself.
+    """Return what stands for arguments of rows, one of each role; each part of `runs` is by itself.
 
     Raises InputError where all are None.
     """
@@ -251,7 +251,7 @@ def given_data(by_role: Sequence[object]) -> list[GivenFile]:
 
 
 def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
-    """Where files that are data sets or folders of BEIR hold the texts of their passages."""
+    """Return where files that are data sets or folders of BEIR hold the texts of their passages."""
     of_datasets = filter(data_sets.has_documents, filter(data_sets.is_dataset, files))
     of_folders = filter(None, (data_sets.corpus_of(Path(file)) for file in files))
     return next(of_datasets, None) or next(of_folders, None)
@@ -264,7 +264,7 @@ _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "res
 def rows_of_files(
     files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
 ) -> Mapping[Path, MemoryLines]:
-    """What of an import is rows, for `holding`: out of memory, or tables with named columns.
+    """Return what of an import is rows, for `holding`: out of memory, or tables with named columns.
 
     Raises InputError for what has no rows, and where no table has one of the columns.
     """
@@ -304,7 +304,7 @@ _OF_TABLES = {(None, None)} | {
 
 
 def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
-    """What each file is, as is said of it, or as its content tells.
+    """Yield what each file is, as is said of it, or as its content tells.
 
     A folder with a role stands for the files in it. A folder of run files is told from them; each
     then holds what the system returned that it is named after. Where a file may hold responses, a

@@ -109,7 +109,7 @@ class JudgeSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> JudgeSettings:
-        """The settings of a call. Raises InputError for what is none."""
+        """Return the settings of a call. Raises InputError for what is none."""
         given = {name: value for name, value in given.items() if name not in _INJECTED}
         own = {field.name for field in dataclasses.fields(cls)} - {"options"}
         for name in given:
@@ -207,7 +207,7 @@ class ExamJudge:
         corpus: str | None = None,
         **settings: Any,
     ) -> Any:
-        """The leaderboard: every run on every topic that it has a report for.
+        """Return the leaderboard: every run on every topic that it has a report for.
 
         Reports with cells that have no grade are logged as a warning. A report without any text,
         or without citations, covers nothing.
@@ -259,7 +259,7 @@ class _Case(NamedTuple):
         corpus: str | None,
         banks: Any = None,
     ) -> _Case:
-        """The reports and banks of these topics."""
+        """Return the reports and banks of these topics."""
         keys = ("request_id", "title", "problem_statement", "background")
         queries = [{key: getattr(one, key) or "" for key in keys} for one in topics]
         known = {one.request_id for one in topics}
@@ -324,7 +324,7 @@ def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]
 
 
 def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]) -> Gradebook:
-    """The grades of everything; asks for what there is none of yet.
+    """Return the grades of everything; asks for what there is none of yet.
 
     Raises Unfinished where a cell could not be asked about. Replies that cannot be read are kept:
     their cells have no grade, and are not asked again, as a replay could not.
@@ -371,7 +371,7 @@ def _kind(exam: Collection, settings: JudgeSettings) -> str:
 
 
 def _model(llm_config: LlmConfigBase, settings: JudgeSettings) -> dict[str, Any]:
-    """The options of the model. Raises InputError where nobody names it."""
+    """Return the options of the model. Raises InputError where nobody names it."""
     unnamed = llm_config.model == LlmConfigBase().model
     if unnamed and not any(os.environ.get(name) for name in _OWN_MODEL):
         raise InputError("which model judges?", hint="Set OPENAI_MODEL, and OPENAI_BASE_URL")
@@ -408,7 +408,7 @@ def _warn_of_ungraded(book: Gradebook) -> None:
 def _report_labels(
     book: Gradebook, reports: Iterable[Any], labelling: Labelling, threshold: int
 ) -> Iterator[tuple[str, str, int]]:
-    """The label of every report that has a grade: that of a passage with its best ratings.
+    """Yield the label of every report that has a grade: that of a passage with its best ratings.
 
     One without text is labelled as low as can be.
     """

@@ -57,11 +57,11 @@ class ExamMeasure(Measure):
         self.NAME = self.__name__ = f"Exam{name}" if name in registry else name
 
     def __call__(self, **params: Any) -> ExamMeasure:
-        """The same measure with other parameters."""
+        """Return the same measure with other parameters."""
         return ExamMeasure(self.grades, self.measure, **{**self.params, **params})
 
     def column(self, run: Mapping[str, Sequence[ScoredPassage]]) -> MeasureColumn:
-        """The values of a run: query to (passage, score)."""
+        """Return the values of a run: query to (passage, score)."""
         cutoff = self.params.get("cutoff")
         wanted = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
         book = with_runs(self.grades.gradebook, {"run": run})
@@ -118,7 +118,7 @@ def _grades(exam: Exam) -> Grades:
 
 
 def _label(grades: Grades) -> str | None:
-    """What tells an exam from the first one in this process: None for that."""
+    """Return what tells an exam from the first one in this process: None for that."""
     key = (
         str(Path(grades.path).resolve()),
         grades.grader.key,

@@ -33,7 +33,7 @@ def describe_oversight(oversight: Oversight) -> str:
 
 
 def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[str]:
-    """What people decided, and what their decisions change; or that they were left out."""
+    """Yield what people decided, and what their decisions change; or that they were left out."""
     if book.left_out.cells:
         yield f"Left out, as requested: {describe_oversight(book.left_out)}."
     if board.without_decisions is None:
@@ -170,7 +170,7 @@ class Leaderboard(Result):
         return tuple(row for pool in pools if pool for row in _rows(pool, [OVERALL], [0]))
 
     def per_query(self) -> Iterator[QueryRow]:
-        """The values behind the means, `_overall_` last in its columns."""
+        """Yield the values behind the means, `_overall_` last in its columns."""
         for column in self.columns:
             rankings = self.fingerprints(column.measure.cutoff)
             yield from _query_rows(column, self.column_systems, rankings)
@@ -196,7 +196,7 @@ class Leaderboard(Result):
         }
 
     def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
-        """The column of a measure; the threshold may be left out where there is only one.
+        """Return the column of a measure; the threshold may be left out where there is only one.
 
         A measure that does not depend on the threshold is found at any.
 
@@ -219,11 +219,11 @@ class Leaderboard(Result):
         return fitting[0]
 
     def tables(self) -> Mapping[str, Table]:
-        """A row a system, a column a measure and threshold."""
+        """Return a row a system, a column a measure and threshold."""
         return {"leaderboard": wide_leaderboard(self)}
 
     def records(self) -> Mapping[str, Table]:
-        """A row a system, measure and threshold, with who graded, and a row a query."""
+        """Return a row a system, measure and threshold, with who graded, and a row a query."""
         return {"leaderboard": tidy(self), "per_query": per_query(self)}
 
 
@@ -274,7 +274,7 @@ PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENAN
 
 
 def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
-    """The values of `PROVENANCE`; decisions that were left out are in no number."""
+    """Return the values of `PROVENANCE`; decisions that were left out are in no number."""
     people = board.oversight
     return (
         board.grader.name,
@@ -288,7 +288,7 @@ def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
 
 
 def caption(board: Leaderboard) -> str:
-    """Whose grades these are, on which bank, and how many cells people decided.
+    """Return whose grades these are, on which bank, and how many cells people decided.
 
     Draft grades are called so, and of nugget scores it says which ratings are support.
     """
@@ -299,7 +299,7 @@ def caption(board: Leaderboard) -> str:
 
 
 def describe_source(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
-    """Who graded on which bank, and how many cells people decided."""
+    """Return who graded on which bank, and how many cells people decided."""
     of_bank = f", bank {bank}" if bank else ""
     people = f"; {describe_oversight(oversight)}" if oversight.cells else ""
     return labelled(f"graded by {grader.name}{of_bank}{people}", draft=grader.is_draft)
@@ -313,13 +313,13 @@ def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
 
 
 def official_rank(system: str, ranks: Ranks) -> Value:
-    """The rank of a system, a whole number where it is one; None where it has none."""
+    """Return the rank of a system, a whole number where it is one; None where it has none."""
     rank = ranks.get(system)
     return int(rank) if rank is not None and float(rank).is_integer() else rank
 
 
 def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
-    """A row a system, a column a measure and threshold: mean and standard error.
+    """Return a row a system, a column a measure and threshold: mean and standard error.
 
     The share of ungraded passages stands beside a column where any system has some. `passages` is
     how many a system returned for a query, on average, where they differ in that; official ranks
@@ -360,7 +360,7 @@ def _mean(row: BoardRow) -> Value | Interval:
 
 
 def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
-    """A row a system, measure and threshold, full precision, with who graded on which bank.
+    """Return a row a system, measure and threshold, full precision, with who graded on which bank.
 
     `mean_without_decisions` is the mean that it is without what people decided; official ranks
     follow, and last how many passages the system returned for a query, on average.
@@ -383,7 +383,7 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
 
 
 def per_query(board: Leaderboard) -> Table:
-    """A row a system, measure, threshold and query."""
+    """Return a row a system, measure, threshold and query."""
     *names, ranking = QueryRow._fields
     source = provenance_values(board)
     rows = [[*row[:-1], *source, row.ranking] for row in board.per_query()]

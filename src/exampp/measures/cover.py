@@ -301,7 +301,7 @@ def _missing_in_pool(missing: Bools, exam: QueryExam, layout: PoolLayout) -> NDA
 def _n_cover_bounds(
     covered: Bools, unknown: Bools, by_pool: Bools, elsewhere: Bools, weights: Floats
 ) -> list[Part]:
-    """The lowest and highest nCover that any grades of the missing cells can give.
+    """Return the lowest and highest nCover that any grades of the missing cells can give.
 
     It is lowest if all that is unknown outside the system's passages covers, and nothing inside;
     it is highest the other way around, where what is covered inside is in the pool too.
@@ -340,7 +340,7 @@ def _count_cells(missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
 
 
 def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
-    """The mean over the exams of a query, over those where a value is defined."""
+    """Return the mean over the exams of a query, over those where a value is defined."""
     first, *others = exams_of_query
     if not others:
         return first
@@ -469,7 +469,7 @@ def chance_floor(
     subtopics: Subtopics,
     policy: CoverPolicy = EXAM,
 ) -> ChanceFloor:
-    """The floor of Cover@k: the mean over the exams of a query, then over queries."""
+    """Return the floor of Cover@k: the mean over the exams of a query, then over queries."""
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
     for exam in cover_exams(gradebook, subtopics, k, policy):
@@ -489,7 +489,7 @@ def chance_floor(
 
 
 def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) -> NDArray[np.int16]:
-    """The ratings, passages x items of an exam, of graded passages that people judged so.
+    """Return the ratings, passages x items of an exam, of graded passages that people judged so.
 
     From `lowest` to less than `below`. The judgments are those for the subtopic where there are
     any, else for the query.
@@ -595,7 +595,7 @@ def credits_of(
 
 
 def shares_of(measure: Measure, importances: Sequence[str | None]) -> Floats:
-    """How much each item counts."""
+    """Return how much each item counts."""
     vital, okay, other = NUGGET_SCORES[measure.name]
     share = {VITAL: vital, OKAY: okay}
     return np.array([share.get(word or "", other) for word in importances], np.float64)
@@ -615,7 +615,7 @@ def describe_support(measures: Iterable[Measure], thresholds: Iterable[int], low
 
 
 def importances_of(gradebook: Gradebook) -> list[str | None]:
-    """The importance of every item of all queries."""
+    """Return the importance of every item of all queries."""
     return [
         word
         for query in gradebook.queries
@@ -696,7 +696,7 @@ class ItemScores:
         )
 
     def emptied(self, kept: Bools) -> int:
-        """How many queries have none of the `kept` items."""
+        """Return how many queries have none of the `kept` items."""
         return len(self.queries) - len(np.unique(self.query[kept]))
 
     def of_queries(self, columns: Floats) -> Floats:
@@ -717,7 +717,7 @@ def item_scores(
     subtopics: SubtopicChoice = "auto",
     policy: CoverPolicy = EXAM,
 ) -> ItemScores:
-    """What the first k passages of every system make of every item.
+    """Return what the first k passages of every system make of every item.
 
     Raises:
         InputError: k is below 1, or there is no such subtopic mode.

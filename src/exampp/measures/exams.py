@@ -86,7 +86,7 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
 
 
 def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
-    """The order of the ranks."""
+    """Return the order of the ranks."""
     return ranking.passages
 
 
@@ -96,7 +96,7 @@ def exams(
     order: Order = by_rank,
     sitting: PassageSelector | None = None,
 ) -> Iterator[QueryExam]:
-    """The exams of a gradebook, query by query; those without items are left out.
+    """Yield the exams of a gradebook, query by query; those without items are left out.
 
     `sitting` chooses among a system's rankings for a subtopic, in place of the mode's own way.
     """
@@ -117,7 +117,7 @@ def exams(
 
 
 def lay_out(passages: Sequence[Indices | None], depth: int | None = None) -> PoolLayout:
-    """The first `depth` passages of every system, laid end to end."""
+    """Return the first `depth` passages of every system, laid end to end."""
     cut = [p[:depth] if p is not None else _NO_PASSAGES for p in passages]
     sizes = [len(p) for p in cut]
     lengths, total = np.array(sizes, np.intp), sum(sizes)
@@ -131,7 +131,7 @@ def lay_out(passages: Sequence[Indices | None], depth: int | None = None) -> Poo
 
 
 def interleave(rankings: Sequence[Indices]) -> Indices:
-    """All first passages, then all second ones, and so on; each passage once."""
+    """Return all first passages, then all second ones, and so on; each passage once."""
     passages = np.concatenate(rankings)
     position = np.concatenate([np.arange(len(ranking)) for ranking in rankings])
     # A stable sort by position keeps the order of the rankings within a round.

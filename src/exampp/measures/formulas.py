@@ -77,7 +77,7 @@ class MeasureTask:
 
 
 def trec_name(measure: Measure) -> str | None:
-    """What trec_eval calls a measure, None where it does not compute it."""
+    """Return what trec_eval calls a measure, None where it does not compute it."""
     if measure.param("dcg") not in (None, "log2"):
         return None
     if measure.name == "IPrec":
@@ -153,7 +153,7 @@ def _cut_rank(measure: Measure, values: NDArray[np.float64]) -> NDArray[np.float
 
 
 def ir_measure(measure: Measure) -> Any:
-    """The same measure as an object of ir_measures.
+    """Return the same measure as an object of ir_measures.
 
     Built here, because its parser of strings needs parts of `ast` that newer Pythons lack.
     """
@@ -237,7 +237,7 @@ LabelFormula = Callable[[Measure, _Ranked, int, int], Floats]
 
 
 def own_formula(measure: Measure) -> LabelFormula | None:
-    """How it is computed here, None where it is not."""
+    """Return how it is computed here, None where it is not."""
     if measure.name == "nDCG":
         own = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
         return _exponential_ndcg if own else None
@@ -254,7 +254,7 @@ def own_scores(
     level: int,
     highest: int,
 ) -> Floats:
-    """The values of all systems on one query; 0 where a system returned nothing."""
+    """Return the values of all systems on one query; 0 where a system returned nothing."""
     depth = measure.cutoff
     layout = one.layout
     read = slice(None) if depth is None else layout.position < depth
@@ -394,7 +394,7 @@ def measure(
 def declared_scores(
     formula: QueryFunction, task: MeasureTask, ranked: RankedExams, grader: GraderIdentity
 ) -> NDArray[np.float64]:
-    """The values of a declared measure, systems x queries; NaN where a query does not count.
+    """Return the values of a declared measure, systems x queries; NaN where a query does not count.
 
     Raises:
         InputError: It gives what is no number, or fails.
@@ -450,7 +450,7 @@ def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:
 
 
 def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same values, for a function of others, which must not change them for the next."""
+    """Return the same values, for a function of others, which must not change them for the next."""
     own = values.copy()
     own.flags.writeable = False
     return own

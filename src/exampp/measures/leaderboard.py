@@ -124,7 +124,7 @@ class BoardContext:
         return "Cover, nCover and nugget scores" if several else "nugget scores"
 
     def of(self, measure: Measure) -> list[MeasureColumn]:
-        """The columns of a measure, by threshold."""
+        """Return the columns of a measure, by threshold."""
         return [one for one in self.columns if one.measure == measure]
 
 
@@ -288,7 +288,7 @@ _CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
-    """The largest share and whose it is; nothing if all are 0."""
+    """Return the largest share and whose it is; nothing if all are 0."""
     share, system = max(
         ((share, system) for share, system in zip(shares, systems, strict=True) if share),
         default=(0.0, ""),
@@ -348,7 +348,7 @@ def evaluate_gradebook(
     labelling: Labelling | None = None,
     compat: str = "exam",
 ) -> Leaderboard:
-    """The leaderboard of a gradebook; see `Grades.evaluate`."""
+    """Return the leaderboard of a gradebook; see `Grades.evaluate`."""
     if compat not in POLICIES:
         raise InputError(f"no compatibility mode {compat!r}", hint=f"Known: {', '.join(POLICIES)}")
     if min_rating is None:

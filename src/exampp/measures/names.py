@@ -261,7 +261,7 @@ class Measure:
         return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
 
     def param(self, key: str) -> ParamValue | None:
-        """The value given to a parameter, None where it was not given."""
+        """Return the value given to a parameter, None where it was not given."""
         return dict(self.params).get(key)
 
     @property
@@ -271,13 +271,13 @@ class Measure:
         return kind.cover or kind.threshold or (kind.level and self.param("rel") is None)
 
     def at_level(self, level: int) -> Measure:
-        """The same measure with `rel` set, where it has one and it was left open."""
+        """Return the same measure with `rel` set, where it has one and it was left open."""
         if not self.kind.level or not self.takes_level:
             return self
         return replace(self, params=(*self.params, ("rel", level)))
 
     def cut(self, k: int) -> Measure:
-        """The same measure with the cutoff k, where it has none yet."""
+        """Return the same measure with the cutoff k, where it has none yet."""
         return self if self.at is not None else replace(self, at=k)
 
 
@@ -303,7 +303,7 @@ def parse_measure(text: str) -> Measure:
 
 
 def heading(measure: str, min_rating: int | None) -> str:
-    """What a column is called: the measure, and the threshold where it depends on one."""
+    """Return what a column is called: the measure, and the threshold where it depends on one."""
     return measure if min_rating is None else f"{measure} \u2265{min_rating}"
 
 
@@ -379,7 +379,7 @@ def _number(raw: str, text: str) -> int | float:
 
 
 def _read_number(raw: str, *kinds: type[int] | type[float]) -> int | float | None:
-    """A number of 32 bits, as those who compute measures hold them; None if it is none."""
+    """Return a number of 32 bits, as those who compute measures hold them; None if it is none."""
     for kind in kinds:
         with suppress(ValueError):
             number = kind(raw)

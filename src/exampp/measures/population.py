@@ -66,13 +66,13 @@ class Population:
     notes: tuple[str, ...] = ()
 
     def of(self, systems: Mapping[str, int] | tuple[str, ...]) -> NDArray[np.intp]:
-        """The rows of some systems."""
+        """Return the rows of some systems."""
         rows = {name: row for row, name in enumerate(self.systems)}
         return np.array([rows[name] for name in systems], np.intp)
 
 
 def check_linear(measure: Measure) -> UnitKind:
-    """What the units of a measure are.
+    """Return what the units of a measure are.
 
     Raises:
         InputError: It is not linear, or it has no cutoff.
@@ -94,7 +94,7 @@ def check_linear(measure: Measure) -> UnitKind:
 def population(
     book: Gradebook, measure: Measure, *, min_rating: int, min_relevant: int
 ) -> Population:
-    """The units of a measure in the first k passages of all systems.
+    """Return the units of a measure in the first k passages of all systems.
 
     Raises:
         InputError: The measure is not linear, the minimum rating is off the scale, systems rank by
@@ -129,7 +129,7 @@ class _Answered(NamedTuple):
 
 
 def _answered(book: Gradebook, k: int) -> list[_Answered]:
-    """The queries that any system answers, by id."""
+    """Return the queries that any system answers, by id."""
     number = {system: row for row, system in enumerate(book.systems)}
     found = []
     for query in sorted(book.queries, key=lambda one: one.query_id):
@@ -143,7 +143,7 @@ def _answered(book: Gradebook, k: int) -> list[_Answered]:
 
 
 def _discounts(measure: Measure, k: int) -> Floats:
-    """How much the passage at each rank counts."""
+    """Return how much the passage at each rank counts."""
     if measure.name == "P":
         return np.full(k, 1 / k)
     p = measure.param("p")
@@ -245,7 +245,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
 
 
 def _weighted(exam: QueryExam) -> list[int]:
-    """The items that count, by id."""
+    """Return the items that count, by id."""
     kept = exam.items[exam.query.weights[exam.items] > 0].tolist()
     return sorted(kept, key=lambda item: exam.query.item_ids[item])
 
@@ -253,7 +253,7 @@ def _weighted(exam: QueryExam) -> list[int]:
 def _covering(
     query: QueryGrades, passages: tuple[Indices | None, ...], items: list[int], min_rating: int
 ) -> Ints:
-    """How many of its passages cover each item, per system: [systems, items]."""
+    """Return how many of its passages cover each item, per system: [systems, items]."""
     covers = query.ratings[:, items] >= min_rating
     found = np.zeros((len(passages), len(items)), np.int64)
     for row, one in enumerate(passages):
@@ -263,7 +263,7 @@ def _covering(
 
 
 def _lists(answered: list[_Answered]) -> Ints:
-    """Which systems return the same list for a query: [systems, queries] of numbers."""
+    """Return which systems return the same list for a query: [systems, queries] of numbers."""
     found = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
     for column, (_, passages) in enumerate(answered):
         known: dict[bytes, int] = {}
@@ -303,7 +303,7 @@ def item_verdicts(
     k: int,
     min_rating: int,
 ) -> dict[tuple[str, str], ItemVerdict]:
-    """The verdicts on items, (query id, item id), from ratings of (query, item, passage).
+    """Return the verdicts on items, (query id, item id), from ratings of (query, item, passage).
 
     A passage without a text covers nothing.
     """

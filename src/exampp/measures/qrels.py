@@ -64,7 +64,7 @@ class Labelling:
         return self.kind == "count" or self.gains != "graded"
 
     def level(self, threshold: int) -> int:
-        """The lowest label of a relevant passage."""
+        """Return the lowest label of a relevant passage."""
         if self.gains == "binary":
             return 1
         return self.at_least if self.kind == "count" else threshold
@@ -112,7 +112,7 @@ def label_passages(
 
 
 def graded_passages(ratings: Ratings) -> NDArray[np.bool_]:
-    """Which passages (rows) have a grade."""
+    """Return which passages (rows) have a grade."""
     graded: NDArray[np.bool_] = (ratings != MISSING).any(axis=1)
     return graded
 
@@ -124,7 +124,7 @@ def exam_labels(
     *,
     by_subtopic: bool = False,
 ) -> Iterator[Qrel]:
-    """The labels of all graded passages, in the order of the queries and their pools.
+    """Yield the labels of all graded passages, in the order of the queries and their pools.
 
     By subtopic, the labels come from the items of that subtopic and the query is called
     `query/subtopic`; items of no subtopic go under the query itself.
@@ -139,7 +139,7 @@ def exam_labels(
 
 
 def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
-    """The items as subtopics, for alpha-nDCG and its kin: which graded passages cover each.
+    """Yield the items as subtopics, for alpha-nDCG and its kin: which graded passages cover each.
 
     An item that no passage covers gets a placeholder passage that does, because ndeval would
     otherwise drop the item, and its score would be that of an easier exam. Items of weight 0 are
@@ -157,7 +157,7 @@ def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
 
 
 def weighted_items(exam: QueryExam) -> NDArray[np.intp]:
-    """The items of an exam that have a weight: the subtopics of diversity measures."""
+    """Return the items of an exam that have a weight: the subtopics of diversity measures."""
     return exam.items[exam.query.weights[exam.items] > 0]
 
 
@@ -194,7 +194,7 @@ def write_exam_qrels(
 
 
 def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> frozenset[str]:
-    """The options that change the values of some of these measures.
+    """Return the options that change the values of some of these measures.
 
     Among `min_rating`, `missing`, `compat`, `label`, `gains` and `at_least`. A measure of relevant
     passages, such as AP, only reads which passages are relevant, so that neither kind nor gains of
@@ -213,7 +213,7 @@ def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> froze
 
 
 def _of_labels(labelling: Labelling) -> set[str]:
-    """What changes the labels themselves."""
+    """Return what changes the labels themselves."""
     found = {"label", "gains"}
     if labelling.needs_threshold:
         found.add("min_rating")

@@ -97,7 +97,7 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
 
 
 def by_score() -> Order:
-    """The order of trec_eval; the order of the ids is found once per query."""
+    """Return the order of trec_eval; the order of the ids is found once per query."""
     places: dict[str, NDArray[np.intp]] = {}
     sorted_otherwise: dict[str, set[tuple[str, int]]] = {}
 
@@ -134,7 +134,7 @@ def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Ite
 
 
 def contradictions(gradebook: Gradebook) -> int:
-    """How many rankings have a passage with a higher score than the one ranked before it."""
+    """Return how many rankings have a passage with a higher score than the one ranked before it."""
     return sum(1 for query in gradebook.queries for _ in _with_step(query, np.greater))
 
 
@@ -147,7 +147,7 @@ def as_float32(scores: NDArray[np.float64]) -> Scores:
 def labels_of(
     ranked: RankedExams, labelling: Labelling, threshold: int | None, lowest: int
 ) -> tuple[Labels, ...]:
-    """The labels of the passages of every exam; 0 where there is none."""
+    """Return the labels of the passages of every exam; 0 where there is none."""
     return tuple(
         np.where(
             one.graded,
@@ -159,7 +159,7 @@ def labels_of(
 
 
 def qrels_of(ranked: RankedExams, labels: tuple[Labels, ...]) -> dict[str, dict[str, int]]:
-    """The labels as exam -> passage -> label, graded passages only."""
+    """Return the labels as exam -> passage -> label, graded passages only."""
     return {
         one.exam.exam_id: {
             one.exam.query.passage_ids[index]: label
@@ -228,7 +228,7 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
 
 
 def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
-    """What a query is called in a run -> (query, subtopic)."""
+    """Return what a query is called in a run -> (query, subtopic)."""
     places: dict[str, tuple[str, int]] = {}
     for query in gradebook.queries:
         for number, subtopic_id in enumerate(query.subtopic_ids, 1):

@@ -186,7 +186,7 @@ def _weighted(ranked: RankedExams) -> NDArray[np.bool_]:
 
 
 def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
-    """The highest label there can be; -1: the number of items of the query."""
+    """Return the highest label there can be; -1: the number of items of the query."""
     if labelling.gains == "binary":
         return 1
     return -1 if labelling.kind == "count" else grader.highest

@@ -25,7 +25,7 @@ class Mean(NamedTuple):
 
 
 def standard_error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
-    """One standard error to both sides; of a `share` it ends at 0 and 1."""
+    """Return one standard error to both sides; of a `share` it ends at 0 and 1."""
     if mean.mean is None or mean.stderr is None:
         return None, None
     low, high = mean.mean - mean.stderr, mean.mean + mean.stderr
@@ -56,7 +56,7 @@ class Values:
         )
 
     def averages(self) -> tuple[Mean, ...]:
-        """One mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
+        """Return one mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
         queries = self.values.shape[1]
         if queries < 2 or not self.counts.all():
             rows = zip(self.values, self.counts, strict=True)
@@ -86,7 +86,7 @@ def mean_of(values: NDArray[np.float64]) -> Mean:
 
 
 def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
-    """The numbers of the systems from best to worst; undefined ones last, ties by name."""
+    """Return the numbers of the systems from best to worst; undefined ones last, ties by name."""
 
     def key(at: int) -> tuple[bool, float, str]:
         mean = means[at].mean
@@ -148,7 +148,7 @@ class MeasureColumn:
         return heading(str(self.measure), self.min_rating)
 
     def of_pool(self) -> MeasureColumn | None:
-        """The same measure of the whole pool as the only system; None where it has none."""
+        """Return the same measure of the whole pool as the only system; None where it has none."""
         if self.overall is None:
             return None
         ungraded, missing_cells = self.overall_shares
@@ -189,7 +189,7 @@ class MeasuredSystems:
     answered_by_none: tuple[str, ...]
 
     def of(self, name: str) -> tuple[MeasureColumn, ...]:
-        """The columns of a family of measures, such as Cover, threshold by threshold."""
+        """Return the columns of a family of measures, such as Cover, threshold by threshold."""
         return tuple(column for column in self.columns if column.measure.name == name)
 
 

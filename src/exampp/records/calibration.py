@@ -120,7 +120,7 @@ class Calibration:
         return sum(share for label, share in pairs if label >= self.min_relevant)
 
     def said(self) -> str:
-        """Where the labels come from, and why their level is to be doubted elsewhere."""
+        """Return where the labels come from, and why their level is to be doubted elsewhere."""
         names = " and ".join(one.name for one in self.sources)
         return (
             f"These are labels {self.labels[0]} to {self.labels[-1]}, calibrated ({self.model}) "
@@ -129,7 +129,7 @@ class Calibration:
         )
 
     def transfer(self) -> str:
-        """Why levels do not transfer."""
+        """Return why levels do not transfer."""
         return (
             f"Levels do not transfer: {self.share_relevant:.1%} of what it learned from was judged "
             f"{self.min_relevant} or higher, and it carries that share to other queries and other "
@@ -139,13 +139,13 @@ class Calibration:
 
 
 def calibration_of(grader: GraderIdentity) -> Calibration | None:
-    """The calibration whose labels the grades of a grader are; None of any other grader."""
+    """Return the calibration whose labels the grades of a grader are; None of any other grader."""
     kept = grader.settings.get("calibration")
     return None if kept is None else msgspec.convert(kept, Calibration)
 
 
 def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
-    """What is said under whatever is made of a calibrated grader's labels."""
+    """Return what is said under whatever is made of a calibrated grader's labels."""
     made = calibration_of(grader)
     return () if made is None else (made.said(),)
 

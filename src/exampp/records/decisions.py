@@ -158,7 +158,7 @@ class Dispute:
         return self.query_id, self.item_id, self.passage_id
 
     def crosses(self, min_rating: int) -> bool:
-        """Whether assessors differ on that the passage answers the item at all."""
+        """Return whether assessors differ on that the passage answers the item at all."""
         return len({(one.rating or 0) >= min_rating for one in self.decisions}) > 1
 
 
@@ -173,7 +173,7 @@ def standing_decisions(decisions: Sequence[Decision]) -> dict[str, Decision]:
 
 
 def adjudication(decisions: Sequence[Decision]) -> Decision | None:
-    """The newest adjudication, if neither it was withdrawn nor its author decided again."""
+    """Return the newest adjudication, if neither it was withdrawn nor its author decided again."""
     stands: Decision | None = None
     for one in sorted(decisions, key=lambda one: (one.at, one.number)):
         if one.adjudicates:
@@ -184,7 +184,7 @@ def adjudication(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def replaces(later: Decision, earlier: Decision) -> bool:
-    """Whether a later decision on the same cell takes the place of an earlier one."""
+    """Return whether a later decision on the same cell takes the place of an earlier one."""
     if later.adjudicates:
         return earlier.adjudicates
     # an adjudication that was withdrawn is nobody's
@@ -193,7 +193,7 @@ def replaces(later: Decision, earlier: Decision) -> bool:
 
 
 def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
-    """The decision that takes the place of the automatic grade; None where none stands."""
+    """Return the decision that takes the place of the automatic grade; None where none stands."""
     settled = adjudication(decisions)
     if settled is not None:
         return settled
@@ -203,13 +203,13 @@ def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def disputed(decisions: Sequence[Decision]) -> bool:
-    """Whether assessors differ and nobody has adjudicated."""
+    """Return whether assessors differ and nobody has adjudicated."""
     ratings = {one.rating for one in standing_decisions(decisions).values()}
     return len(ratings) > 1 and adjudication(decisions) is None
 
 
 def deciders(decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """The people whose decisions stand, whoever adjudicated last."""
+    """Return the people whose decisions stand, whoever adjudicated last."""
     settled = adjudication(decisions)
     return tuple(
         dict.fromkeys([*standing_decisions(decisions), *([settled.author] if settled else [])])

@@ -208,7 +208,7 @@ def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str])
 
 
 def mean_passages(book: Gradebook) -> dict[str, float]:
-    """How many passages each system returned for a query, on average over those it answered.
+    """Return how many passages each system returned for a query, on average over those it answered.
 
     What it returned for the subtopics of a query counts together, each passage once.
     """
@@ -236,14 +236,14 @@ def answering(book: Gradebook) -> dict[str, set[str]]:
 
 
 def check_decisions(choice: DecisionChoice) -> DecisionChoice:
-    """The choice. Raises InputError where it is none of `DecisionChoice`."""
+    """Return the choice. Raises InputError where it is none of `DecisionChoice`."""
     if choice not in get_args(DecisionChoice):
         raise InputError(f"decisions is {choice!r}", hint="Choose with or without")
     return choice
 
 
 def without_decisions(book: Gradebook) -> Gradebook:
-    """The gradebook with the automatic grade in every cell that people decided."""
+    """Return the gradebook with the automatic grade in every cell that people decided."""
     queries = tuple(map(_automatic, book.queries))
     return replace(book, queries=queries, left_out=book.oversight)
 

@@ -163,7 +163,7 @@ class GraderIdentity:
         )
 
     def widened(self, other: GraderIdentity) -> GraderIdentity:
-        """The same on a scale that holds both: entries may show more or less of it."""
+        """Return the same on a scale that holds both: entries may show more or less of it."""
         lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
         if (lowest, highest) == (self.lowest, self.highest):
             return self
@@ -176,7 +176,7 @@ class GraderIdentity:
 
 
 def check_scale(scale: RatingScale) -> RatingScale:
-    """The scale.
+    """Return the scale.
 
     Raises:
         InputError: It has no two ratings, or some below 0 or too many.
@@ -196,7 +196,7 @@ def check_scale(scale: RatingScale) -> RatingScale:
 
 
 def members_of(grader: GraderIdentity) -> Sequence[Mapping[str, str]]:
-    """Who voted, as (name, key); nobody where the grader is no vote."""
+    """Return who voted, as (name, key); nobody where the grader is no vote."""
     vote = grader.settings.get("vote")
     return vote["members"] if isinstance(vote, dict) else ()
 
@@ -218,7 +218,7 @@ SHORT_KEY = 8
 
 
 def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:
-    """The same graders, no two of them under one name.
+    """Return the same graders, no two of them under one name.
 
     A name is `model:prompt`, or what it is where they come from; where others have it too, how the
     grader decodes follows, and the start of its key where even that is shared.
@@ -250,7 +250,7 @@ def _shown(grader: GraderIdentity, name: str) -> GraderIdentity:
 
 
 def grader_label(grader: GraderIdentity) -> str:
-    """A grader as lists show it: its name, what it grades, the start of its key."""
+    """Return a grader as lists show it: its name, what it grades, the start of its key."""
     return f"{grader.name} ({grader.kind}, {grader.key[:SHORT_KEY]})"
 
 
@@ -261,7 +261,7 @@ def choose_grader(
     prompt: str | None = None,
     kind: str | None = None,
 ) -> GraderIdentity:
-    """The one grader that fits.
+    """Return the one grader that fits.
 
     `grader` is a model, a name as shown or short (`model:prompt`), or the start of a key; `prompt`
     a prompt's name or its class in workbench files; `kind` question, nugget or query. Raises
@@ -297,7 +297,7 @@ def fitting_graders(
     prompt: str | None = None,
     kind: str | None = None,
 ) -> list[GraderIdentity]:
-    """All graders that fit; see `choose_grader`."""
+    """Return all graders that fit; see `choose_grader`."""
     for name, value in (("grader", grader), ("prompt", prompt), ("kind", kind)):
         if value is not None:
             check_text(name, value)

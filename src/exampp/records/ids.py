@@ -18,14 +18,14 @@ def item_id(query_id: str, text: str, subtopic_id: str | None = None) -> str:
 
 
 def subtopic_of(query_id: str, written: str | None) -> str | None:
-    """The subtopic of a `query/subtopic` id; None where it names the query itself."""
+    """Return the subtopic of a `query/subtopic` id; None where it names the query itself."""
     if written is None or not written.startswith(f"{query_id}/"):
         return None
     return written[len(query_id) + 1 :] or None
 
 
 def subtopic_of_item(query_id: str, identifier: str) -> str | None:
-    """The subtopic inside an item id `query/subtopic/md5`; None for `query/md5`."""
+    """Return the subtopic inside an item id `query/subtopic/md5`; None for `query/md5`."""
     return subtopic_of(query_id, identifier.rpartition("/")[0])
 
 

@@ -104,7 +104,7 @@ class CitedSentence(NamedTuple):
 
 
 def read_sentence(key: str) -> CitedSentence | None:
-    """The sentence of an id; None for the id of anything else."""
+    """Return the sentence of an id; None for the id of anything else."""
     parts = key.split(_MARK)
     if len(parts) != 3 or not parts[2].isdecimal():
         return None

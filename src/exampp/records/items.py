@@ -28,7 +28,7 @@ _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
 
 def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
-    """The names of models that the provenance of an item, or of a line of a bank, gives."""
+    """Yield the names of models that the provenance of an item, or of a line of a bank, gives."""
     if depth > _DEEPEST:
         return
     if isinstance(extra, list | tuple):
@@ -132,12 +132,12 @@ WEIGHTS: Mapping[str, float] = {VITAL: 1.0, OKAY: 0.5}
 
 
 def importance_of(weight: float) -> str | None:
-    """The word for a weight; None where there is none."""
+    """Return the word for a weight; None where there is none."""
     return next((word for word, known in WEIGHTS.items() if known == weight), None)
 
 
 def importance(extra: Mapping[str, Any], weight: float) -> str | None:
-    """How important an item is, from what its file said and what it weighs today.
+    """Return how important an item is, from what its file said and what it weighs today.
 
     `vital` or `okay`; another word where the file has one that is neither, as nuggetizer leaves it
     when it cannot read a reply; None where it says nothing. It is never guessed.
@@ -151,5 +151,5 @@ def importance(extra: Mapping[str, Any], weight: float) -> str | None:
 
 
 def importance_of_word(word: str | None, weight: float) -> str | None:
-    """The importance of an item that was said to be `word` and weighs so much now."""
+    """Return the importance of an item that was said to be `word` and weighs so much now."""
     return importance_of(weight) or word if word in WEIGHTS else word

@@ -87,7 +87,7 @@ class RuleCount:
 
 
 def merge_counts(readings: Iterable[RuleCount]) -> list[RuleCount]:
-    """One count for each rule and state, most cells first; a rating that differs is None."""
+    """Return one count for each rule and state, most cells first; a rating that differs is None."""
     found: dict[tuple[State, str], RuleCount] = {}
     for one in readings:
         key = (one.state, one.rule)
@@ -103,7 +103,7 @@ def _both(one: RuleCount, other: RuleCount) -> RuleCount:
 
 
 def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
-    """How many cells are in each state, by the state's name in lower case."""
+    """Return how many cells are in each state, by the state's name in lower case."""
     found: dict[State, int] = {}
     for one in readings:
         found[one.state] = found.get(one.state, 0) + one.cells
@@ -129,7 +129,7 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
 
 
 def _parts(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """What stands for each rule after "Of so many grades", plain ratings first."""
+    """Yield what stands for each rule after "Of so many grades", plain ratings first."""
     merged: dict[tuple[str, str], list[RuleCount]] = {}
     for one in graded:
         merged.setdefault(_phrase(one, grader), []).append(one)
@@ -146,7 +146,7 @@ def _cells(counts: Sequence[RuleCount]) -> int:
 
 
 def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
-    """What is said of one grade, and of several, that a rule made."""
+    """Return what is said of one grade, and of several, that a rule made."""
     if one.rule in _OTHERS:
         return _OTHERS[one.rule]
     if one.rule == OTHERWISE:
@@ -254,7 +254,7 @@ def describe_judged_only(cells: int, of: int) -> str:
 
 
 def meaning(one: RuleCount, grader: GraderIdentity) -> str:
-    """What a rule takes a reply for, in words."""
+    """Return what a rule takes a reply for, in words."""
     if one.state is not State.GRADED:
         return _UNPARSED.get(one.rule, one.rule)
     if one.rule in _OTHERS:
@@ -273,7 +273,7 @@ COLUMNS = ("state", "rule", "meaning", "rating", "cells", "example")
 def rules_table(
     readings: Iterable[RuleCount], grader: GraderIdentity
 ) -> list[tuple[str, str, str, int | None, int, str | None]]:
-    """A row of a table for each rule, most cells first."""
+    """Return a row of a table for each rule, most cells first."""
     return [
         (
             one.state.name.lower(),

@@ -35,7 +35,7 @@ def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, An
 
 
 def parse_toml(text: str, file: str | Path | None = None, hint: str = "") -> dict[str, Any]:
-    """The tables of a text.
+    """Return the tables of a text.
 
     InputError, with the line, for broken TOML, and with the field for nesting that nobody needs, a
     number that is not finite or beyond 64 bits, and a text with a NUL.

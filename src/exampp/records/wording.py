@@ -10,7 +10,7 @@ SHOWN = 60
 
 
 def cut_text(text: str, width: int) -> str:
-    """The text in one line of at most so many characters."""
+    """Return the text in one line of at most so many characters."""
     line = " ".join(text[: 4 * width].split())
     if len(line) <= width and len(text) <= 4 * width:
         return line
@@ -18,7 +18,7 @@ def cut_text(text: str, width: int) -> str:
 
 
 def excerpt(text: str) -> str:
-    """The text in one short line, what a terminal would obey spelled out."""
+    """Return the text in one short line, what a terminal would obey spelled out."""
     line = cut_text(text, SHOWN)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 

@@ -99,7 +99,7 @@ class Section:
 
     @classmethod
     def of(cls, key: str, title: str, blocks: Sequence[Block | None]) -> Section:
-        """A section of the blocks that there are."""
+        """Return a section of the blocks that there are."""
         return cls(key, title, tuple(block for block in blocks if block is not None))
 
 
@@ -120,7 +120,7 @@ class Document:
 
 
 def renderer(path: Path) -> Callable[[Document], str]:
-    """What writes a report into a file of this name: HTML, or JSON where it ends in .json.
+    """Return what writes a report into a file of this name: HTML, or JSON where it ends in .json.
 
     Raises:
         InputError: The ending is that of another kind of file.
@@ -139,7 +139,7 @@ _PACKED = (".gz", ".xz", ".zst")
 
 
 def to_html(document: Document) -> str:
-    """The report as one page.
+    """Return the report as one page.
 
     Raises:
         InputError: The extra `plots` is not installed.
@@ -156,7 +156,7 @@ def to_html(document: Document) -> str:
 
 @functools.cache
 def _template() -> Template:
-    """What a page is made from, read and compiled once."""
+    """Return what a page is made from, read and compiled once."""
     import jinja2
     from markupsafe import Markup
 
@@ -184,7 +184,7 @@ def _readable(value: object) -> object:
 
 
 def report_json(document: Document) -> str:
-    """The report as JSON: the same sections, tables and figures with all their data."""
+    """Return the report as JSON: the same sections, tables and figures with all their data."""
     value = {
         "title": document.title,
         "subtitle": document.subtitle,
@@ -231,5 +231,5 @@ _NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def _drawing(figure: Figure) -> str:
-    """The figure in the ink of the page; its inner names are made its own."""
+    """Return the figure in the ink of the page; its inner names are made its own."""
     return _NAMES.sub(rf"\g<1>{figure.name}-", figure.svg("page"))

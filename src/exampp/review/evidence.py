@@ -143,7 +143,7 @@ def item_coverage(grades: QueryGrades, min_rating: int) -> list[tuple[int, int]]
 
 
 def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """What is known of the relevance of a query's passages, on the basis asked for."""
+    """Return what is known of the relevance of a query's passages, on the basis asked for."""
     if criteria.by != "auto":
         return BASES[criteria.by](dossier, criteria)
     found = None

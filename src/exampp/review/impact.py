@@ -552,7 +552,7 @@ def _check(importer: Importer) -> None:
 
 
 def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:
-    """Where every grader of a bank stands, by its key."""
+    """Return where every grader of a bank stands, by its key."""
     return {
         one.identity.key: GraderStanding(
             read_gradebook(connection, one, bank),

@@ -112,7 +112,7 @@ class Candidate:
 
 
 def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, OverturnCount]:
-    """What people did to the grades with each rating, from (automatic, human) ratings."""
+    """Return what people did to the grades with each rating, from (automatic, human) ratings."""
     found: dict[int, OverturnCount] = {}
     for automatic, human in pairs:
         decided, overturned = found.get(automatic, OverturnCount(0, 0))
@@ -237,7 +237,7 @@ class _Cells:
         )
 
     def order(self) -> tuple[Floats, Floats]:
-        """What they are ordered by: see `Candidate.priority`."""
+        """Return what they are ordered by: see `Candidate.priority`."""
         return self.chances * self.swaps, self.chances * self.gaps
 
 
@@ -367,7 +367,7 @@ class Assignment:
         return _number(cell) < self.share
 
     def owner(self, cell: CellName) -> str | None:
-        """Who decides a cell first; None where everybody does."""
+        """Return who decides a cell first; None where everybody does."""
         number = _number(cell)
         if number < self.share or not self.people:
             return None
@@ -378,7 +378,7 @@ class Assignment:
         return sorted(found, key=lambda one: self.owner(one.cell) not in (None, person))
 
     def owed(self, judged: Sequence[JudgedCell], person: str) -> list[CellName]:
-        """What everybody decides and others have decided already, but not this person."""
+        """Return what everybody decides and others have decided already, but not this person."""
         return [
             cell
             for one in judged
@@ -404,7 +404,7 @@ def queue_of(
     k: int = 20,
     most: int = 500,
 ) -> list[Candidate]:
-    """What to decide next about a grader's grades on a bank; see `review.queue.queue`.
+    """Return what to decide next about a grader's grades on a bank; see `review.queue.queue`.
 
     `gradebook` is theirs. Cells on which a decision stands are left out, and tell how often people
     overturn such grades.

@@ -49,7 +49,7 @@ def confusion(
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
 ) -> Counts:
-    """How often each row label met each column label, [row labels, column labels].
+    """Return how often each row label met each column label, [row labels, column labels].
 
     `rows` and `columns` are aligned; a pair with a value that is no label is not counted.
 
@@ -202,7 +202,7 @@ STATISTICS: Mapping[str, Statistic] = {
 
 
 def agreements(statistic: Statistic, tables: Floats) -> EstimateRows:
-    """A statistic of every table of a stack."""
+    """Return a statistic of every table of a stack."""
     observed, expected = statistic(tables)
     defined = expected > 0
     share = np.divide(observed, expected, out=np.ones_like(expected), where=defined)
@@ -210,14 +210,14 @@ def agreements(statistic: Statistic, tables: Floats) -> EstimateRows:
 
 
 def statistic_of(statistic: Statistic, counts: ArrayLike) -> Estimate:
-    """A statistic of one table of counts, or why it is undefined."""
+    """Return a statistic of one table of counts, or why it is undefined."""
     table = np.asarray(counts, np.float64)
     reason = why_undefined(table)
     return undefined(reason) if reason else _estimate(agreements(statistic, table[np.newaxis]))
 
 
 def why_undefined(table: Floats) -> str:
-    """Why no statistic of this table can be defined; empty where one may be."""
+    """Return why no statistic of this table can be defined; empty where one may be."""
     if table.shape[0] != table.shape[1]:
         return TWO_SCALES
     if not table.sum():
@@ -243,7 +243,7 @@ def _distance(tables: Floats) -> Floats:
 
 
 def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[np.intp]:
-    """The place of every value among the labels, -1 where it is none of them."""
+    """Return the place of every value among the labels, -1 where it is none of them."""
     if not len(labels):
         return np.full(values.shape, -1, np.intp)
     known = np.asarray(labels)
@@ -336,7 +336,7 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Estim
 
 
 def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
-    """The derivative of a statistic, one count more in each of some ways, [tables, ways]."""
+    """Return the derivative of a statistic, one count more in each of some ways, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways
     centre = tables[:, np.newaxis]

@@ -31,7 +31,7 @@ _CLOSE = 1e-10
 
 
 def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
-    """The intercept and the coefficients, of `x` observations x features and `y` 0 or 1.
+    """Return the intercept and the coefficients, of `x` observations x features and `y` 0 or 1.
 
     They minimise the sum of the log losses + penalty / 2 times the squared coefficients (the
     intercept goes without). The penalty keeps them finite where a feature separates all.
@@ -84,7 +84,7 @@ def _loss(design: Floats, y: Floats, beta: Floats, ridge: Floats) -> float:
 
 
 def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The places of x, ascending, and the fitted values there; equal x share a value.
+    """Return the places of x, ascending, and the fitted values there; equal x share a value.
 
     Between two places the function is their straight line, beyond the ends it stays as it is
     (`numpy.interp`). Only the places where the line turns are given.
@@ -145,7 +145,7 @@ def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floa
 
 
 def labels_by(scores: Floats, cut_points: Floats) -> NDArray[np.intp]:
-    """The label of every score: how many cut points it reaches."""
+    """Return the label of every score: how many cut points it reaches."""
     return np.asarray(np.searchsorted(np.asarray(cut_points), scores, side="right"), np.intp)
 
 
@@ -194,7 +194,7 @@ BINS = 10
 
 
 def equal_bins(p: Floats, bins: int = BINS) -> Indices:
-    """The bin of every observation, from 0: as equal in size as may be, equal p together."""
+    """Return the bin of every observation, from 0: as equal in size as may be, equal p together."""
     _, group = np.unique(p, return_inverse=True)
     counts = np.bincount(group)
     # by the middle of the observations that share a probability
@@ -204,7 +204,7 @@ def equal_bins(p: Floats, bins: int = BINS) -> Indices:
 
 
 def reliability_curve(p: Floats, y: Floats, bins: int = BINS) -> tuple[CalibrationBin, ...]:
-    """The reliability curve, bins in ascending order."""
+    """Return the reliability curve, bins in ascending order."""
     own = equal_bins(p, bins)
     size = np.bincount(own)
     predicted, observed = np.bincount(own, p) / size, np.bincount(own, y) / size
@@ -281,7 +281,7 @@ Labels = NDArray[np.int64]
 def fit_levels(
     model: CalibrationModel, vectors: Floats, means: Floats, labels: Labels, known: Sequence[int]
 ) -> tuple[LevelModel, ...]:
-    """A model for every label of `known` (ascending) but the lowest.
+    """Return a model for every label of `known` (ascending) but the lowest.
 
     `vectors` are passages x features, for logistic models; `means` the mean ratings, for isotonic.
     """
@@ -310,7 +310,7 @@ def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Fl
 
 
 def expected_labels(reached: Floats, known: Sequence[int]) -> Floats:
-    """The expected label of every passage, from P(label >= c)."""
+    """Return the expected label of every passage, from P(label >= c)."""
     steps = np.diff(np.array(known, np.float64))
     return np.asarray(known[0] + reached @ steps, np.float64)
 
@@ -352,7 +352,7 @@ class RatedPassages:
 
 
 def rated_by(book: Gradebook) -> SourceGrader:
-    """The grader of a gradebook, and the size of its largest bank of a query."""
+    """Return the grader of a gradebook, and the size of its largest bank of a query."""
     who = book.grader
     width = max((len(query.item_ids) for query in book.queries), default=1) or 1
     return SourceGrader(

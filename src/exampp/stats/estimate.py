@@ -39,7 +39,7 @@ def check_draws(samples: int, seed: int) -> None:
 
 @functools.lru_cache(maxsize=16)
 def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
-    """How often each query was drawn, [samples, queries]; each row sums to `queries`.
+    """Return how often each query was drawn, [samples, queries]; each row sums to `queries`.
 
     Only for reading: who asks again is given the same.
     """
@@ -92,5 +92,5 @@ class EstimateRows(NamedTuple):
 
 
 def undefined(reason: str) -> Estimate:
-    """A statistic that is undefined, because ..."""
+    """Return a statistic that is undefined, because ..."""
     return Estimate(None, reason=reason)

@@ -155,7 +155,7 @@ class Needed(NamedTuple):
 
 
 def crossed(scores: Floats) -> Crossed:
-    """The study of a table [systems, queries] of scores, 2 or more of both."""
+    """Return the study of a table [systems, queries] of scores, 2 or more of both."""
     n_s, n_q = scores.shape
     centred = scores - scores.mean()
     of_system, of_query = centred.mean(axis=1), centred.mean(axis=0)
@@ -170,7 +170,7 @@ def crossed(scores: Floats) -> Crossed:
 
 
 def nested(exams: Sequence[Floats]) -> Nested | None:
-    """The study of exams, [systems, items] each; None where no query has two items.
+    """Return the study of exams, [systems, items] each; None where no query has two items.
 
     A query with one item counts in the table of query means alone.
     """
@@ -349,7 +349,7 @@ def _needed(target: float, signal: float, error: float) -> int | None:
 
 
 def _up(number: float) -> int:
-    """The next whole number, where rounding does not make it one more."""
+    """Return the next whole number, where rounding does not make it one more."""
     return math.ceil(number - 1e-9 * max(1.0, number))
 
 
@@ -363,5 +363,5 @@ def _positive(raw: dict[str, float]) -> dict[str, float]:
 
 
 def _settled(mean_square: float, scores: Floats) -> float:
-    """The mean square, 0 where it is rounding alone."""
+    """Return the mean square, 0 where it is rounding alone."""
     return mean_square if mean_square > _ROUNDING * float(np.abs(scores).max()) ** 2 else 0.0

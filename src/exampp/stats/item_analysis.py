@@ -32,7 +32,7 @@ def ranked(scores: Floats) -> Floats:
 
 
 def is_constant(columns: Floats) -> Bools:
-    """Which columns have one value for all systems."""
+    """Return which columns have one value for all systems."""
     if not len(columns):
         return np.ones(columns.shape[1], np.bool_)
     return np.asarray(np.ptp(columns, axis=0) <= _EQUAL, np.bool_)
@@ -83,13 +83,13 @@ def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
 
 
 def jackknife_error(values: Sequence[float]) -> float:
-    """The standard error of a statistic from its values without each of n systems."""
+    """Return the standard error of a statistic from its values without each of n systems."""
     each = np.asarray(values, np.float64)
     return float(np.sqrt((len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum()))
 
 
 def kept_systems(scores: Floats, drop: float) -> Bools:
-    """Those who score at least the `drop` quantile of the scores (type 7); ties stay in."""
+    """Return those who score at least the `drop` quantile of the scores (type 7); ties stay in."""
     if not len(scores):
         return np.zeros(0, np.bool_)
     rounded = ranked(scores)
@@ -179,7 +179,7 @@ def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bool
 
 
 def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
-    """The sums of some columns against those of others, in every split, over systems.
+    """Return the sums of some columns against those of others, in every split, over systems.
 
     Of halves that contradict each other the formula of Spearman and Brown says nothing of a whole.
     """
@@ -204,14 +204,14 @@ def _mean_of(found: EstimateRows) -> tuple[float | None, float | None]:
 
 
 def order_changes(before: Floats, after: Floats) -> int:
-    """How many pairs of systems stand otherwise: before, behind, or equal."""
+    """Return how many pairs of systems stand otherwise: before, behind, or equal."""
     a, b = ranked(before), ranked(after)
     changed = np.sign(a[:, None] - a) != np.sign(b[:, None] - b)
     return int(changed.sum()) // 2
 
 
 def ranks_of_systems(scores: Floats) -> list[int]:
-    """The rank of every system: 1 and the number of those with a higher score."""
+    """Return the rank of every system: 1 and the number of those with a higher score."""
     rounded = ranked(scores)
     above: list[int] = (1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)).tolist()
     return above

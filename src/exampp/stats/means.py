@@ -277,7 +277,7 @@ def _student(values: Floats, level: float) -> MeanTest:
 
 @functools.lru_cache(maxsize=256)
 def student_quantile(level: float, freedom: int) -> float:
-    """The t within which `level` of Student's distribution lies, on both sides of 0."""
+    """Return the t within which `level` of Student's distribution lies, on both sides of 0."""
     low, high = 0.0, math.pi / 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

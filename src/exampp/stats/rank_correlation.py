@@ -93,7 +93,7 @@ class RankPlaces(NamedTuple):
 
 
 def ranks_within_rows(values: ArrayLike) -> RankPlaces:
-    """Where every value stands within its row of [samples, n]."""
+    """Return where every value stands within its row of [samples, n]."""
     table = np.asarray(values, np.float64)
     samples, n = table.shape
     order = np.argsort(table, axis=1) + n * np.arange(samples)[:, np.newaxis]
@@ -210,7 +210,7 @@ def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
 def one_row(
     rows: Callable[[ArrayLike, ArrayLike], EstimateRows], x: ArrayLike, y: ArrayLike
 ) -> Estimate:
-    """One of the `_rows` functions for two sequences, with the reason where it is undefined.
+    """Return one of the `_rows` functions for two sequences, with the reason where it is undefined.
 
     Raises:
         ValueError: The shapes do not fit.
@@ -377,7 +377,7 @@ def interval(
     draws: Draws,
     level: float,
 ) -> tuple[float, float] | str:
-    """The interval around `value`, within -1 and 1, or why there is none.
+    """Return the interval around `value`, within -1 and 1, or why there is none.
 
     `statistic` takes scores [samples, systems]; `value` is that of all queries, `scores` come from
     `resample`. Samples in which it is undefined are left out, with all parts of their split.
@@ -406,7 +406,7 @@ def interval(
 
 
 def _widening(level: float, freedom: float) -> float:
-    """How far Student's t reaches beyond a normal variable."""
+    """Return how far Student's t reaches beyond a normal variable."""
     square = NormalDist().inv_cdf((1 + level) / 2) ** 2
     second = 5 * square**2 + 16 * square + 3
     return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)

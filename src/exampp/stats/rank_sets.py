@@ -54,7 +54,7 @@ def competition_ranks(scores: Floats) -> Floats:
 
 
 def shares_above(scores: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """The share of specifications in which one system is above another, and of how many.
+    """Return the share of specifications in which one system is above another, and of how many.
 
     [systems, systems] each, a tie being half; of those specifications in which both have a score.
     """
@@ -248,7 +248,7 @@ def student_reach(level: float, freedom: Floats) -> Floats:
 
 
 def _as_student(z: float, freedom: Floats) -> Floats:
-    """What Student's t is where a normal variable is z, of the same probability.
+    """Return what Student's t is where a normal variable is z, of the same probability.
 
     Above `_FEW` degrees of freedom by the expansion of Cornish and Fisher (Abramowitz and Stegun
     26.7.5), which is right to 1 % even for z = 4.

@@ -40,7 +40,7 @@ UnitName = tuple[str, str]
 
 
 def random_numbers(seed: int, units: Sequence[UnitName]) -> Floats:
-    """The permanent random number of every unit, in [0, 1)."""
+    """Return the permanent random number of every unit, in [0, 1)."""
     scale = 16.0**_PRN_DIGITS
     names = (f"{seed}\t{query}\t{unit}" for query, unit in units)
     return np.array([_hash(name, _PRN_DIGITS) / scale for name in names], np.float64)
@@ -48,7 +48,7 @@ def random_numbers(seed: int, units: Sequence[UnitName]) -> Floats:
 
 @lru_cache(maxsize=1)
 def folds(seed: int, units: tuple[UnitName, ...]) -> NDArray[np.int64]:
-    """The fold of every unit, from 0 to FOLDS - 1; read-only.
+    """Return the fold of every unit, from 0 to FOLDS - 1; read-only.
 
     Kept for the pool at hand: another measure, or another look at it, has the same.
     """
@@ -59,7 +59,7 @@ def folds(seed: int, units: tuple[UnitName, ...]) -> NDArray[np.int64]:
 
 
 def _hash(text: str, digits: int) -> int:
-    """The first hexadecimal digits of SHA-256, at most 16."""
+    """Return the first hexadecimal digits of SHA-256, at most 16."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big") >> 64 - 4 * digits
 
@@ -103,7 +103,7 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
 
 
 def influence(coefficients: Floats) -> Floats:
-    """How much a unit moves the differences of systems: the root mean square over all pairs.
+    """Return how much a unit moves the differences of systems: the root mean square over all pairs.
 
     `coefficients` is [systems, units]; of one system, how much the unit moves its score.
     """
@@ -171,7 +171,7 @@ def totals(
     groups: NDArray[np.intp],
     group_count: int,
 ) -> Totals:
-    """The corrected totals.
+    """Return the corrected totals.
 
     `coefficients` is [systems, units]; `predicted` [units], or [systems, units]; `labels` the same
     of the sampled units. `groups` numbers the query of every unit.

@@ -285,7 +285,7 @@ def _as_extreme_by_row(
 
 
 def _as_extreme(scaled: AnyFloats, signs: AnyFloats) -> Floats:
-    """How many sign patterns reach the sum of each row, whose magnitudes sum to 1."""
+    """Return how many sign patterns reach the sum of each row, whose magnitudes sum to 1."""
     observed = np.abs(scaled.sum(axis=1)) - scaled.dtype.type(_REACHED[scaled.dtype])
     reached = np.zeros(len(scaled))
     step = max(1, _CELLS_AT_ONCE // len(signs))
@@ -298,7 +298,7 @@ def _as_extreme(scaled: AnyFloats, signs: AnyFloats) -> Floats:
 
 
 def _all_signs(n: int) -> Floats:
-    """All sign patterns of n differences whose first sign is +; the others mirror them."""
+    """Return all sign patterns of n differences whose first sign is +; the others mirror them."""
     bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
     return (1 - 2 * bits).astype(np.float64)
 

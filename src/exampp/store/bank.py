@@ -56,7 +56,7 @@ class Edit(NamedTuple):
 
 
 def edit_by(author: str | None, reason: str) -> Edit:
-    """An edit made now, by the user unless it is somebody else's."""
+    """Return an edit made now, by the user unless it is somebody else's."""
     who = check_text("author", author) if author else _user()
     if not isinstance(reason, str):
         raise InputError(f"reason is a text, not {reason!r}", field="reason")
@@ -64,7 +64,7 @@ def edit_by(author: str | None, reason: str) -> Edit:
 
 
 def _user() -> str:
-    """The name of the user, as the system has it."""
+    """Return the name of the user, as the system has it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -85,7 +85,7 @@ def do_nothing(_connection: sqlite3.Connection) -> None:
 
 
 def bank_key(connection: sqlite3.Connection, name: str) -> int:
-    """The key of a bank, made where there was none."""
+    """Return the key of a bank, made where there was none."""
     return intern(connection, "bank", "name", [name])[name]
 
 
@@ -150,7 +150,7 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
 
 
 def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, dict[str, int]]:
-    """The keys of an entry's query and of its subtopics, made known where they were not."""
+    """Return the keys of an entry's query and of its subtopics, made known where they were not."""
     query = intern(connection, "query", "query_id", [entry.query_id])[entry.query_id]
     if entry.query_text and not entry.subtopic_id:
         # a line of a subtopic carries the text of both together
@@ -289,7 +289,7 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
 
 
 def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
-    """The row of an item: in this bank, or one that grades brought along without a text."""
+    """Return the row of an item: in this bank, or one that grades brought along without a text."""
     found = connection.execute(
         "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "
         "OR EXISTS (SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
@@ -321,7 +321,7 @@ def _subtopic_key(connection: sqlite3.Connection, query: int, subtopic_id: str |
 
 
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
-    """The key of an item's text; the text of an item known by its id alone is filled in."""
+    """Return the key of an item's text; the text of an item known by its id alone is filled in."""
     text = None if text is None else sanitized(text)
     rows = connection.execute(
         "SELECT version, text FROM item_version WHERE item = ? AND (text = ? OR text IS NULL)",
@@ -362,7 +362,7 @@ def append_edit(
 
 
 def answer_key(connection: sqlite3.Connection, answers: str) -> int:
-    """The key of known answers (a JSON list), in a row made for it where there was none."""
+    """Return the key of known answers (a JSON list), in a row made for it where there was none."""
     found = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
     if row := found.fetchone():
         return int(row[0])
@@ -376,7 +376,7 @@ def graded_versions(
     items: Iterable[tuple[str, str]],
     edit: Edit,
 ) -> dict[tuple[str, str], int]:
-    """The text version that imported grades of items, given as (kind, id), belong to.
+    """Return the text version that imported grades of items, given as (kind, id), belong to.
 
     That is the text as last imported, whatever people edited since. Items that no bank holds yet
     are made without a text, which the import of their bank fills in.
@@ -433,7 +433,7 @@ def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str)
 
 
 def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
-    """The banks that hold active items of a kind."""
+    """Return the banks that hold active items of a kind."""
     return column(
         connection,
         "SELECT name FROM bank WHERE bank IN (SELECT bank FROM item WHERE kind = ? AND active) "
@@ -443,7 +443,7 @@ def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
 
 
 def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[str]:
-    """The kinds of item that a bank holds, or any bank: question, nugget, both or none."""
+    """Return the kinds of item that a bank holds, or any bank: question, nugget, both or none."""
     return column(
         connection,
         "SELECT DISTINCT kind FROM item JOIN bank b USING (bank) WHERE active AND kind <> 'query' "
@@ -453,7 +453,7 @@ def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[
 
 
 def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
-    """The active items of a bank, one entry per query or (query, subtopic), in order."""
+    """Yield the active items of a bank, one entry per query or (query, subtopic), in order."""
     rows = connection.execute(
         "SELECT q.query_id, q.text, f.subtopic_id, coalesce(f.text, ''), l.extra, i.item_id, "
         f"v.text, i.kind, i.answers, i.weight, i.extra, l.extra IS NULL OR {_IMPORTED} "
@@ -513,7 +513,7 @@ def only_bank(connection: sqlite3.Connection, path: Path) -> str:
 
 
 def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:
-    """The bank meant: the one named, or the only one that has items of this kind.
+    """Return the bank meant: the one named, or the only one that has items of this kind.
 
     Raises InputError, for the collection at `path`, where there is none or there are several.
     """
@@ -676,7 +676,7 @@ def _state(
 
 
 def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[LoggedEdit]:
-    """The edits of a bank with a number above `after`, oldest first."""
+    """Yield the edits of a bank with a number above `after`, oldest first."""
     known: dict[int, ItemState] = {}
     if after:
         known = {state.key: state for state in states(connection, bank, after) if state.key}
@@ -698,7 +698,7 @@ def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Itera
 
 
 def last_edit(connection: sqlite3.Connection, bank: str) -> int:
-    """The number of a bank's last edit; 0 where it has none."""
+    """Return the number of a bank's last edit; 0 where it has none."""
     return select_integer(
         connection,
         "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
@@ -708,7 +708,7 @@ def last_edit(connection: sqlite3.Connection, bank: str) -> int:
 
 
 def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
-    """What the banks of a collection hold."""
+    """Return what the banks of a collection hold."""
     return records(
         BankCount,
         connection,
@@ -721,7 +721,7 @@ def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
 
 
 def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
-    """The text of every query that is known from more than a bank: it has one, or a pool."""
+    """Return the text of every query that is known from more than a bank: it has one, or a pool."""
     return pairs(
         connection,
         "SELECT query_id, text FROM query q WHERE text <> '' "
@@ -809,7 +809,7 @@ def put_split(
 
 
 def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
-    """The split of a bank that holds; None where it was never split."""
+    """Return the split of a bank that holds; None where it was never split."""
     row = connection.execute(
         "SELECT s.split, s.share, s.seed, s.salt, s.commitment, s.edit, s.author, s.reason, s.at "
         "FROM split s JOIN bank b USING (bank) WHERE b.name = ? ORDER BY s.split DESC LIMIT 1",
@@ -832,7 +832,7 @@ def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
 
 
 def read_bank_texts(connection: sqlite3.Connection, bank: str) -> BankTexts:
-    """The texts of a bank and of the queries, and which of its items are sealed."""
+    """Return the texts of a bank and of the queries, and which of its items are sealed."""
     split = newest_split(connection, bank)
     sealed = None
     if split is not None:

@@ -41,7 +41,7 @@ class JudgedText(NamedTuple):
 def read_judged_texts(
     connection: sqlite3.Connection,
 ) -> Iterator[tuple[Query, list[JudgedText]]]:
-    """Every query with its passages, by their ids."""
+    """Yield every query with its passages, by their ids."""
     keys = query_keys(connection)
     for query in sorted(read_queries(connection), key=lambda one: one.query_id):
         rows = connection.execute(_JUDGED, {"query": keys[query.query_id]})
@@ -55,7 +55,7 @@ def read_judged_texts(
 
 
 def read_items_by_query(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
-    """The active items of a bank with a text, by query."""
+    """Return the active items of a bank with a text, by query."""
     found: dict[str, list[Item]] = {}
     for one in states(connection, bank):
         if one.active and one.text is not None:
@@ -99,14 +99,14 @@ def put_battery(
 
 
 def about_battery(connection: sqlite3.Connection) -> str | None:
-    """How the texts of a battery were made; None for any other collection."""
+    """Return how the texts of a battery were made; None for any other collection."""
     return read_step(connection, _STEP)
 
 
 def count_unread_replies(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str
 ) -> Mapping[str, int]:
-    """How many cells of each passage were tried and have no grade, where there are any."""
+    """Return how many cells of each passage were tried and have no grade, where there are any."""
     # in this order, or SQLite looks through all grades for every passage
     return pairs(
         connection,

@@ -106,7 +106,7 @@ class Shard(NamedTuple):
     of: int
 
     def holds(self, digest: bytes) -> bool:
-        """Whether the text with this hash is in the part."""
+        """Return whether the text with this hash is in the part."""
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
 
@@ -172,7 +172,7 @@ class _Texts(NamedTuple):
 
 
 def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]:
-    """The keys of the queries of an exam, in the order in which they are graded."""
+    """Return the keys of the queries of an exam, in the order in which they are graded."""
     if exam.max_queries is None:
         return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
     return [row[0] for row in connection.execute(_FIRST_QUERIES, exam._asdict())]
@@ -215,7 +215,7 @@ def count_judged_only(
 def pending_of_query(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[PendingCells]:
-    """What is due of one query; `select` is one of `SELECTIONS`."""
+    """Yield what is due of one query; `select` is one of `SELECTIONS`."""
     if exam.answers_of is not None:
         yield from _answers_due(connection, query, grader, exam, select)
         return
@@ -226,7 +226,7 @@ def pending_of_query(
 
 
 def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tuple[str, ...]:
-    """The ids of the items to which no answer can be verified; none where answers are not.
+    """Return the ids of the items to which no answer can be verified; none where answers are not.
 
     Where no item has a key, an extracted answer counts, but none can be compared by a model.
     """
@@ -251,7 +251,7 @@ def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tu
 def scope_of(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int = DEPTH
 ) -> GradingScope:
-    """What a grader grades: passages, or the answers that another grader extracted."""
+    """Return what a grader grades: passages, or the answers that another grader extracted."""
     source = grader.identity.settings.get("answers_of")
     others = graders(connection) if source else ()
     keys = {stored.identity.key: stored.key for stored in others}
@@ -324,7 +324,7 @@ def _due_of_items(
 
 
 def _before(states: Iterable[int | None]) -> int | None:
-    """The state of cells that one reply settles: None where one of them was never tried."""
+    """Return the state of cells that one reply settles: None where one of them was never tried."""
     found = set(states)
     return None if None in found else max(state for state in found if state is not None)
 
@@ -336,7 +336,7 @@ def _wanted(state: int | None, select: str) -> bool:
 
 
 def _query(connection: sqlite3.Connection, query: int) -> tuple[str, str]:
-    """The id and the text of a query."""
+    """Return the id and the text of a query."""
     row = connection.execute("SELECT query_id, text FROM query WHERE query = ?", (query,))
     query_id, text = row.fetchone()
     return query_id, text
@@ -349,7 +349,7 @@ def _known(
     exam: GradingScope,
     item_texts: list[str],
 ) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, Cell]]:
-    """The states of all cells whose items have these texts, and a graded cell by texts.
+    """Return the states of all cells whose items have these texts, and a graded cell by texts.
 
     A state is found by the texts of its cell and the known answers that played a part, if any.
     """

@@ -171,7 +171,7 @@ SMALLEST_PAGE = 512
 
 
 def is_collection(path: str | Path) -> bool:
-    """Whether the file is an SQLite file.
+    """Return whether the file is an SQLite file.
 
     SQLite itself is asked: to open and close its file in any other way would take away the locks
     that this process holds on it, and other processes would overwrite what is being written.
@@ -312,7 +312,7 @@ def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
 
 
 def _open_alone(path: Path) -> GuardedConnection:
-    """A connection that keeps all other processes from the file until it is closed."""
+    """Return a connection that keeps all other processes from the file until it is closed."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         connection = _connected(path, path)
@@ -393,12 +393,12 @@ def _make_schema(connection: sqlite3.Connection) -> None:
 
 
 def data_version(connection: sqlite3.Connection) -> int:
-    """A number that changes when another connection, of any process, has committed."""
+    """Return a number that changes when another connection, of any process, has committed."""
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def written(connection: sqlite3.Connection) -> int:
-    """How many transactions that write have begun on this connection."""
+    """Return how many transactions that write have begun on this connection."""
     return connection.written if isinstance(connection, GuardedConnection) else 0
 
 

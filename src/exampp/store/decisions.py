@@ -33,7 +33,7 @@ VersionCell = tuple[int, int]
 
 
 def is_verdict(grader: GraderIdentity) -> bool:
-    """Whether decisions about a grader's cells are yes (1) or no (0)."""
+    """Return whether decisions about a grader's cells are yes (1) or no (0)."""
     return grader.highest <= 1
 
 
@@ -89,7 +89,7 @@ def _decision(
 def decisions_on(
     connection: sqlite3.Connection, items: Iterable[int], grader: GraderIdentity
 ) -> Mapping[VersionCell, list[Decision]]:
-    """The decisions on items (by version) that concern a grader, by cell, in order.
+    """Return the decisions on items (by version) that concern a grader, by cell, in order.
 
     Ratings off the grader's scale concern other graders.
     """
@@ -119,7 +119,7 @@ def find_cell(
     passage_id: str,
     seen: VersionCell | None = None,
 ) -> VersionCell:
-    """The current texts of a cell, or those that somebody has `seen`.
+    """Return the current texts of a cell, or those that somebody has `seen`.
 
     Raises InputError where query, item or passage is not known, where the passage has no text or
     is none of the query's, and where the texts seen were never theirs.
@@ -214,17 +214,17 @@ def list_decisions(
 
 
 def newest_decision(connection: sqlite3.Connection) -> int:
-    """The number of the decision that was made last; 0 where there is none."""
+    """Return the number of the decision that was made last; 0 where there is none."""
     return select_integer(connection, "SELECT max(decision) FROM decision")
 
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:
-    """All decisions with what they are about, oldest first."""
+    """Yield all decisions with what they are about, oldest first."""
     yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
 
 
 def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecision:
-    """One decision. Raises InputError where there is none of this number."""
+    """Return one decision. Raises InputError where there is none of this number."""
     row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
     if row is None:
         raise InputError(f"there is no decision {number}")
@@ -372,7 +372,7 @@ AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.at, d.decision
 def judged_cells(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, query_id: str | None = None
 ) -> list[JudgedCell]:
-    """The cells of today's texts that people decided, beside what a grader says of them."""
+    """Return the cells of today's texts that people decided, beside what a grader says of them."""
     identity = grader.identity
     rows = connection.execute(
         _JUDGED,
@@ -440,7 +440,7 @@ def put_plan(connection: sqlite3.Connection, plan: SamplePlan) -> int:
 
 
 def read_plans(connection: sqlite3.Connection) -> list[SamplePlan]:
-    """All plans, newest last."""
+    """Return all plans, newest last."""
     rows = connection.execute(
         f"SELECT plan, systems, {', '.join(_PLANS_COLUMNS)} FROM sample_plan ORDER BY plan"
     ).fetchall()
@@ -525,7 +525,7 @@ def judgments_of(
 
 
 def standing_judgment(made: Iterable[PassageJudgment]) -> PassageJudgment | None:
-    """The one that counts: the newest of those that stand; None where all are withdrawn."""
+    """Return the one that counts: the newest of those that stand; None where all are withdrawn."""
     newest: dict[str, PassageJudgment] = {}
     for one in made:
         newest.pop(one.author, None)

@@ -46,7 +46,7 @@ class StoredReply(NamedTuple):
 
 
 def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subject]:
-    """Every query, or every subtopic of every query, in order."""
+    """Return every query, or every subtopic of every query, in order."""
     if by_subtopic:
         rows = connection.execute(
             "SELECT q.query, f.subtopic, q.query_id, q.text, f.subtopic_id, f.text FROM query q "
@@ -62,7 +62,7 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
 def generated_keys(
     connection: sqlite3.Connection, bank: str, asked: GeneratedBy
 ) -> set[tuple[int, int]]:
-    """The (query, subtopic) keys for which this model already made items by this prompt.
+    """Return the (query, subtopic) keys for which this model already made items by this prompt.
 
     A local model is the same where its content is, whatever its folder is called.
     """

@@ -53,7 +53,7 @@ class StoredGrader(NamedTuple):
 
 
 def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int | None:
-    """The key of a grader; None where it has not graded yet."""
+    """Return the key of a grader; None where it has not graded yet."""
     found = known_grader(connection, identity)
     return None if found is None else found.key
 
@@ -66,7 +66,7 @@ def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> St
 def put_grader(
     connection: sqlite3.Connection, identity: GraderIdentity, rules: Rules | None = None
 ) -> int:
-    """The key of a grader, made where there was none.
+    """Return the key of a grader, made where there was none.
 
     `rules` say how its replies are read where known answers play a part. Grades that it has without
     them, from files, count as made from today's answer keys.
@@ -97,7 +97,7 @@ def reading_rules(connection: sqlite3.Connection, grader: int) -> Rules | None:
 
 
 def answer_keys(connection: sqlite3.Connection, versions: Iterable[int]) -> dict[int, int]:
-    """The answer keys of today of the items that have these texts."""
+    """Return the answer keys of today of the items that have these texts."""
     return pairs(
         connection,
         "SELECT v.version, i.answer_key FROM item_version v JOIN item i USING (item) "
@@ -153,7 +153,7 @@ def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -
 
 
 def unshown_scales(connection: sqlite3.Connection) -> set[int]:
-    """The graders of whose scale no current grade shows the top, or that begins above 0."""
+    """Return the graders of whose scale no current grade shows the top, or that begins above 0."""
     rows = connection.execute(
         "SELECT r.grader FROM grader r LEFT JOIN (SELECT g.grader, max(g.rating) AS found "
         "FROM item i JOIN grade g ON g.item_version = i.version "
@@ -323,7 +323,7 @@ def count_other_replies(connection: sqlite3.Connection, source: int, target: int
 def failure_reasons(
     connection: sqlite3.Connection, grader: int, most: int = 5
 ) -> list[tuple[str, int]]:
-    """The most frequent reasons why cells of a grader have no grade, with their numbers."""
+    """Return the most frequent reasons why cells of a grader have no grade, with their numbers."""
     rows = connection.execute(
         "SELECT coalesce(json_extract(g.detail, '$.reason'), g.rule), g.state, count(*) AS n "
         "FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "

@@ -208,7 +208,7 @@ class _Thing:
     is_there: Callable[[Says], bool] = _always
 
     def sql(self, piece: str, row: str = "r") -> str:
-        """A piece of SQL about a row."""
+        """Return a piece of SQL about a row."""
         return piece.format(row=row, table=self.table)
 
 
@@ -365,7 +365,7 @@ class ImportLog:
             self.connection.execute(_DIFFERING)
 
     def read(self) -> ImportDiff:
-        """What has changed. The notes end with it."""
+        """Return what has changed. The notes end with it."""
         after = _counts(self.connection)
         differences, guarded = [], []
         for thing in THINGS:
@@ -444,7 +444,7 @@ def _counts(connection: sqlite3.Connection) -> Mapping[str, int]:
 def differing(
     thing: _Thing, name: str, before: Says | None, after: Says | None
 ) -> list[Difference]:
-    """How a thing differs: first whether it came or went, then field by field."""
+    """Return how a thing differs: first whether it came or went, then field by field."""
     was, now = (says is not None and thing.is_there(says) for says in (before, after))
     shown = [_written(says.get(thing.shown)) if says else "" for says in (before, after)]
     found = []

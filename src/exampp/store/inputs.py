@@ -150,7 +150,7 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
 
 
 def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
-    """The key of a query, made where it is new; it gets the text if it has none."""
+    """Return the key of a query, made where it is new; it gets the text if it has none."""
     query = intern(connection, "query", "query_id", [query_id])[query_id]
     connection.execute(
         "UPDATE query SET text = ? WHERE query = ? AND text = ''", (sanitized(text), query)
@@ -399,7 +399,7 @@ _WITHOUT_TEXTS = _MEMBERS.format(columns=f"'', NULL, NULL, ({_HASH})", texts="")
 
 
 def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -> list[Member]:
-    """The passages of a query: its pool in file order, then what was ranked, then judged.
+    """Return the passages of a query: its pool in file order, then what was ranked, then judged.
 
     Passages of which only the id is known come last. Without `texts` only ids and versions are
     read, which is much less.
@@ -411,12 +411,12 @@ def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -
 
 
 def query_keys(connection: sqlite3.Connection) -> dict[str, int]:
-    """The key of every query by id."""
+    """Return the key of every query by id."""
     return dict(connection.execute("SELECT query_id, query FROM query").fetchall())
 
 
 def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
-    """Whether the collection holds the text of a passage."""
+    """Return whether the collection holds the text of a passage."""
     return exists(
         connection,
         "SELECT 1 FROM passage WHERE passage_id = ? AND version IS NOT NULL",
@@ -445,7 +445,7 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
 
 
 def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
-    """All queries with their subtopics, in order."""
+    """Yield all queries with their subtopics, in order."""
     rows = connection.execute("SELECT query, query_id, text FROM query ORDER BY query").fetchall()
     for query, query_id, text in rows:
         subtopics = connection.execute(
@@ -455,7 +455,7 @@ def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
 
 
 def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
-    """All passages whose text is known, with their current texts."""
+    """Yield all passages whose text is known, with their current texts."""
     for passage_id, text, title, extra in connection.execute(
         "SELECT p.passage_id, v.text, v.title, p.extra FROM passage p "
         "JOIN passage_version v USING (version) ORDER BY p.passage"
@@ -467,7 +467,7 @@ _WRITTEN = "q.query_id || coalesce('/' || f.subtopic_id, '')"
 
 
 def read_runs(connection: sqlite3.Connection) -> Iterator[RankedPassage]:
-    """The lines of all runs, system by system."""
+    """Yield the lines of all runs, system by system."""
     for row in connection.execute(
         f"SELECT {_WRITTEN}, p.passage_id, r.rank, r.score, s.name FROM ranking r "
         "JOIN query q USING (query) LEFT JOIN subtopic f ON f.subtopic = r.subtopic "
@@ -478,7 +478,7 @@ def read_runs(connection: sqlite3.Connection) -> Iterator[RankedPassage]:
 
 
 def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
-    """All human judgments, their query ids as `query` or `query/subtopic`."""
+    """Yield all human judgments, their query ids as `query` or `query/subtopic`."""
     for row in connection.execute(
         f"SELECT {_WRITTEN}, p.passage_id, j.relevance FROM judgment j JOIN query q USING (query) "
         "LEFT JOIN subtopic f ON f.subtopic = j.subtopic JOIN passage p USING (passage) "
@@ -488,7 +488,7 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
 
 
 def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict[str, str]:
-    """The texts of those of the passages whose text the collection holds."""
+    """Return the texts of those of the passages whose text the collection holds."""
     return pairs(
         connection,
         "SELECT p.passage_id, v.text FROM passage p JOIN passage_version v USING (version) "
@@ -498,7 +498,7 @@ def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict
 
 
 def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
-    """The texts of the passages that came first."""
+    """Return the texts of the passages that came first."""
     return column(
         connection,
         "SELECT v.text FROM passage p JOIN passage_version v USING (version) LIMIT ?",
@@ -540,7 +540,7 @@ def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> boo
 
 
 def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
-    """The id of the first query of each of the texts, by text."""
+    """Return the id of the first query of each of the texts, by text."""
     return pairs(
         connection,
         "SELECT text, query_id FROM query WHERE text IN (SELECT value FROM json_each(?)) "
@@ -560,7 +560,7 @@ def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> 
 
 
 def without_text(connection: sqlite3.Connection) -> list[str]:
-    """The passages of which only the id is known, in order."""
+    """Return the passages of which only the id is known, in order."""
     return column(connection, "SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
 
 
@@ -580,7 +580,7 @@ def missing_rankings(
 
 
 def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
-    """The queries for which no system has a ranking."""
+    """Return the queries for which no system has a ranking."""
     return column(
         connection,
         "SELECT query_id FROM query WHERE query NOT IN (SELECT query FROM ranking) ORDER BY query",
@@ -588,6 +588,6 @@ def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
 
 
 def highest_judgment(connection: sqlite3.Connection) -> int | None:
-    """The highest judgment of any passage; None where nobody judged."""
+    """Return the highest judgment of any passage; None where nobody judged."""
     row = connection.execute("SELECT max(relevance) FROM judgment").fetchone()
     return None if row[0] is None else int(row[0])

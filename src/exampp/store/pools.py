@@ -95,7 +95,7 @@ class PoolStats(NamedTuple):
 
 
 def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
-    """The size of the pool that the first `depth` passages of every ranking make."""
+    """Return the size of the pool that the first `depth` passages of every ranking make."""
     row = connection.execute(
         f"{_RANKED} SELECT (SELECT count(*) FROM query), count(*), count(DISTINCT m.passage), "
         "count(*) - count(p.version), "
@@ -264,7 +264,7 @@ class _Rows:
 
 
 def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
-    """The collection as pools, query by query, each as it was put in, with what came since.
+    """Yield the collection as pools, query by query, each as it was put in, with what came since.
 
     Grades are those of the current texts of passages.
     """

@@ -110,7 +110,7 @@ class QueryRows:
 def read_gradebook(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
 ) -> Gradebook:
-    """The grades of one grader on one bank, people's decisions standing where there are any.
+    """Return the grades of one grader on one bank, people's decisions standing where there are any.
 
     `part` leaves only the `public` or the `sealed` items of the bank. InputError if it is neither,
     or if the bank was never split.
@@ -246,7 +246,7 @@ def query_grades(
 def automatic_ratings(
     connection: sqlite3.Connection, grader: int, rows: QueryRows
 ) -> Iterator[ItemRatings]:
-    """What a grader said of the items of a query, item by item."""
+    """Yield what a grader said of the items of a query, item by item."""
     for item in rows.items:
         # two texts, split by numpy: a tuple for every cell takes most of the time
         found = connection.execute(_RATINGS, (grader, item.item)).fetchone()
@@ -258,7 +258,7 @@ def automatic_ratings(
 
 
 def _numbers(text: str | None, kind: type[Number]) -> NDArray[Number]:
-    """The numbers that the database put into one text; none where it found none."""
+    """Return the numbers that the database put into one text; none where it found none."""
     return np.fromstring(text, kind, sep=",") if text else np.empty(0, kind)
 
 
@@ -363,7 +363,7 @@ def read_dossiers(
     query_ids: Sequence[str] | None = None,
     passages: Collection[str] | None = None,
 ) -> Iterator[Dossier]:
-    """The queries one by one, as one grader graded them on one bank: all, or those asked for.
+    """Yield the queries one by one, as one grader graded them on one bank: all, or those asked for.
 
     With `passages` (by id) what the grader said is read of their cells, and of those that people
     decided, alone: of thousands, a page shows a few. Raises InputError for a query that the
@@ -468,7 +468,7 @@ def _grades(
     rows: QueryRows,
     cells: AbstractSet[VersionCell] | None,
 ) -> list[Any]:
-    """What a grader said of the items of a query, or of some cells alone."""
+    """Return what a grader said of the items of a query, or of some cells alone."""
     if cells is None:
         return connection.execute(
             f"SELECT {_GRADE} FROM item i "

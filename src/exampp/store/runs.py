@@ -87,7 +87,7 @@ class Lease(NamedTuple):
 
 
 def leases(connection: sqlite3.Connection, grader: int) -> list[Lease]:
-    """The queries that processes hold; a lease that ran out holds nothing."""
+    """Return the queries that processes hold; a lease that ran out holds nothing."""
     return records(
         Lease,
         connection,
@@ -115,7 +115,7 @@ def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> Non
 
 
 def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
-    """What all runs of a grader took together."""
+    """Return what all runs of a grader took together."""
     row = connection.execute(
         "SELECT total(seconds), sum(asked), sum(cells), sum(tokens_read), sum(tokens_cached), "
         "sum(tokens_written), sum(requests), sum(cost) FROM run WHERE grader = ?",
@@ -135,7 +135,7 @@ def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
 
 
 def read_step(connection: sqlite3.Connection, name: str) -> str | None:
-    """The fingerprint that a step was done with; None where it never was."""
+    """Return the fingerprint that a step was done with; None where it never was."""
     row = connection.execute("SELECT fingerprint FROM step WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
@@ -234,7 +234,7 @@ def prepare_batch(
 def batches_of(
     connection: sqlite3.Connection, grader: int | None, states: Iterable[str] = ()
 ) -> list[BatchRow]:
-    """The batches of a grader, or of all, in these states (all by default), oldest first."""
+    """Return the batches of a grader, or of all, in these states (all by default), oldest first."""
     return records(
         BatchRow,
         connection,
@@ -259,14 +259,14 @@ def set_batch_status(connection: sqlite3.Connection, batch: int, said: str) -> N
 
 
 def requests_of(connection: sqlite3.Connection, batch: int) -> list[str]:
-    """The requests of a batch that are still kept, in the order in which they were sent."""
+    """Return the requests of a batch that are still kept, in the order in which they were sent."""
     return column(
         connection, "SELECT request FROM batch_request WHERE batch = ? ORDER BY number", (batch,)
     )
 
 
 def stored_request(connection: sqlite3.Connection, request: str) -> StoredRequest | None:
-    """What is known of a request; None where it is not out."""
+    """Return what is known of a request; None where it is not out."""
     row = connection.execute(
         "SELECT batch, reply FROM batch_request WHERE request = ?", (request,)
     ).fetchone()
@@ -274,7 +274,7 @@ def stored_request(connection: sqlite3.Connection, request: str) -> StoredReques
 
 
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
-    """Whether a reply has come that is no grade yet."""
+    """Return whether a reply has come that is no grade yet."""
     return bool(
         select_integer(
             connection,
@@ -286,7 +286,7 @@ def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
 
 
 def requests_without_reply(connection: sqlite3.Connection, batch: int) -> int:
-    """How many requests of a batch are out and have no reply."""
+    """Return how many requests of a batch are out and have no reply."""
     return select_integer(
         connection, "SELECT count(*) FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,)
     )
@@ -321,7 +321,7 @@ def close_batch(connection: sqlite3.Connection, batch: int, state: str, said: st
 
 
 def describe_batches(rows: Sequence[BatchRow]) -> str:
-    """How batches are doing, in a line."""
+    """Return how batches are doing, in a line."""
     return "; ".join(
         f"{row.remote or 'a batch'} ({counted(row.requests, 'request')}) "
         f"{'is being sent' if row.remote is None else row.said or 'sent'}"

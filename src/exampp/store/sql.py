@@ -267,7 +267,7 @@ def _mapped(
 
 
 def map_error(connection: GuardedConnection, error: Exception) -> Exception:
-    """The error as a sentence of ours, as far as it is about a value or about the file."""
+    """Return the error as a sentence of ours, as far as it is about a value or about the file."""
     if isinstance(error, UnicodeEncodeError):
         what = "a text holds half of a surrogate pair, which no file can hold"
         return InputError(what, hint="Remove it")
@@ -290,7 +290,7 @@ def map_error(connection: GuardedConnection, error: Exception) -> Exception:
 
 
 def storage_fault(file: str, error: Exception) -> Exception | None:
-    """The error of exampp for a primary result code of SQLite that is about the file."""
+    """Return the error of exampp for a primary result code of SQLite that is about the file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return busy(file)
@@ -313,7 +313,7 @@ def storage_fault(file: str, error: Exception) -> Exception | None:
 
 
 def busy(file: str | Path) -> CollectionBusy:
-    """The error for a collection that another process keeps locked."""
+    """Return the error for a collection that another process keeps locked."""
     what = f"{file} is in use by another process; try again when it has finished"
     if opens_alone(Path(file)):
         what += ". Other machines may reach its file system: one process at a time opens it"
@@ -383,7 +383,7 @@ BATCH = 1000
 
 
 def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
-    """The things in lists of at most `size`."""
+    """Yield the things in lists of at most `size`."""
     iterator = iter(things)
     while batch := list(islice(iterator, size)):
         yield batch
@@ -431,7 +431,7 @@ def exists(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> bo
 def keys(
     connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
 ) -> dict[str, int]:
-    """The key of each id that the table holds already."""
+    """Return the key of each id that the table holds already."""
     return pairs(
         connection,
         f"SELECT {column}, {table} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))",
@@ -442,7 +442,7 @@ def keys(
 def intern(
     connection: sqlite3.Connection, table: str, column: str, ids: Iterable[str]
 ) -> dict[str, int]:
-    """The key of each id, in a row made for it where there was none."""
+    """Return the key of each id, in a row made for it where there was none."""
     wanted = list(dict.fromkeys(ids))
     for identifier in wanted:
         check_id(identifier)
@@ -464,7 +464,7 @@ def extra_json(value: Any) -> str | None:
 
 
 def from_json(text: str | None) -> Any:
-    """The value of a column of JSON; None for nothing. Raises Damaged where it is none."""
+    """Return the value of a column of JSON; None for nothing. Raises Damaged where it is none."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -58,7 +58,7 @@ class Access:
         return next((one for one, owner in self.sessions.items() if owner == name), None)
 
     def assessor(self, session: str) -> str | None:
-        """Whose session this is; None where it is nobody's."""
+        """Return whose session this is; None where it is nobody's."""
         return _lookup(self.sessions, session)
 
     def answers_to(self, host: str) -> bool:

@@ -94,7 +94,7 @@ class Figure:
         return Table.of(columns, rows, self.data.caption, self.data.notes)
 
     def themed(self, theme: Theme = "light") -> dict[str, Any]:
-        """The whole Vega-Lite specification, ready to be drawn."""
+        """Return the whole Vega-Lite specification, ready to be drawn."""
         if theme not in get_args(Theme):
             raise InputError(f"there is no theme {theme!r}", hint="Themes: light, dark, page")
         spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **(self.spec or _NOTHING)}
@@ -119,12 +119,12 @@ class Figure:
         return {**cleaned, "config": _config(_INKS[theme])}
 
     def svg(self, theme: Theme = "light") -> str:
-        """The figure as SVG; raises InputError where the extra `plots` is not installed."""
+        """Return the figure as SVG; raises InputError where the extra `plots` is not installed."""
         drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
         return _labelled(_slim(drawn), _cleaned(self.seen))
 
     def pdf(self, theme: Theme = "light") -> bytes:
-        """The figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
+        """Return the figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
@@ -132,7 +132,7 @@ class Figure:
         return made
 
     def png(self, theme: Theme = "light") -> bytes:
-        """The figure as PNG, two pixels for one; InputError as for `svg`."""
+        """Return the figure as PNG, two pixels for one; InputError as for `svg`."""
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn: bytes = _converter().vegalite_to_png(
@@ -141,7 +141,7 @@ class Figure:
         return drawn
 
     def json(self, theme: Theme = "light") -> str:
-        """The Vega-Lite specification, with its data, as JSON."""
+        """Return the Vega-Lite specification, with its data, as JSON."""
         return json.dumps(self.themed(theme), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -158,7 +158,7 @@ FORMATS: Mapping[str, Writer] = {
 
 
 def writer(path: str | Path) -> Writer:
-    """What makes the content of a file, in the format that its name ends with.
+    """Return what makes the content of a file, in the format that its name ends with.
 
     Raises:
         InputError: The name ends with no such format.
@@ -332,7 +332,7 @@ def name_bands(
     scale: Mapping[str, Any] | None = None,
     **axis: Any,
 ) -> dict[str, Any]:
-    """An encoding of names on the field `name`, in the order given, one band each.
+    """Return an encoding of names on the field `name`, in the order given, one band each.
 
     Those wider than `limit` pixels lose their middle: the runs of a group differ at their ends.
     Others have room in a reader's font, too, which may be wider than the one they are measured in.
@@ -359,7 +359,7 @@ _LETTER = 0.62
 
 
 def _without_middle(pixels: float, size: float) -> str:
-    """The label of a name that has room for so many pixels; Vega cuts none but its end."""
+    """Return the label of a name that has room for so many pixels; Vega cuts none but its end."""
     kept = max(4, int(pixels / (size * _BOLD)) - 1)
     start, end = f"slice(datum.label, 0, {kept - kept // 2})", f"slice(datum.label, -{kept // 2})"
     whole = f"length(datum.label) <= {int(pixels / (size * 0.5))}"
@@ -469,7 +469,7 @@ _LONG = re.compile(r"(\d+\.\d{2})\d+")
 
 
 def _slim(svg: str) -> str:
-    """The SVG without what nobody sees: roles of its parts, empty paths, decimals."""
+    """Return the SVG without what nobody sees: roles of its parts, empty paths, decimals."""
     svg = _NOISE.sub("", svg).replace("xlink:href", "href")
     return _TAG.sub(lambda tag: _LONG.sub(r"\1", tag[0]), _EMPTY.sub("", svg))
 
