@@ -285,7 +285,7 @@ def patches() -> Iterator[None]:
     recorded = options_example.Recorded
     with contextlib.ExitStack() as stack:
         for target, value in (
-            ("exampp.graders.local.load", recorded),
+            ("exampp.graders.local.load_local_grader", recorded),
             ("exampp.graders.local.finetune", options_example.finetuned),
             ("exampp.graders.openai.OpenAICompatibleGrader", recorded),
             # as these were called in the first recorded revisions
