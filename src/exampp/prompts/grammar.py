@@ -35,7 +35,7 @@ class ReadRating(NamedTuple):
 
 _MARKUP = re.compile(
     r"(?m)<\|[^|<>\n]{1,40}\|>|\x1b\[[0-?]{0,20}[ -/]{0,5}[@-~]|^[ \t*`]*+#{1,6}(?![#0-9])"
-    r"|[*`\r\u200b-\u200f\ufeff]++"
+    r"|[*`\r\u200b-\u200f\ufeff]++|(?<![^\W\d_])[\u0300-\u036f]++"
 )
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*+>.*+$")
 _NUMBER_WORD = re.compile(rf"(?i)\b(?:{'|'.join(NUMBER_WORDS)}|{_LARGE})\b")
