@@ -1,7 +1,7 @@
-"""Which grades are evaluated, how, and how results are shown: options with one meaning everywhere.
+"""Options that select grades, evaluate them and show results, with one meaning everywhere.
 
 The fields are keywords in Python, options of the command line and keys of TOML files at once. A
-command that has no use for some of them takes a smaller one of these records.
+command that needs only some of them takes a smaller one of these records.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ Scale = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSelection:
-    """The grades and systems that are evaluated, as far as all commands select them alike."""
+    """Options that select grades and systems in all commands alike."""
 
     prompt: PromptName = None
     kind: ItemKind = None
@@ -118,7 +118,7 @@ class SeveralSelection(SharedSelection):
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """How ratings become relevance labels."""
+    """Options that turn ratings into relevance labels."""
 
     label: Annotated[
         Literal["best", "count"],
@@ -135,7 +135,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class ResamplingOptions:
-    """How intervals are made by the bootstrap."""
+    """Options of bootstrap intervals."""
 
     samples: Annotated[int, keyword(help="Bootstrap samples of the queries, 50 or more.")] = 1000
     seed: Annotated[int, keyword(help="Seed of the samples.")] = 0
@@ -143,7 +143,7 @@ class ResamplingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How tables are written."""
+    """Options of the output of tables."""
 
     style: Annotated[Style, keyword("--format", help="How tables are written.")] = "text"
     wide: Annotated[
@@ -156,13 +156,13 @@ class Display:
 
     @property
     def for_programs(self) -> bool:
-        """Whether a program reads the tables."""
+        """Return whether the format is for programs."""
         return self.style in ("tsv", "csv", "json")
 
 
 @dataclass(frozen=True, slots=True)
 class NumberDisplay(Display):
-    """How tables of numbers are written."""
+    """Options of the output of tables of numbers."""
 
     digits: Annotated[
         int | None, keyword(min=0, max=15, help="Decimals of the numbers in tables for people.")
