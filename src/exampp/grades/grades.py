@@ -134,7 +134,7 @@ class Grades(ChosenGrades, GradesBase):
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Significances:
-        """Test all pairs of systems, for every measure and threshold, as `evaluate` does."""
+        """Test all pairs of systems, for every measure and threshold; see `evaluate`."""
         from exampp.analysis.significance import significances
 
         board = self.evaluate(
@@ -456,9 +456,7 @@ class Grades(ChosenGrades, GradesBase):
         depth: int = 20,
         min_answers: int = 0,
     ) -> Criteria:
-        """Return the criteria of answers and relevance; the options are those of
-        `review_tables`.
-        """
+        """Return the criteria of answers and relevance; for the options see `review_tables`."""
         from exampp.review.evidence import Criteria
 
         least = self.grader.threshold(min_rating)

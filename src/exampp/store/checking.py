@@ -1,8 +1,8 @@
-"""Finds damage and impossible values in a collection.
+"""Find damage and impossible values in a collection.
 
 `find_problems` reads the whole file: SQLite's own check, references, the rules of all values, the
-hashes of texts and graders, and the checksums of all tables. `refuse_unsound` looks for
-values that no evaluation can use, and is quick enough to run before each.
+hashes of texts and graders, and the checksums of all tables. `refuse_unsound` looks for values that
+no evaluation can use, and is quick enough to run before each.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _ROWS = {"grade": "grader r CROSS JOIN grade ON grade.grader = r.grader"}
 
 
 class Problem(NamedTuple):
-    """Something that is wrong: in which table, row (its keys) and column, the value, and why."""
+    """A problem: its table, row (its keys) and column, the value, and the reason."""
 
     table: str
     row: str
@@ -114,7 +114,7 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
 
     Raises:
         Damaged: A value is impossible, such as an infinite weight or a rating off its scale, or a
-            row is not what exampp wrote.
+            row was changed by another program.
     """
     guarded = connection if isinstance(connection, GuardedConnection) else None
     if guarded and guarded.verified:
@@ -132,7 +132,7 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
-    """Read the whole collection; returns what is wrong with it, nothing where all is right."""
+    """Return the problems of the whole collection, empty if there are none."""
     found: list[Problem] = []
     for look in (_pages, _references, _rows, _hashes, _checksums):
         try:
