@@ -1,4 +1,4 @@
-"""The end of long work on request: by Ctrl-C, or by SIGTERM, which Slurm and docker send."""
+"""Stop long work on request: by Ctrl-C, or by SIGTERM, which Slurm and docker send."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stop_on_signal(
 ) -> Iterator[None]:
     """Within the block the first signal calls `stop(grace)` and `say()`, on another thread.
 
-    The second one raises KeyboardInterrupt. Where the block has not ended in time by itself, it is
+    The second one raises KeyboardInterrupt. If the block has not ended in time by itself, it is
     interrupted, and ends without an exception. Does nothing outside of the main thread, where no
     signals arrive.
     """
@@ -67,7 +67,7 @@ def _signals() -> Iterator[signal.Signals]:
 
 
 class _Handler:
-    """Does next to nothing: a handler runs in the middle of anything, and takes no lock."""
+    """Handle a signal in minimal code: it may run in the middle of anything, and takes no lock."""
 
     def __init__(self, first: SimpleQueue[bool]) -> None:
         self._first: SimpleQueue[bool] | None = first
@@ -101,7 +101,7 @@ def _watch(
 
 
 def wait_until_halted(halted: threading.Event, seconds: float) -> None:
-    """Wait so long, or until something is halted; Ctrl-C is heard meanwhile."""
+    """Wait so long, or until something is halted; Ctrl-C still works meanwhile."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         if halted.wait(min(left, LOOK_UP_SECONDS)):

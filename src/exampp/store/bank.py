@@ -499,9 +499,7 @@ def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]
 
 
 def only_bank(connection: sqlite3.Connection, path: Path) -> str:
-    """Return the only bank. Raises InputError, for the collection at `path`, unless there is
-    one.
-    """
+    """Return the only bank of the collection at `path`; InputError unless there is one."""
     known = dict.fromkeys(
         name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
     )
@@ -691,9 +689,7 @@ def log_of_item(connection: sqlite3.Connection, bank: str, edit: int) -> list[Lo
 
 
 def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Iterator[LoggedEdit]:
-    """Return edits with the states before and after them; `known` are the states before all of
-    them.
-    """
+    """Return edits with the states before and after them; `known` are the earliest states."""
     for number, operation, author, reason, at, *row in rows:
         state = _state(*row)
         key = state.key or 0

@@ -236,8 +236,9 @@ def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tup
 
 
 def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tuple[int, int]:
-    """Count the items of the bank and kind without a text, which cannot be graded, and all
-    items.
+    """Count the items of the bank and kind without a text, and all its items.
+
+    Items without a text cannot be graded.
     """
     found: tuple[int, int] = connection.execute(
         "SELECT coalesce(sum(v.text IS NULL), 0), count(*) FROM item i JOIN bank b USING (bank) "
@@ -284,8 +285,9 @@ def _due_of_items(
     select: str,
     items: Sequence[tuple[int, str, str, int, str, str | None]],
 ) -> Iterator[PendingCells]:
-    """Return the pending cells of one query for items (version, text, answers, their key, id,
-    subtopic).
+    """Return the pending cells of one query.
+
+    `items` are (version, text, answers, their key, id, subtopic).
     """
     names = {"query": query, "depth": exam.depth, "pool": exam.pool}
     states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
@@ -381,9 +383,7 @@ def _known(
 def _answers_due(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[PendingCells]:
-    """Return extracted answers of items with an answer key, to be verified; equal ones share a
-    request.
-    """
+    """Return extracted answers to verify, of items with an answer key; equal ones once."""
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
         "mine.state, w.hash, i.item_id, p.passage_id, "
