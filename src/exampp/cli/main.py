@@ -1,4 +1,4 @@
-"""The `exampp` command: arguments in, errors as one clear sentence out."""
+"""The `exampp` command: parse arguments, run a command, print errors as one sentence."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ COMPLETING = "_EXAMPP_COMPLETE"
 
 
 class Verbs(Group):
-    """The verbs by purpose, of which only the one that runs is imported."""
+    """The verbs by purpose; only the one that runs is imported."""
 
     def __init__(self, **options: Any) -> None:
         homes = {name: home for of in PURPOSES.values() for name, (home, _) in of.items()}
@@ -157,7 +157,7 @@ class Verbs(Group):
             yield purpose, [(name, summary) for name, (_, summary) in verbs.items()]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return what a shell is told of the verbs: their summaries, none of them imported."""
+        """Return the summaries of verbs for shell completion; none of them is imported."""
         return [
             *(
                 CompletionItem(name, help=summary)
@@ -170,7 +170,7 @@ class Verbs(Group):
 
 
 def _completion(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
-    """Print what a shell runs to complete commands, and end."""
+    """Print the shell completion script, and exit."""
     if shell is not None and (of_shell := get_completion_class(shell)) is not None:
         click.echo(of_shell(app, {}, "exampp", COMPLETING).source())
         ctx.exit()
@@ -196,9 +196,8 @@ click.option(
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted.
 
-    A command may declare another for its errors (`command.error_exit_code`).
-
-    After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
+    A command may declare another for its errors (`command.error_exit_code`). After another signal
+    than that of Ctrl-C it is `SIGNALLED` plus the number of the signal.
     """
     output.prepare()
     # a large exam is many objects, none of which is garbage: they are gone through less often
@@ -216,7 +215,7 @@ def main() -> None:
 
 
 def _outcome() -> tuple[int, str]:
-    """Run the command; returns its exit code, and the sentence of an error."""
+    """Run the command; return its exit code, and the sentence of an error."""
     try:
         return _run(), ""
     except SystemExit as end:
@@ -239,7 +238,7 @@ def _outcome() -> tuple[int, str]:
 
 
 def _run() -> int:
-    """Do what the arguments say; the exit code."""
+    """Run the command of the arguments; return the exit code."""
     try:
         return app.main(prog_name="exampp", complete_var=COMPLETING, standalone_mode=False) or 0
     except click.ClickException as error:

@@ -39,21 +39,22 @@ GraderName = Annotated[
 GraderNames = Annotated[
     list[str] | None,
     keyword(
-        help="Which grader: a model, model:prompt, or the start of its key; repeat for "
-        "several. [default: all]"
+        help="The grader: a model, model:prompt, or the start of its key; repeat for several. "
+        "[default: all]"
     ),
 ]
 PromptName = Annotated[str | None, keyword(help="Use grades made with this prompt.")]
 ItemKind = Annotated[Kind | None, keyword(help="Use grades of this kind of item.")]
 BankName = Annotated[
-    str | None, keyword(help="The bank, where the collection has several of this kind.")
+    str | None, keyword(help="The bank, if the collection has several of this kind.")
 ]
 BankNames = Annotated[
     list[str] | None,
-    keyword(help="The bank, where the collection has several of this kind; repeat for several."),
+    keyword(help="The bank, if the collection has several of this kind; repeat for several."),
 ]
 Runs = Annotated[
-    list[Path] | None, keyword("--run", help="Evaluate this run file instead; repeat for several.")
+    list[Path] | None,
+    keyword("--run", help="Evaluate this run file instead of the stored runs; repeat for several."),
 ]
 Systems = Annotated[
     list[str] | None,
@@ -78,7 +79,7 @@ Scale = Annotated[
     str | None,
     keyword(
         metavar="LOW..HIGH",
-        help="The scale of a graded file's graders whose prompt is not known, such as 0..3. "
+        help="The scale of a graded file's graders whose prompt is unknown, such as 0..3. "
         "[default: 0 to the highest label found]",
     ),
 ]
@@ -125,7 +126,8 @@ class Labels:
         keyword(help="Relevance label: best rating, or number of covered items."),
     ] = "best"
     at_least: Annotated[
-        int, keyword(help="Items that must reach the threshold: the label is the m-th best.")
+        int,
+        keyword(help="How many items must reach the threshold: the label is the m-th best rating."),
     ] = 1
     gains: Annotated[
         Literal["graded", "above", "binary"],
@@ -137,7 +139,7 @@ class Labels:
 class ResamplingOptions:
     """Options of bootstrap intervals."""
 
-    samples: Annotated[int, keyword(help="Bootstrap samples of the queries, 50 or more.")] = 1000
+    samples: Annotated[int, keyword(help="Bootstrap samples of the queries, at least 50.")] = 1000
     seed: Annotated[int, keyword(help="Seed of the samples.")] = 0
 
 
@@ -145,9 +147,9 @@ class ResamplingOptions:
 class Display:
     """Options of the output of tables."""
 
-    style: Annotated[Style, keyword("--format", help="How tables are written.")] = "text"
+    style: Annotated[Style, keyword("--format", help="Format of the tables.")] = "text"
     wide: Annotated[
-        bool, keyword("--wide", help="Show tables whole, however narrow the terminal is.")
+        bool, keyword("--wide", help="Show whole tables, even in a narrow terminal.")
     ] = False
 
     notes: Annotated[

@@ -276,8 +276,9 @@ class MergeStep:
         self.scratch(f"to_{name}", "theirs INTEGER PRIMARY KEY, mine INTEGER NOT NULL", sql)
 
     def conflict(self, thing: str, sql: str, kept: str = "'here'") -> None:
-        """Record the conflicts that `sql` selects: (id, field, here, there); `kept` is the
-        winner.
+        """Record the conflicts that `sql` selects: (id, field, here, there).
+
+        `kept` is SQL for the side whose value is stored.
         """
         self.run(
             f"INSERT INTO conflict SELECT '{thing}', id, field, here, there, {kept} FROM ({sql})"
