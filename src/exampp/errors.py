@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 LONGEST = 800
-"""Characters of a sentence, whatever it quotes."""
+"""Maximum characters of a sentence, whatever it quotes."""
 
 
 _COMMAND = re.compile(r"exampp [a-z][^.;,]*")

@@ -26,7 +26,7 @@ LARGEST = 2**63 - 1
 """The largest integer that the store holds."""
 REPLACED = "\ufffd"
 DEEPEST = 100
-"""Levels of a nested value that are looked into; what lies deeper is kept as its text."""
+"""Maximum levels of a nested value; deeper values are stored as their text."""
 Given = TypeVar("Given")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 

@@ -11,22 +11,18 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""How long work that is stopped waits for replies in flight."""
+"""Seconds that stopped work waits for replies in flight."""
 MAX_FAILURES = 20
-"""Replies in a row without use after which a run stops: faults, and what cannot be read.
-
-Something is wrong with the model, the server or the prompt then, and every further reply costs.
-"""
+"""Useless replies in a row after which a run stops: faults, and unreadable ones. The model, the
+server or the prompt is then wrong, and every further reply costs."""
 PATIENCE_SECONDS = 1.5
-"""How much later than its grace work may end by itself before it is interrupted."""
+"""Seconds beyond its grace after which work is interrupted."""
 LOOK_UP_SECONDS = 0.5
-"""After which a wait for something that may never come looks up, and begins anew.
-
-A signal that comes just before a wait begins, or to another thread, does not end the wait, and its
-handler runs when the main thread does something next.
-"""
+"""Seconds after which an endless wait is restarted. A signal that arrives just before a wait
+begins, or in another thread, does not end the wait, and its handler runs when the main thread does
+something next."""
 FLOOD_SECONDS = 1.0
-"""Signals that follow an interrupt so soon do not disturb what is being kept."""
+"""Seconds after an interrupt during which further signals do not disturb the final saving."""
 
 
 @contextmanager

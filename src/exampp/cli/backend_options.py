@@ -11,7 +11,7 @@ from exampp.graders.options import ModelOptions, Option, declared_options
 from exampp.records.options import keyword
 
 OPTIONS = "options"
-"""The parameter of a command in whose place the options of the grader stand."""
+"""The parameter of a command that is replaced by the options of the grader."""
 
 
 def backend_options(

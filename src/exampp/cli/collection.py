@@ -597,7 +597,7 @@ _BESIDE = {
     "workbench": "People's decisions are not in this file, which has the graders' own ratings; "
     "--format decisions writes them.",
 }
-"""What to say of people's decisions beside a file that holds or lacks them."""
+"""The message about human decisions beside a file that contains or omits them."""
 
 
 _BY_ENDING = {

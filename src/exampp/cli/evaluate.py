@@ -34,11 +34,11 @@ from exampp.records.selection import Display, GraderName, Labels, NumberDisplay,
 NO_VERDICT = 3
 """The exit code of the gate after any error: the others are verdicts."""
 _QUERIES = 5
-"""How many queries are explained to people unless they ask for more."""
+"""Default number of queries that are explained to people."""
 _WIDTH, _LEAST_WIDTH = 70, 24
-"""Characters of an item or a quote that people are shown in a table, at least in a terminal."""
+"""Characters of an item or a quote in a table for people, and the minimum in a terminal."""
 _BESIDE_TEXTS = 48
-"""Columns of a terminal that the rest of such a table takes."""
+"""Columns of a terminal for the rest of such a table."""
 
 
 @option_rules(

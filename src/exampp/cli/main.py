@@ -59,7 +59,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "status": (
             "grade:status",
-            "Show the contents, and per grader what is graded, pending and failed, and why.",
+            "Show the contents, and per grader the graded, pending and failed cells with reasons.",
         ),
         "pool": (
             "collection:pool",
@@ -104,7 +104,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Oversee": {
         "review": (
             "review:app",
-            "List grades and decisions that show what is wrong with the grader or the bank.",
+            "List grades and decisions that reveal mistakes of the grader or the bank.",
         ),
         "search": (
             "review:search",
@@ -131,17 +131,14 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
 }
-"""The verbs by purpose: name, (where it is, what it does).
-
-A verb's module is imported when the verb runs or its own help is asked for: the help of `exampp`
-itself takes these lines alone.
-"""
+"""The verbs by purpose: name, (where it is, what it does). A verb's module is imported only when
+the verb runs or its own help is shown; the help of `exampp` itself uses these lines alone."""
 
 
 GARBAGE = 100_000
-"""Objects that come to be before those that refer to each other are looked for."""
+"""New objects between two searches for reference cycles."""
 COMPLETING = "_EXAMPP_COMPLETE"
-"""The variable by which a shell asks what may come next."""
+"""The variable by which a shell requests completions."""
 
 
 class Verbs(Group):

@@ -111,7 +111,7 @@ Grace = Annotated[
     ),
 ]
 LIMITS = ("--concurrency", "--retries", "--timeout", "--max-requests", "--max-cost")
-"""Options of how a server is asked, and how often."""
+"""Options for the rate and the form of requests to a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ OF_MEASURES = {
         "--at-least": f"{_FOR_RELEVANT}, and for labels that are not plain counts",
     }.items()
 }
-"""Where options count that change the values of some measures alone."""
+"""Rules of options that change the values of some measures only."""
 LABELLING = tuple(OF_MEASURES[name] for name in ("--label", "--gains", "--at-least"))
 OF_OFFICIAL = OptionRule(("--round",), "with --official", lambda values: bool(values["official"]))
 OF_GRADED_FILES = OptionRule(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # ---- results -----------------------------------------------------------------------------------
 
 _LEAST = 40
-"""Columns that a terminal has at least: less is reported by those that do not know."""
+"""Minimum columns of a terminal: smaller values are reported by terminals that do not know."""
 
 
 def show(found: Result | Mapping[str, Table], display: Display | None = None) -> None:
@@ -117,11 +117,11 @@ def print_message(text: str) -> None:
 # ---- streams and signals -----------------------------------------------------------------------
 
 ESCAPED = "exampp-escaped"
-"""The error handler of both streams: what their encoding lacks is written as JSON does."""
+"""The error handler of both streams: unsupported characters are written as in JSON."""
 
 
 SIGNALLED = 128
-"""To which the number of a signal is added to make an exit code."""
+"""The exit code of a signal is this plus its number."""
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -194,7 +194,7 @@ def _printing() -> Iterator[None]:
 
 
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-"""Characters that steer a terminal, or the direction of its text."""
+"""Characters that control a terminal, or the direction of its text."""
 
 
 def printable_text(text: str) -> str:
@@ -225,7 +225,7 @@ def interruptible(work: Work, grace: float) -> Iterator[None]:
 
 
 _PROGRESS_SECONDS = 10
-"""How often progress is printed where there is no terminal."""
+"""Seconds between two lines of progress without a terminal."""
 
 
 @contextmanager

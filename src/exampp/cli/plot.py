@@ -161,7 +161,7 @@ class PlotKind(NamedTuple):
     fix: str
     measures: Sequence[str] = ("Cover@20",)
     most: int = 1
-    """Measures at most; where there may be several, also graders, banks and thresholds."""
+    """Maximum number of measures; if more than one, also of graders, banks and thresholds."""
 
 
 _SERIES = 6

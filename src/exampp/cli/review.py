@@ -35,12 +35,12 @@ ListName = Literal[
 ]
 NAMES = get_args(ListName)
 WIDTHS = {"markdown": 200, "latex": 120, "html": 400}
-"""Characters of a text that people see, where no terminal says how wide it is."""
+"""Characters of a text for people if the width of the terminal is unknown."""
 LIMITS = {"verify": 6, "grid": 20, "missing": 30, "spurious": 30}
-"""How much of a list people see unless they say otherwise."""
+"""Default length of a list for people."""
 BESIDE_TEXT = 60
 LEAST_WIDTH = 40
-"""Of a terminal, so many columns hold what is no text, and a text gets at least so many."""
+"""Columns of a terminal for all but the text, and the minimum for the text."""
 
 
 OPTIONS_OF = {
@@ -57,9 +57,9 @@ OPTIONS_OF = {
     "agreement": ("--min-rating",),
     "plan": ("--labels",),
 }
-"""Options of some lists alone, beside --query and --format, which all take."""
+"""Options of some lists only, beside --query and --format, which all have."""
 OF_DRAWING = ("--measure", "--design", "--seed", "--min-rating", "--min-relevant")
-"""Options of a plan that is drawn."""
+"""Options of drawing a plan."""
 OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
 
 

@@ -366,14 +366,14 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
 
 
 _AT_ONCE = 3
-"""Passages of an item that are asked about before it is looked at anew which are still open."""
+"""Passages of an item that are returned before the open ones are computed again."""
 
 
 # ---- drawing, and correcting by a sample ---------------------------------------------------------
 
 DEFAULT_MEASURE = "P@20"
 NAMED = 5
-"""So many units are named where many are meant."""
+"""Maximum number of units named in a message."""
 
 
 def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:

@@ -489,7 +489,7 @@ class Batches:
 FIRST_POLL, LONGEST_POLL, GROWTH = 15.0, 300.0, 1.5
 """Seconds between two polls, and their growth."""
 MOST_TRIES = 3
-"""Batches of one run that a request is in before its cell fails."""
+"""Batches of one run with a request before its cell fails."""
 PUT_OFF = Reply("", later=True)
 
 

@@ -216,7 +216,7 @@ RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
     "median": median_low,
     "mean": lambda ratings: -((len(ratings) - 2 * sum(ratings)) // (2 * len(ratings))),
 }
-"""What ratings on one scale, one at least, say together. Ties and halves go down: no credit."""
+"""Rules that combine one or more ratings on one scale. Ties and halves go down: no credit."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -32,7 +32,7 @@ from exampp.store.runs import holders
 from exampp.store.sql import batches
 
 _SHOWN, _WIDTH = 20, 60
-"""Conflicts, and characters of each side of one, that people are shown."""
+"""Maximum conflicts, and characters of each side of one, for display."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 MARKING_PROMPT = "question-answering"
-"""What a model that marks answers in the passage is asked where nobody says otherwise."""
+"""The default prompt of a model that marks answers in the passage."""
 
 
 def prompt_kind(prompt: Prompt, kind: str | None) -> str:
@@ -179,7 +179,7 @@ def join_grading(
 
 
 WRITTEN_TOKENS = 2048
-"""Tokens of a reply of a writer at most, where nobody says otherwise."""
+"""Default maximum tokens of a generated reply."""
 
 
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
@@ -521,7 +521,7 @@ def _checked_name(name: str | None) -> str:
 SAMPLE = 200
 CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 4
-"""Tokens of a reply where no earlier run of this grader tells: a rating and its end."""
+"""Tokens of a reply if no earlier run of this grader is known: a rating and its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,11 @@ from exampp.store.sql import batches
 BATCH = 5000
 _EXAM = "exam"
 _EVIDENCE = frozenset({"answer", "match", "key", "span", "scores", "expected"})
-"""What reading adds to the detail of a grade."""
+"""Keys that reading adds to the detail of a grade."""
 _UNKNOWN_GRADER = 0
 """The key of a grader that is not stored; the store counts from 1."""
 _OF_READING = frozenset({"read", "rules", "unnumbered"})
-"""Settings that say how replies are read; all others determine the replies themselves."""
+"""Settings that control how replies are read; all others determine the replies themselves."""
 _WITHOUT_TEXT = frozenset({State.REFUSED, State.TRUNCATED, State.FAILED})
 
 

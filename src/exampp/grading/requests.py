@@ -21,7 +21,7 @@ from exampp.store.cells import PendingCells
 from exampp.store.grades import Rules
 
 SELF_RATING = "self-rating"
-"""The rules of reading for which it matters how a text without a number is read."""
+"""Readings for which the rule for a text without a number matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SentPrompt(NamedTuple):
 LEAST_PASSAGE = 32
 """Tokens that a prompt must leave for item and passage: some two dozen words."""
 _FILLED = {"query": "the query has no text", "correct_answer": "the item has no answer key"}
-"""Slots that are never left empty, and why one would be."""
+"""Slots that must not be empty, and the reason for an empty one."""
 
 
 def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:

@@ -36,17 +36,17 @@ from exampp.version import __version__
 
 
 FIRST, MOST = 16, 512
-"""Asks of a batch: of the first, and of any."""
+"""Requests of a batch: of the first, and the maximum."""
 SHORT, LONG = 0.25, 1.0
-"""Seconds that a batch takes at least and at most, else the worker's next one is another size."""
+"""Minimum and maximum seconds of a batch; outside, the worker's next batch gets another size."""
 AHEAD = 2
 """Batches that a worker has at a time."""
 TRIES = 3
-"""Workers that may be lost at a batch before its asks are given up."""
+"""Workers that may be lost with a batch before its requests fail."""
 PATIENCE = 300.0
 """Seconds without any worker after which a run ends."""
 GLANCE = 0.5
-"""Seconds between two looks at what else is to be done."""
+"""Seconds between two polls of other events."""
 
 
 class WorkerFacts(NamedTuple):
@@ -360,7 +360,7 @@ class SpreadGrader(Grader):
 
 Make = Callable[[], Grader]
 Row = tuple[Any, ...]
-"""What is sent of an ask: all but the prompt, which its worker makes of this."""
+"""The fields of a request that are sent: its worker makes the prompt."""
 _row = attrgetter(
     *("key", "query", "item", "answers", "passage"),
     *("query_id", "item_id", "passage_id", "subtopic_id"),
@@ -447,11 +447,11 @@ def _cut(reply: Reply, kept: int | None) -> Reply:
 
 
 HERE = "ray"
-"""In place of an address: the cluster that runs on this machine, else one that is started here."""
+"""Instead of an address: the cluster that runs on this machine, else a new one."""
 LOOK_SECONDS = 5.0
-"""Between two looks at the nodes of the cluster."""
+"""Seconds between two polls of the nodes of the cluster."""
 STILLBORN = 10
-"""Workers that may die as they load, as on a node that is gone, before they are not replaced."""
+"""Workers that may die while loading, as on a lost node, before they are no longer replaced."""
 OBJECTS = 100_000_000
 """Bytes of shared memory of a cluster that is started here: only batches pass through it."""
 

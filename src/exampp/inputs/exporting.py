@@ -111,4 +111,4 @@ _STORED: Mapping[type, Callable[[sqlite3.Connection, str | None], Iterable[Any]]
     Retrieved: _retrieved,
     CellDecision: lambda connection, _: read_decisions(connection),
 }
-"""How the records of each kind are read from a collection."""
+"""Functions that read the records of each kind from a collection."""

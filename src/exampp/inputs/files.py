@@ -50,7 +50,7 @@ COLUMNS = (
     *("passage_id", "title", "system", "rank", "score", "relevance"),
     *("contexts", "reference", "reference_contexts"),
 )
-"""What a column can be said to hold."""
+"""Names that `--columns` can assign to a column."""
 _KNOWN = frozenset(
     (
         *COLUMNS,
@@ -65,7 +65,7 @@ _KNOWN = frozenset(
         *passages.POOL_ID_KEYS,
     )
 )
-"""Names by which some reader knows the columns of a table."""
+"""Names by which a reader recognises the columns of a table."""
 _SEPARATORS = "\t,;|"
 _OF_RESULTS = frozenset(
     (
@@ -394,7 +394,7 @@ def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
 
 Rows = list[tuple[int, Mapping[str, Any]]]
 Answers = dict[tuple[str, str], dict[str, None]]
-"""What references say of each question, in order."""
+"""The reference answers of each question, in order."""
 
 
 def unfold(

@@ -25,7 +25,7 @@ from exampp.version import __version__
 
 _STEP = "graded file"
 _HERE = "\0"
-"""Stands for the path of the file in cached notes: the file may be opened by another path."""
+"""Placeholder for the path of the file in cached notes: the file may be opened by another path."""
 
 
 @dataclass(frozen=True, slots=True)

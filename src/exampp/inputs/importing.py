@@ -29,7 +29,7 @@ from exampp.store.inputs import (
 )
 
 UNKNOWN_PASSAGES = ("error", "keep")
-"""What becomes of a run's passages whose text is not in the collection."""
+"""Treatment of a run's passages whose text is not in the collection."""
 _LISTED = 5
 _TOLD = ("added", "changed", "removed", "unchanged")
 _FINDING = ("system", "finding", "count", "which")

@@ -211,7 +211,7 @@ def note_bare(path: Path, query_ids: Sequence[str]) -> None:
 
 
 SHOWN = 20
-"""How many ids a list of what is missing names."""
+"""Maximum ids in a list of missing ones."""
 
 
 @dataclass(slots=True)
@@ -605,7 +605,7 @@ LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
     Judged: Loader.judged,
     CellDecision: Loader.decisions,
 }
-"""What loads each kind of record, in the order in which the files of one import are loaded."""
+"""The loader of each kind of record, in the order in which the files of one import are loaded."""
 _OF_SYSTEMS = frozenset({Assigned, Retrieved, Response, RankedPassage})
 
 

@@ -22,11 +22,11 @@ from exampp.formats.trec import SYSTEM_KEYS
 
 Row = Mapping[str, Any]
 Rename = Callable[[str, Iterator[tuple[int, Row]]], Iterator[tuple[int, Row]]]
-"""Renames the columns of the rows of a table."""
+"""A function that renames the columns of the rows of a table."""
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
-"""The names of a column of ids, by the one that it gets here."""
+"""The names of id columns, by the name in exampp."""
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
@@ -315,4 +315,4 @@ def _plain(value: Any, key: str) -> Any:
 
 
 _MISSING = frozenset({"NAType", "NaTType"})
-"""pandas' own words for a value that is not there."""
+"""Values that pandas uses for a missing value."""

@@ -11,7 +11,7 @@ from exampp.formats import leaderboards
 from exampp.results.result import Result
 
 Officials = object
-"""Official leaderboards, in any of the ways that `read_officials` takes."""
+"""Official leaderboards, in any form that `read_officials` accepts."""
 
 
 def read_officials(official: Officials) -> dict[str, dict[str, float]]:

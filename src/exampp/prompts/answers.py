@@ -41,7 +41,7 @@ UNANSWERABLE = (
 _FUZZY = 80
 _LONGEST = 40
 _OPENING = 2_000
-"""Characters of a reply that tell whether it declines."""
+"""Characters at the start of a reply that are checked for a refusal."""
 
 _ILL_FORMED = re.compile(
     r"""(?ix)

@@ -52,7 +52,7 @@ def _declared_text(name: str, declared: object) -> str:
 
 _GRADING, _GENERATING = _bundled_texts("catalogue"), _bundled_texts("generation")
 PROMPTS = Registry("exampp.prompts", "prompt", {**_GRADING, **_GENERATING}, _declared_text)
-"""The declaration of every prompt that has a name: those of exampp, and of packages."""
+"""The declarations of all named prompts: those of exampp, and of packages."""
 
 
 def names() -> tuple[str, ...]:

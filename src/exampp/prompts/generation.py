@@ -29,9 +29,9 @@ from exampp.sanitize import sanitize
 MAKES = ("question", "nugget")
 SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "known_count")
 WINDOW = 10
-"""Passages that a prompt with `{passages}` shows where nobody says how many, as nuggetizer does."""
+"""Default number of passages for a prompt with `{passages}`, as in nuggetizer."""
 PASSAGE_CHARACTERS = 2000
-"""A passage that a prompt is grounded in is cut after so many characters, at a word."""
+"""Characters after which a passage in a prompt is cut, at a word."""
 _KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -308,7 +308,7 @@ class ParsedItems(NamedTuple):
 
 
 _MOST = 200_000
-"""Characters of a reply, without the thoughts of its model, that are read at most."""
+"""Maximum characters of a reply that are read, without the thoughts of its model."""
 UNFINISHED_THOUGHT = "the reply ends within a thought of the model"
 _MOST_STARTS = 200
 _FENCE = re.compile(r"(?s)```[A-Za-z]*\s*(.*?)(?:```|\Z)")

@@ -40,7 +40,7 @@ SLOTS = {
     "correct_answer": "the item's known answers, joined by 'or'",
     "answer": "the extracted answer, in a prompt that verifies answers",
 }
-"""What a prompt may ask for, by slot, and what is put there."""
+"""The slots of prompts, and their content."""
 _ITEM = ("question", "nugget")
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "question": (_ITEM, ("context",)),
@@ -48,7 +48,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "query": (("query", *_ITEM), ("context",)),
     "answer": ((*_ITEM, "correct_answer"), ("answer",)),
 }
-"""Slots of which a prompt needs one each, by what it grades: the item, and what is graded."""
+"""Slots of which a prompt needs one each, by its kind: the item, and the text to grade."""
 _WITHOUT = ("all items would be asked about alike", "the model would not see what it grades")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"

@@ -39,13 +39,11 @@ from exampp.prompts.grammar import (
 from exampp.records.graders import Outcome, State
 
 LONGEST = 50_000
-"""Characters of a reply, without the thoughts of its model, that are read at most."""
+"""Maximum characters of a reply that are read, without the thoughts of its model."""
 UNNUMBERED = ("answer", "unparsed")
-"""How a reply without a number to a request for a self-rating is read.
-
-`answer`: the model answered instead of rating, which counts one above the lowest rating (EXAM++,
-section 4.2.2; so do the papers' models). `unparsed`: the reply says nothing.
-"""
+"""Rules for a reply without a number to a request for a self-rating. `answer`: the model answered
+instead of rating, which counts one above the lowest rating (EXAM++, section 4.2.2; so do the
+papers' models). `unparsed`: the reply is unparsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ _WORDED = (
         re.compile(r"Here(?: is|'s) my response:"),
     ),
 )
-"""How replies that mark the thought in words open and end."""
+"""The start and the end of replies that mark the thought in words."""
 
 
 def strip_thoughts(reply: str) -> str | None:

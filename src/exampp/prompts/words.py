@@ -199,7 +199,7 @@ _END = re.compile(
 )
 
 _SENTENCE = 500
-"""Characters of a text whose stems are kept in mind: longer ones are whole passages."""
+"""Maximum characters of a text whose stems are cached: longer ones are whole passages."""
 
 
 def best_span(passage: str, wanted: str) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from exampp.records.graders import GraderIdentity
 
 CalibrationModel = Literal["logistic", "isotonic"]
 CALIBRATED = "calibrated-"
-"""What the names of calibrated graders begin with."""
+"""Prefix of the names of calibrated graders."""
 
 
 @dataclass(frozen=True, slots=True)

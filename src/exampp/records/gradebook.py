@@ -26,12 +26,12 @@ from exampp.records.items import Item
 from exampp.records.readings import RuleCount
 
 MISSING = int(np.iinfo(np.int16).min)
-"""Stands in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
+"""The value in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
 
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
 DecisionChoice = Literal["with", "without"]
-"""Whether people's decisions stand over the grades of their cells."""
+"""Whether human decisions override the grades of their cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Oversight:
 
 
 NO_OVERSIGHT = Oversight(0, 0, 0)
-"""Nobody decided anything."""
+"""No human decisions."""
 
 
 @dataclass(frozen=True, slots=True)

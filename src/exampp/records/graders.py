@@ -61,13 +61,13 @@ RatingScale = tuple[int, int]
 """The lowest and the highest rating."""
 
 HIGHEST_LABEL = 100
-"""A higher label is on no scale unless one is given."""
+"""The highest label of a scale that is not given."""
 
 MOST_RATINGS = 1000
 """The highest rating of a scale that may be given."""
 
 CONTENT_SETTING = "content"
-"""The setting that holds the hash of a model's files; its name and its place then say nothing."""
+"""The setting with the hash of a model's files, which replaces its name and place."""
 
 ITEM_KINDS = ("question", "nugget", "query")
 
@@ -215,7 +215,7 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
 
 
 SHORT_KEY = 8
-"""Characters of a key that people are shown."""
+"""Characters of a key for display."""
 
 
 def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:

@@ -31,7 +31,7 @@ def subtopic_of_item(query_id: str, identifier: str) -> str | None:
 
 
 OVERALL = "_overall_"
-"""The row of a leaderboard that takes the whole pool as a system; no system may be called so."""
+"""The name of the leaderboard row for the whole pool as one system; systems must not use it."""
 
 
 def check_system_names(names: Iterable[str]) -> None:

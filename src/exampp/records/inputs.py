@@ -67,11 +67,10 @@ class Judgment:
 
 
 PASSAGE_TOKENS = 400
-"""Tokens of a passage at most, so that it fits into the 512 of a FLAN-T5 with its question (paper
-000, section 5.1).
-"""
+"""Default maximum tokens of a passage: it fits into the 512 of a FLAN-T5 with its question (paper
+000, section 5.1)."""
 DEFAULT_MIN_RELEVANT = 2
-"""The lowest judgment of a relevant passage unless people say otherwise (TREC DL's convention)."""
+"""Default for the lowest judgment of a relevant passage (TREC DL's convention)."""
 
 
 def relevance_threshold(min_relevant: int | None, highest: int | None) -> int:

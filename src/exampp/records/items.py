@@ -20,9 +20,9 @@ _NAMES = re.compile(
 )
 """Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
 MODEL = "model"
-"""The key under which an item itself says it, in every kind of bank; blank: no model made it."""
+"""The key of the model in an item itself, in every kind of bank; blank: no model made it."""
 MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")
-"""The names that it goes by in tables; a slip of one of them is told."""
+"""The names of that key in tables; a likely misspelling is reported."""
 _DEEPEST = 3
 _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
@@ -128,7 +128,7 @@ class BankTexts:
 
 VITAL, OKAY = "vital", "okay"
 WEIGHTS: Mapping[str, float] = {VITAL: 1.0, OKAY: 0.5}
-"""The words, and the weights that they stand for."""
+"""The words for importance, and their weights."""
 
 
 def importance_of(weight: float) -> str | None:

@@ -15,18 +15,18 @@ from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
 PLAIN = frozenset({"rated", "json"})
-"""Rules by which a rating is what the reply itself gives."""
+"""Rules for which the rating is the one in the reply."""
 IMPORTED = "imported"
-"""The rating stands in a file, and there is no reply, or no rules that read it."""
+"""The rating comes from a file without a reply, or without rules that read the reply."""
 OTHERWISE = "read otherwise"
-"""The rating stands in a file beside a reply that says something else, as exampp reads it."""
+"""The rating comes from a file beside a reply that exampp reads as another rating."""
 CALIBRATED = "calibrated"
-"""The label follows from the ratings of others, by a calibration."""
+"""The label is computed from the ratings of other graders, by a calibration."""
 VOTED = "voted"
-"""The rating is what several graders say together."""
+"""The rating is a vote of several graders."""
 WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
 LITTLE_MASS = "little mass"
-"""The labels that a prompt asks for hold too little of the probability for one to be a grade."""
+"""The labels of a prompt have too little of the probability for one to be a grade."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
 """Rules by which an extracted answer matches a known one."""
 UNMATCHED = "unmatched"
@@ -55,7 +55,7 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     VOTED: ("is a vote of several graders", "are votes of several graders"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
-"""What is said of one grade and of several, where the rating itself needs no reason."""
+"""Phrases for one grade and for several, for rules with an indirect rating."""
 _UNPARSED: Mapping[str, str] = {
     "off-scale": "off the scale",
     "several": "several ratings",
@@ -269,7 +269,7 @@ def meaning(one: RuleCount, grader: GraderIdentity) -> str:
 
 
 COLUMNS = ("state", "rule", "meaning", "rating", "cells", "example")
-"""The columns of `rows`."""
+"""The columns of `rules_table`."""
 
 
 def rules_table(

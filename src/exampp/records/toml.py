@@ -16,7 +16,7 @@ from exampp.records.wording import suggest
 from exampp.sanitize import LARGEST, check_path, sanitize
 
 DEEPEST = 20
-"""Levels of tables and lists: more than any declaration has."""
+"""Maximum levels of tables and lists: more than any declaration has."""
 _LINE = re.compile(r"\(at line (\d+)")
 
 

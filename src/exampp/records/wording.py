@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 SHOWN = 60
-"""Characters of a reply that a sentence shows."""
+"""Characters of a reply in a sentence."""
 
 
 def cut_text(text: str, width: int) -> str:

@@ -77,7 +77,7 @@ def now() -> str:
 
 
 BeforeCommit = Callable[[sqlite3.Connection], None]
-"""What is done at the end of the transaction that edits a bank."""
+"""A function that runs at the end of the transaction that edits a bank."""
 
 
 def do_nothing(_connection: sqlite3.Connection) -> None:
@@ -246,7 +246,7 @@ def add_items(
 
 
 _IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.operation = 'import')"
-"""SQL: an item that came by an import."""
+"""SQL: an imported item."""
 
 
 class ItemModels(NamedTuple):
@@ -565,7 +565,7 @@ def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str,
 
 
 NEWEST = (1 << 63) - 1
-"""Stands for the last edit, whatever its number."""
+"""The last edit, whatever its number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, gra
 from exampp.store.sql import from_json
 
 DEPTH = 20
-"""How many passages of each ranking belong to the pool unless the user says otherwise."""
+"""Default number of passages of each ranking in the pool."""
 
 Pool = Literal["ranked", "judged", "all"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
-"""Which passages of a query are graded."""
+"""The passages of a query that are graded."""
 _TAKES_RANKED = ":pool <> 'judged'"
 _TAKES_JUDGED = "(:pool <> 'ranked' OR NOT EXISTS (SELECT 1 FROM ranking))"
 MEMBERS = f"""
@@ -89,7 +89,7 @@ SELECT q.query FROM query q WHERE EXISTS (
 GRADED = 0
 """The state of a cell that has a rating (see `records.State`)."""
 SELECTIONS = ("due", "new", "failed")
-"""All that is due, only what was never tried, only what was tried in vain."""
+"""All pending cells, only those never tried, only failed ones."""
 
 
 Cell = tuple[int, int]

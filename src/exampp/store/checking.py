@@ -20,7 +20,7 @@ from exampp.store.grades import graders
 from exampp.store.sql import Damaged, GuardedConnection, mismatches
 
 MOST_PROBLEMS = 20
-"""Rows that are reported of each table and rule."""
+"""Maximum number of rows that are reported per table and rule."""
 _FINITE = "{0} BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
 _FLAG = "{0} IN (0, 1)"
 _TIME = "julianday({0}) IS NOT NULL"
@@ -61,7 +61,7 @@ _EVALUATED: Mapping[str, Mapping[str, str]] = {
     "sample_unit": {"pi": "{0} > 0 AND {0} <= 1"},
     "sample_judgment": {"relevance": _RATING},
 }
-"""Of tables that evaluation reads: columns, and SQL that is true of every value."""
+"""For tables that evaluation reads: columns, and SQL that is true for every valid value."""
 _MORE: Mapping[str, Mapping[str, str]] = {
     "grade": {"confidence": "{0} IS NULL OR {0} BETWEEN 0 AND 1.000001", "detail": _JSON},
     "item": {
@@ -92,11 +92,11 @@ _MORE: Mapping[str, Mapping[str, str]] = {
         "detail": _JSON,
     },
 }
-"""Of the rest, and of columns that no score depends on."""
+"""The same for the other tables, and for columns that no score depends on."""
 
 
 _ROWS = {"grade": "grader r CROSS JOIN grade ON grade.grader = r.grader"}
-"""SQL: the rows of a table, with those that its rules need beside them."""
+"""SQL: the rows of a table, with the rows of other tables that its rules need."""
 
 
 class Problem(NamedTuple):

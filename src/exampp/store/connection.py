@@ -96,7 +96,7 @@ def check_schema(connection: sqlite3.Connection, file: str) -> None:
 
 
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
-"""What a disk answers that fails; other errors say what a file system does not offer."""
+"""Errors of a failing disk; other errors mean that a file system does not support an operation."""
 
 
 def put_in_place(made: Path, place: Path) -> None:
@@ -156,7 +156,7 @@ def _sync(path: Path) -> None:
 
 
 SYNCHRONOUS = "FULL"
-"""How SQLite waits for the disk: what was committed outlives a power cut."""
+"""SQLite's synchronous mode: commits survive a power cut."""
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables."""
 BUSY_SECONDS = 30.0

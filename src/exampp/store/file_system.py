@@ -28,20 +28,20 @@ _LOCAL = re.compile(
     "hfs|hfsplus|iso9660|jfs|msdos|nilfs2|ntfs3?|overlay|ramfs|reiserfs|rootfs|shiftfs|squashfs|"
     "tmpfs|ubifs|udf|ufs|vfat|xfs|zfs"
 )
-"""File systems that one machine has to itself."""
+"""Local file systems, which no other machine can reach."""
 _WITHOUT_LOCKS = re.compile(
     r"(9p|acfs|davfs|drvfs|fuse(?!blk|\.fuse-overlayfs|\.glusterfs)[^ ]*|macfuse|osxfuse|prl_fs|"
     r"vboxsf|virtiofs|vmhgfs|webdav)( .*)?|.*[ ,](nolock|local_lock=(all|posix)|localflock)(,.*)?"
 )
 """Type and options of file systems whose locks may not reach the other machines."""
 _SHARED_BYTES = (0x40000002, 510)
-"""Where SQLite locks the file of a collection that is open, and how many bytes."""
+"""The place and number of the bytes that SQLite locks in the file of an open collection."""
 _MEMORY_BYTE = (128, 1)
-"""Where it locks the `-shm` file while it uses that."""
+"""The byte that SQLite locks in the `-shm` file while it uses it."""
 _LOCK = struct.Struct("hhqqi")
 """The `struct flock` of 64-bit Linux: type, whence, start, length, process."""
 _OPENING_SECONDS = 2.0
-"""How long another process may take to open or close its `-shm` file."""
+"""Seconds that another process may take to open or close its `-shm` file."""
 
 
 def opens_alone(path: Path) -> bool:

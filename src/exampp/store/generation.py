@@ -12,7 +12,7 @@ from exampp.store.sql import column
 MADE = "made"
 FAILED = "failed"
 RANK_DAMPING = 60
-"""Of reciprocal rank fusion. Source: Cormack et al., SIGIR 2009."""
+"""The constant of reciprocal rank fusion. Source: Cormack et al., SIGIR 2009."""
 
 
 class Subject(NamedTuple):

@@ -23,9 +23,9 @@ from exampp.store.connection import connect_unchanging
 from exampp.store.sql import GuardedConnection
 
 FOLDER = "EXAMPP_CACHE"
-"""The environment variable that names the folder; empty: nothing is cached."""
+"""The environment variable that names the folder; empty: no caching."""
 MOST_BYTES = 2 << 30
-"""How much the cached collections take together."""
+"""Maximum size of all cached collections together."""
 _UNFINISHED = ".new-"
 _ABANDONED_SECONDS = 86_400.0
 

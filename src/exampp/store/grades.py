@@ -23,26 +23,24 @@ detail.
 """
 
 Rules = Mapping[str, Any]
-"""How replies are read: what `prompts.reading.read` takes beside the reply, by name."""
+"""Rules for reading replies: the options of `prompts.replies.read_reply`, by name."""
 NO_KEY = 0
-"""The answer key of a grade in which known answers played no part."""
+"""The answer key of a grade for which known answers did not matter."""
 WITHOUT_KEY = (
     "(i.answer_key = 1 AND EXISTS (SELECT 1 FROM item k WHERE k.bank = i.bank AND k.kind = i.kind "
     "AND k.active AND k.answers <> '[]'))"
 )
 """SQL: the item `i` has no answer key, and others of its kind in its bank have one."""
 IN_FORCE = f"(g.answer_key IN (0, i.answer_key) AND NOT (g.answer_key = 1 AND {WITHOUT_KEY}))"
-"""SQL: the grade `g` of the item `i` was made from what the item's answer key is today.
-
-Whoever reads grades leaves out the others: the cell has no grade then. An extracted answer to a
-question without a key says nothing where answers to the others are verified.
-"""
+"""SQL: the grade `g` of the item `i` was made from the item's current answer key. Other grades are
+ignored: the cell has no grade then. An extracted answer to a question without a key does not count
+if answers to the others are verified."""
 
 SUPERSEDED = (
     "(SELECT w.version FROM passage_version w JOIN passage p USING (passage) "
     "WHERE w.version <> p.version)"
 )
-"""SQL: the texts that passages had before; they are few, or none."""
+"""SQL: earlier texts of passages; they are few, or none."""
 
 
 class StoredGrader(NamedTuple):

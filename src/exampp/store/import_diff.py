@@ -19,7 +19,7 @@ from exampp.store.inputs import counts
 from exampp.store.sql import from_json
 
 _LONGEST = 60
-"""Characters of a text that a difference shows."""
+"""Maximum characters of a text in a difference."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str,
 
 
 WHOLE_QUERY = 0
-"""The subtopic of what concerns a query as a whole."""
+"""The subtopic key of a query as a whole."""
 
 
 def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> None:

@@ -22,11 +22,11 @@ from exampp.store.grades import find_grader, graders, put_grader, reading_rules
 from exampp.store.sql import Damaged
 
 MOST_OTHERS = 10
-"""Databases that SQLite attaches at most."""
+"""Maximum number of databases that SQLite attaches."""
 
 
 Side = Literal["here", "there"]
-"""The collection that others are merged into, or another."""
+"""The target of the merge, or another collection."""
 
 
 class MergeCount(NamedTuple):
@@ -142,7 +142,7 @@ _ITEM = (
     "WHERE i.item = {row}.item)"
 )
 _EMPTY, _NULL, _NEVER = "''", "NULL", ""
-"""SQL: what a column holds of which nothing is known."""
+"""SQL: the value of a column that means unknown."""
 _EXTRA = ("extra", "other fields", _NULL)
 
 
@@ -231,7 +231,7 @@ _REFERENCES = {
 """Columns that hold keys of other tables, and the scratch tables that map their keys to ours."""
 _WHOLE_QUERY = " UNION ALL SELECT 0, 0"
 _ZERO = ("subtopic", "answer_key")
-"""Tables whose key 0 stands for none."""
+"""Tables whose key 0 means none."""
 
 
 @dataclass
@@ -509,7 +509,7 @@ _NOT_IN_BANK = f"NOT EXISTS (SELECT 1 FROM {{table}} WHERE {_SAME_ITEM} AND m.ba
 _TEXTLESS = (
     "EXISTS (SELECT 1 FROM {schema}.item_version v WHERE v.item = {item} AND v.text IS NULL)"
 )
-"""SQL: an item that grades brought along, whose text no bank has given."""
+"""SQL: an item known from grades, whose text no bank has given."""
 _ITEM_COLUMNS = "query, bank, subtopic, item_id, kind, extra"
 
 
@@ -604,7 +604,7 @@ _LATER = (
     "(SELECT text FROM main.item_version WHERE version = {row}.version), {row}.answers, "
     "{row}.weight, {row}.active)"
 )
-"""SQL: what is compared of two edits, to tell which of them stands."""
+"""SQL: the comparison that decides which of two edits wins."""
 
 
 def _numbered(step: MergeStep, name: str, log: str) -> None:
@@ -759,7 +759,7 @@ _BETTER = (
     "({one}.state = 0 AND {other}.state <> 0 OR {one}.reply IS NOT NULL AND {other}.reply IS NULL "
     "AND ({one}.state = 0) = ({other}.state = 0) AND {one}.rating IS {other}.rating)"
 )
-"""SQL: a grade stands before none, and of two that say the same the one with its reply."""
+"""SQL: a grade wins over a failure, and of two equal ones the one with its reply."""
 _CELL_LABEL = (
     "(SELECT model FROM main.grader WHERE grader = m.grader) || ' ' || "
     f"(SELECT {_ITEM.format(row='v')} FROM main.item_version v WHERE v.version = m.item_version) "
@@ -769,7 +769,7 @@ _CELL_LABEL = (
 _DIFFERING = (
     "CASE WHEN m.rating IS NOT t.rating THEN {} WHEN m.reply IS NOT t.reply THEN {} ELSE {} END"
 )
-"""SQL: what the first field is of which two grades say different things."""
+"""SQL: the first field in which two grades differ."""
 
 
 def _grades(step: MergeStep) -> None:

@@ -17,7 +17,7 @@ from exampp.records.wording import counted
 from exampp.store.sql import column, extra_json, from_json, insert, records, select_integer
 
 LEASE_SECONDS = 600.0
-"""How long a process may be silent before others take over what it was grading."""
+"""Seconds after which a lease expires unless it is renewed."""
 
 
 class RunUsage(NamedTuple):
@@ -157,7 +157,8 @@ def put_step(connection: sqlite3.Connection, name: str, fingerprint: str, at: st
 
 
 PREPARED, OPEN, COLLECTED, ENDED = "prepared", "open", "collected", "ended"
-"""Noted and perhaps sent; known at the provider; every reply is here; ended without replies."""
+"""Recorded and perhaps sent; known at the provider; all replies are stored; ended without replies.
+"""
 
 
 FILE = "file"

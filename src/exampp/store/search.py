@@ -21,13 +21,13 @@ from exampp.store.bank import item_kinds
 from exampp.store.grades import IN_FORCE, graders
 
 SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
-"""What is searched: texts and ids of queries, items and passages, what graders replied, the reasons
-of decisions and of edits of the bank, the names of systems."""
+"""Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
+decisions and of edits of the bank, names of systems."""
 SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LONGEST = 300
-"""Characters of what is wanted that count."""
+"""Maximum characters of the searched words."""
 _BEFORE = 80
-"""Characters of an excerpt that stand before the first word found."""
+"""Characters of an excerpt before the first hit."""
 _WANTED = re.compile(r'"([^"]+)"|([^\s"]+)')
 
 

@@ -337,7 +337,7 @@ _STORAGE = {
         "Check the permissions of the file and of its folder, or work on a copy",
     ),
 }
-"""What fails and how to fix it, by the primary result code of SQLite."""
+"""The fault and its fix, by the primary result code of SQLite."""
 
 
 def write_back(path: Path) -> None:

@@ -142,7 +142,7 @@ class PageCache:
 # ---- the results of one grader's grades on one bank ----------------------------------------------
 
 K = 20
-"""Passages of each ranking that the pages look at."""
+"""Passages of each ranking that the pages use."""
 
 
 class Choice(NamedTuple):
@@ -367,15 +367,15 @@ class CollectionCounts:
 # ---- the collection that everybody looks at ------------------------------------------------------
 
 POLL_SECONDS = 0.5
-"""How often the collection is asked whether it has changed."""
+"""Seconds between two checks for changes of the collection."""
 CLOSING_SECONDS = 5.0
-"""How long closing waits for the watcher."""
+"""Seconds that closing waits for the watcher."""
 REST = 4.0
 """After computing a snapshot for a second, so many seconds pass before it is computed again."""
 REST_OF_COUNTS = 10.0
 """The same for the counts of the overview, which take longer and matter less."""
 REMEMBERED_SECONDS = 600.0
-"""How long a choice that nobody looks at is kept up to date."""
+"""Seconds after the last view during which a choice is kept up to date."""
 
 
 class SessionStart(NamedTuple):

@@ -63,7 +63,7 @@ _NAMES = {
     "\ufeff": "BOM",
     "\uffa0": "HWHF",
 }
-"""What cannot be seen, or turns the direction, by its short name (Unicode, chapter 23)."""
+"""Invisible characters and changes of direction, by their short names (Unicode, chapter 23)."""
 _SCRIPTS = "\u0300-\u180d\u180f-\u1fff\u2100-\u3163\u3165-\ufefe\uff00-\uff9f\U00010000-\U000dffff"
 """Signs after which joiners have a meaning: those of most scripts, emoji; not Latin letters."""
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -227,7 +227,7 @@ def render_template(template: str, **context: object) -> str:
 # ---- guidelines ----------------------------------------------------------------------------------
 
 LONGEST = 1 << 18
-"""Bytes of guidelines at most."""
+"""Maximum bytes of guidelines."""
 
 
 @dataclass(frozen=True, slots=True)

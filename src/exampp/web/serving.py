@@ -27,15 +27,15 @@ PORT = 8765
 NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl_convert")
 """The modules of the extra `web`."""
 HEADER_BYTES = 1 << 16
-"""The longest head of a request: ids travel in addresses."""
+"""Maximum bytes of a request head: addresses contain ids."""
 SWITCH_SECONDS = 0.0005
-"""How long a thread computes before another gets its turn. Every call to the store waits for one:
-beside what is computed in the background, Python's own 5 ms add up to seconds."""
+"""Seconds of computing before another thread gets its turn. Every call to the store waits for a
+turn: beside background computations, Python's own 5 ms add up to seconds."""
 ALLOCATIONS = 100_000
-"""So many objects are made before Python looks for garbage. A page makes ten thousand, which go by
-themselves: every 700, as usual, looking takes a fifth of the time."""
+"""New objects between two garbage collections. A page makes ten thousand, most of which are freed
+by themselves: with the usual 700, collection takes a fifth of the time."""
 GRACE_SECONDS = 2
-"""How long requests in flight may take when the server is stopped."""
+"""Seconds that requests in flight may take when the server is stopped."""
 
 
 def say(line: str) -> None:

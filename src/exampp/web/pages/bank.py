@@ -33,7 +33,7 @@ router = APIRouter()
 MOVES = 8
 """Systems whose moves are shown at first."""
 LABELS = 200
-"""Passages that change label, listed at most."""
+"""Maximum number of passages listed that change label."""
 _NUMBER = re.compile("[0-9]{1,18}")
 
 Fields = Mapping[str, Sequence[str]]

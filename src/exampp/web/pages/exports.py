@@ -95,7 +95,7 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile("judgments.qrels", "the relevance judgments that came in", _kind("judgments")),
     ),
 }
-"""The files, by what they hold."""
+"""The files, by their content."""
 FILES = {file.name: file for group in GROUPS.values() for file in group}
 
 
@@ -185,7 +185,7 @@ PATIENCE = 3.0
 GLANCE = 0.3
 """The same for the list of questions, which fills up."""
 MEASURE_OF_PEOPLE = "P@20"
-"""The measure that is corrected if nobody drew a sample for another one."""
+"""The measure that is corrected if there is no sample for another one."""
 
 
 # ---- trust ---------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 router = APIRouter()
 LONGEST_QUEUE = 500
-"""Cells in the queue at most."""
+"""Maximum number of cells in the queue."""
 PATIENCE = 0.3
 """Seconds that a page waits for significance tests, which it shows later."""
 
