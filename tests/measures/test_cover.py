@@ -498,13 +498,18 @@ def test_strict_all_is_cover_with_equal_weights() -> None:
 
 
 def assignments(to: Path) -> Path:
-    """The published assignments, whose texts were left out, as nuggetizer writes them."""
+    """The published assignments, whose texts were left out, as nuggetizer writes them.
+
+    Of the topics whose labels are all valid, every sixth.
+    """
+    valid = {"vital", "okay", "support", "partial_support", "not_support"}
     with (
         gzip.open(science() / "nuggetizer-rag24-gpt4o.assignments.jsonl.gz") as lines,
         to.open("w") as out,
     ):
-        for line in lines:
-            row = json.loads(line)
+        for number, row in enumerate(map(json.loads, lines)):
+            if number % 6 and all(valid.issuperset(one.values()) for one in row["nuggets"]):
+                continue
             nuggets = [{"text": f"nugget {n}", **one} for n, one in enumerate(row["nuggets"])]
             texts = {"query": "why", "answer_text": f"of {row['qid']}", "run_id": "gpt4o"}
             out.write(json.dumps({**row, **texts, "nuggets": nuggets}) + "\n")
@@ -512,7 +517,7 @@ def assignments(to: Path) -> Path:
 
 
 def test_published_scores(tmp_path: Path) -> None:
-    """TREC RAG 2024, 301 topics, six scores; with the labels that a model's replies left."""
+    """TREC RAG 2024, six scores of some 60 topics; with the labels that a model's replies left."""
     path = assignments(tmp_path / "rag24.jsonl")
     lines = (science() / "nuggetizer-rag24-gpt4o.scores.jsonl").read_text().splitlines()
     published = {row["qid"]: row for row in map(json.loads, lines)}
@@ -523,11 +528,10 @@ def test_published_scores(tmp_path: Path) -> None:
         board = grades.evaluate(PUBLISHED, compat="nuggetizer")
     assert any("25 unparsed" in note for note in board.notes)
     for name, column in zip(PUBLISHED, board.columns, strict=True):
-        assert column.values.means()[0].mean == pytest.approx(published["all"][name], abs=1e-9)
-        of_topics = dict(zip(column.query_ids, column.values.values[0].tolist(), strict=True))
-        assert of_topics == pytest.approx(
-            {qid: row[name] for qid, row in published.items() if qid != "all"}, abs=1e-9
-        )
+        theirs = [published[query_id][name] for query_id in column.query_ids]
+        assert len(theirs) > 60
+        assert column.values.values[0].tolist() == pytest.approx(theirs, abs=1e-9)
+        assert column.values.means()[0].mean == pytest.approx(np.mean(theirs), abs=1e-9)
 
 
 def test_invalid_labels_are_unparsed(tmp_path: Path) -> None:
