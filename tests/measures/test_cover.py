@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
@@ -285,7 +285,6 @@ WAYS: Sequence[Missing] = ("zero", "skip", "bounds")
 CLOSE = 1e-12
 
 
-@settings(deadline=None)
 @given(books(), st.sampled_from(MODES), st.sampled_from(WAYS))
 def test_cover_is_a_share_and_falls_with_the_threshold(
     book: Gradebook, subtopics: SubtopicChoice, missing: Missing
@@ -307,7 +306,6 @@ def test_cover_is_a_share_and_falls_with_the_threshold(
         assert (easy.values.values >= hard.values.values - CLOSE).all()
 
 
-@settings(deadline=None)
 @given(books(), st.sampled_from(MODES))
 def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) -> None:
     depths = [cover(book, (1, 3), k=k, subtopics=subtopics) for k in (1, 2, 9)]
@@ -317,7 +315,6 @@ def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) 
                 assert (less.values.values <= more.values.values + CLOSE).all()
 
 
-@settings(deadline=None)
 @given(books(), st.sampled_from(MODES))
 def test_cover_is_the_same_past_the_longest_ranking(
     book: Gradebook, subtopics: SubtopicChoice
@@ -328,7 +325,6 @@ def test_cover_is_the_same_past_the_longest_ranking(
         assert (one.values.values == other.values.values).all()
 
 
-@settings(deadline=None)
 @given(books(), st.integers(1, 5), st.integers(1, 4))
 def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None:
     result = cover(book, (tau,), k=k, subtopics="query")
@@ -344,7 +340,6 @@ def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None
             assert math.isclose(value, got / query.weights.sum(), abs_tol=CLOSE)
 
 
-@settings(deadline=None)
 @given(books(), st.integers(1, 5), st.data())
 def test_no_filling_of_the_holes_leaves_the_bounds(
     book: Gradebook, tau: int, data: st.DataObject
