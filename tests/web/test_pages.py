@@ -80,6 +80,21 @@ def test_a_square_of_a_confusion_leads_to_as_many_cells_as_it_counts(client: Cli
         assert len(listed) == int(one.text)
 
 
+def test_every_id_of_a_passage_or_a_query_is_in_a_link(client: Client) -> None:
+    def bare(one: Element, linked: bool) -> Iterator[str]:
+        linked |= one.tag in ("a", "h1", "h2", "form", "option", "textarea")
+        if not linked and one.tag == "bdi" and re.fullmatch("[pq][1-4]", one.text):
+            yield one.text
+        for child in one.children:
+            if isinstance(child, Element):
+                yield from bare(child, linked)
+
+    found = {page: list(bare(main_of(client, page), False)) for page in PAGES}
+    # its own id
+    assert found.pop("/query?id=q1") == ["q1"]
+    assert {page: ids for page, ids in found.items() if ids} == {}
+
+
 # ---- test kinds of exam -------------------------------------------------------------------------
 
 ITEMS = {
