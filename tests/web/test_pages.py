@@ -25,7 +25,7 @@ from exampp.web.pages.exports import QUESTIONS
 from exampp.web.rendering import HERE, render_template, templates
 
 PAGES = (
-    *("/", "/queries", "/query?id=q1", "/items", "/queue", "/disputes", "/agreement", "/history"),
+    *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
@@ -169,18 +169,11 @@ GRADED = (
 )
 """Pages that say what to do where nothing is graded."""
 FIXED = (
-    "/",
-    "/queries",
-    "/queue",
+    *live.NAVIGATION,
     "/judge",
-    "/disputes",
-    "/agreement",
-    "/history",
     "/history?what=edits",
-    "/export",
     "/plots",
     "/compare",
-    "/items",
     "/items?order=worst",
     "/items?order=nonsense&only=nonsense&page=99",
     "/items?find=x",
@@ -233,11 +226,11 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 # ---- test templates -----------------------------------------------------------------------------
 
 WHOLE = (
-    *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items"),
-    *("/search?q=a", "/bank?query=q1", "/judge", "/judge/end", "/judge/guidelines", "/queue"),
-    *("/disputes", "/agreement", "/agreement/cells", "/compare?a=beta&b=alpha", "/history"),
-    *("/history?what=edits", "/export", "/plots", "/sample", "/sample/judge", "/nowhere"),
-    *("/trust", *(f"/trust/{key}" for key in QUESTIONS)),
+    *(*live.NAVIGATION, "/query?id=q1", "/cell?query=q1&passage=p1"),
+    *("/search?q=a", "/bank?query=q1", "/judge", "/judge/end", "/judge/guidelines"),
+    *("/agreement/cells", "/compare?a=beta&b=alpha"),
+    *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
+    *(f"/trust/{key}" for key in QUESTIONS),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )
 PARTS = (
