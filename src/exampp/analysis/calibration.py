@@ -151,7 +151,7 @@ MODELS: Mapping[CalibrationModel, str] = {
     "logistic": "logistic regression on all ratings of a passage",
     "isotonic": "isotonic regression on the mean rating of a passage",
 }
-FEW_QUERIES = 10
+LEAST_JUDGED_QUERIES = 10
 """Of fewer, figures on held-out queries are worth a warning."""
 
 
@@ -490,7 +490,7 @@ class _Trained:
         loss = next(one for one in made.scores if one.score.startswith("log loss"))
         if any(book.grader.is_draft for book in books):
             yield note("draft")
-        if queries < FEW_QUERIES:
+        if queries < LEAST_JUDGED_QUERIES:
             yield f"Only {queries} queries are judged: too few for a reliable calibration."
         held, constant = loss.calibrated, loss.constant
         if held is not None and constant is not None and held >= constant:

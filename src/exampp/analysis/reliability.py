@@ -620,9 +620,9 @@ def _why_none(scored: Scored, table: Floats, systems: int) -> str:
     if scored.lacking:
         return scored.lacking[0].lower() + scored.lacking[1:]
     if len(table) < 2:
-        return theory.FEW_SYSTEMS
+        return theory.TOO_FEW_SYSTEMS
     if table.shape[1] < 2:
-        return theory.FEW_QUERIES
+        return theory.TOO_FEW_COMMON_QUERIES
     if systems < 2:
         return "fewer than 2 systems are left"
     return ""

@@ -21,8 +21,8 @@ from exampp.sanitize import check_integer, or_default
 from exampp.stats.estimate import MOST_DRAWS, Estimate
 from exampp.stats.means import mean_tests
 from exampp.stats.significance import (
-    FEW_QUERIES,
     MOST_GROUPS,
+    TOO_FEW_SHARED_QUERIES,
     Pair,
     benjamini_hochberg,
     compare_pairs,
@@ -396,4 +396,7 @@ def _estimates(found: Significance) -> Iterator[tuple[str, Estimate]]:
         both = f"{names[pair.first]} and {names[pair.second]}"
         yield f"difference of {both}", pair.difference
         yield f"d_z of {both}", pair.effect
-        yield f"p of {both}", Estimate(pair.p, reason=FEW_QUERIES if pair.p is None else "")
+        yield (
+            f"p of {both}",
+            Estimate(pair.p, reason=TOO_FEW_SHARED_QUERIES if pair.p is None else ""),
+        )

@@ -230,9 +230,9 @@ def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> 
 
 # ---- warnings ----------------------------------------------------------------------------------
 
-
-FEW_QUERIES = 25
-FEW_SYSTEMS = 10
+USUAL_QUERIES = 25
+USUAL_SYSTEMS = 10
+"""Numbers below which a report warns."""
 
 FAMILIES: Mapping[str, str] = {
     "T5": r"flan|[a-z]{0,4}t5(?![0-9])",
@@ -298,9 +298,9 @@ def _no_signal(of: EvaluatedGrades) -> Iterator[Note]:
 
 def _few_queries(of: EvaluatedGrades) -> Iterator[Note]:
     count = len(of.board.columns[0].query_ids)
-    if 0 < count < FEW_QUERIES:
+    if 0 < count < USUAL_QUERIES:
         counts = f"{counted(count, 'query')} {'counts' if count == 1 else 'count'}"
-        yield note("few-queries", counts=counts, usual=FEW_QUERIES)
+        yield note("few-queries", counts=counts, usual=USUAL_QUERIES)
 
 
 def _own_family(of: EvaluatedGrades) -> Iterator[Note]:
@@ -318,8 +318,8 @@ def _own_bank(of: EvaluatedGrades) -> Iterator[Note]:
 
 
 def _few_systems(of: EvaluatedGrades) -> Iterator[Note]:
-    if of.compared and of.compared < FEW_SYSTEMS:
-        yield note("few-systems", systems=counted(of.compared, "system"), least=FEW_SYSTEMS)
+    if of.compared and of.compared < USUAL_SYSTEMS:
+        yield note("few-systems", systems=counted(of.compared, "system"), least=USUAL_SYSTEMS)
 
 
 CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _few_systems)

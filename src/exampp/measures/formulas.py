@@ -1,4 +1,5 @@
-"""Measures of one's own: a function of what a system returned for a query, under a name.
+"""How measures other than Cover are computed: by pytrec_eval, by ir_measures, by a formula here,
+or by a function that is declared in Python:
 
 @exampp.measure("Reach", threshold=True, share=True)
 def reach(query: exampp.RankedQuery) -> float:
@@ -31,12 +32,6 @@ from exampp.measures.rankings import RankedExam, RankedExams, Run
 from exampp.plugins import describe_error
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GraderIdentity
-
-# Measures that trec_eval computes, all of them over all systems in few passes.
-#
-# pytrec_eval is called as ir_measures calls it, one evaluator per relevance level, but without
-# the bookkeeping per value, which would take most of the time.
-
 
 Qrels = dict[str, dict[str, int]]
 
@@ -98,7 +93,9 @@ def trec_scores(
 ) -> list[NDArray[np.float64]]:
     """Values of all tasks, each systems x queries; 0 where a system returned nothing.
 
-    `qrels` are the labels by their name.
+    `qrels` are the labels by their name. pytrec_eval is called as ir_measures calls it, one
+    evaluator per relevance level, but without the bookkeeping per value, which would take most of
+    the time.
     """
     import pytrec_eval
 
@@ -204,18 +201,6 @@ def provider_scores(
     return np.array(values).reshape(len(values), len(query_ids))
 
 
-# Measures computed here.
-#
-# Their provider is no part of an installation, or assumes a scale, or takes much longer (P).
-#
-# P        relevant among the first k passages, over k, as trec_eval does
-# Judged   share of the first k passages that have a label
-# RBP      (1 - p) * sum of p^(i-1) over the ranks i of relevant passages; p = 0.8
-# ERR      expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest, the
-#          highest label of the scale (gdeval takes it to be 4 and refuses higher labels)
-# nDCG(dcg='exp-log2')   gains 2^g - 1 over log2(rank + 1)
-
-
 Floats = NDArray[np.float64]
 
 
@@ -236,17 +221,17 @@ class _Ranked:
 LabelFormula = Callable[[Measure, _Ranked, int, int], Floats]
 
 
-def own_formula(measure: Measure) -> LabelFormula | None:
+def label_formula(measure: Measure) -> LabelFormula | None:
     """Return the built-in formula of a measure; None where there is none."""
     if measure.name == "nDCG":
-        own = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
-        return _exponential_ndcg if own else None
+        exponential = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
+        return _exponential_ndcg if exponential else None
     if measure.name == "P" and measure.param("judged_only"):
         return None
     return _FORMULAS.get(measure.name)
 
 
-def own_scores(
+def label_scores(
     formula: LabelFormula,
     measure: Measure,
     one: RankedExam,
@@ -270,16 +255,19 @@ def own_scores(
 
 
 def _judged(_measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
+    """Return the share of the first k passages that have a label."""
     share: Floats = ranked.judged.sum(axis=1) / np.maximum(ranked.lengths, 1)
     return share
 
 
 def _precision(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
+    """Return the relevant among the first k passages, over k, as trec_eval does."""
     share: Floats = (ranked.judged & (ranked.along >= level)).sum(axis=1) / (measure.cutoff or 1)
     return share
 
 
 def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
+    """Return (1 - p) * the sum of p^(i-1) over the ranks i of relevant passages; p = 0.8."""
     p = measure.param("p")
     p = p if isinstance(p, float) else 0.8
     relevant = ranked.judged & (ranked.along >= level)
@@ -288,6 +276,10 @@ def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats
 
 
 def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
+    """Return the expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest.
+
+    `highest` is the highest label of the scale; gdeval takes it to be 4 and refuses higher labels.
+    """
     stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
     reached = np.ones_like(stops)
     reached[:, 1:] = np.cumprod(1 - stops, axis=1)[:, :-1]
@@ -296,6 +288,7 @@ def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Float
 
 
 def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
+    """Return nDCG with gains 2^g - 1 over log2(rank + 1)."""
     ideal = np.sort(ranked.labels)[::-1][: measure.cutoff]
     best = _dcg(ideal[None, :])[0]
     return _dcg(ranked.along) / best if best > 0 else np.zeros(len(ranked.along))
@@ -313,6 +306,8 @@ _FORMULAS: Mapping[str, LabelFormula] = {
     "RBP": _rbp,
     "ERR": _err,
 }
+"""Measures on labels that are computed here: their provider is no part of an installation, assumes
+a scale, or takes much longer (P); or they are `exampp_only`."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -451,9 +446,9 @@ def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:
 
 def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a read-only copy of the values, so that a custom function cannot change them."""
-    own = values.copy()
-    own.flags.writeable = False
-    return own
+    fixed = values.copy()
+    fixed.flags.writeable = False
+    return fixed
 
 
 def _value(formula: QueryFunction, asked: Measure, query: RankedQuery) -> float:

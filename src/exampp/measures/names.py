@@ -4,6 +4,8 @@
     ndcg_cut.20   P_20   map   recip_rank      (as trec_eval writes them)
 
 The string goes into tables and files. How a measure is computed is another matter: see `scores`.
+`KINDS` has the measures of ir_measures 0.4 as data, so that a measure can be read and checked
+without importing it, and those of exampp alone.
 """
 
 from __future__ import annotations
@@ -19,13 +21,6 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.plugins import Registry
 
-# The measures there are, as data: their parameters, their cutoffs, their other names.
-#
-# Our own are `Cover` and `nCover`, and nuggetizer's nugget scores (see `cover`); the rest are
-# those of ir_measures 0.4. The table stands here and is not asked of ir_measures, so that a
-# measure can be read and checked without importing it.
-
-
 Gains = tuple[tuple[int, int], ...]
 ParamValue = int | float | bool | str | Gains
 
@@ -39,7 +34,7 @@ class MeasureKind:
     `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
     `subtopics`: it is computed from subtopic judgments; `cover`: from the items that are covered.
     `share`: no query has a value outside of 0 to 1. `added`: it is added up over queries, not
-    averaged.
+    averaged. `exampp_only`: ir_measures does not have it.
     `formula`: it is declared by others (see `declared_measures`), and reads a rating threshold
     where `threshold` says so.
     """
@@ -53,6 +48,7 @@ class MeasureKind:
     cover: bool = False
     share: bool = True
     added: bool = False
+    exampp_only: bool = False
     threshold: bool = False
     formula: Callable[[Any], float | None] | None = None
 
@@ -77,7 +73,8 @@ def _cut(
 
 
 def _nuggets() -> MeasureKind:
-    return MeasureKind({"strict": bool, "partial": int}, at="cutoff", cover=True)
+    params = {"strict": bool, "partial": int}
+    return MeasureKind(params, at="cutoff", cover=True, exampp_only=True)
 
 
 def _without_cutoff(params: Mapping[str, type], *, subtopics: bool = False) -> MeasureKind:
@@ -89,8 +86,8 @@ def _scaled(params: Mapping[str, type], at: str = "") -> MeasureKind:
 
 
 KINDS: Mapping[str, MeasureKind] = {
-    "Cover": MeasureKind(at="cutoff", cover=True),
-    "nCover": MeasureKind(at="cutoff", cover=True),
+    "Cover": MeasureKind(at="cutoff", cover=True, exampp_only=True),
+    "nCover": MeasureKind(at="cutoff", cover=True, exampp_only=True),
     "nDCG": _cut({"dcg": str, "gains": dict, "judged_only": bool}),
     "P": _cut(_JUDGED, required=True),
     "AP": _cut(_JUDGED),

@@ -22,8 +22,8 @@ from exampp.measures.formulas import (
     LabelFormula,
     MeasureTask,
     declared_scores,
-    own_formula,
-    own_scores,
+    label_formula,
+    label_scores,
     provider_scores,
     trec_name,
     trec_scores,
@@ -116,7 +116,7 @@ def _compute(
     values: dict[int, NDArray[np.float64]] = {}
     by_trec: list[int] = []
     for index, task in enumerate(tasks):
-        formula = own_formula(task.measure)
+        formula = label_formula(task.measure)
         declared = task.measure.kind.formula
         if declared is not None:
             values[index] = declared_scores(declared, task, ranked, grader)
@@ -141,7 +141,7 @@ def _by_formula(
     table = np.zeros((len(ranked.systems), len(ranked.exams)))
     for column, (one, of_exam) in enumerate(zip(ranked.exams, labels, strict=True)):
         top = len(one.exam.items) if highest < 0 else highest
-        table[:, column] = own_scores(formula, task.measure, one, of_exam, task.level or 1, top)
+        table[:, column] = label_scores(formula, task.measure, one, of_exam, task.level or 1, top)
     return table
 
 

@@ -34,8 +34,8 @@ from exampp.stats.estimate import Estimate, Floats, undefined
 
 ALL_ALIKE = "every system has the same score on every query"
 NO_RESIDUAL = "systems differ by the same amount on every query"
-FEW_SYSTEMS = "fewer than 2 systems are compared"
-FEW_QUERIES = "fewer than 2 queries count for all systems"
+TOO_FEW_SYSTEMS = "fewer than 2 systems are compared"
+TOO_FEW_COMMON_QUERIES = "fewer than 2 queries count for all systems"
 FEWEST_QUERIES = 4
 """Intervals from fewer queries are not made: `benchmarks/coverage_reliability.py` has no rate."""
 NO_SAMPLE = f"fewer than {FEWEST_QUERIES} queries count for all systems"

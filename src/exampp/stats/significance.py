@@ -121,7 +121,7 @@ Indices = NDArray[np.intp]
 
 PERMUTATIONS = 10_000
 
-FEW_QUERIES = "fewer than 2 queries count for both systems"
+TOO_FEW_SHARED_QUERIES = "fewer than 2 queries count for both systems"
 NO_SPREAD = "the two systems differ by the same amount on every query"
 NONE_SHARED = "no query counts for both systems"
 
@@ -347,5 +347,5 @@ def _effect(differences: Floats) -> Estimate:
     """Return Cohen's d_z."""
     spread = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
     if spread <= _NO_SPREAD * float(np.abs(differences).max(initial=0.0)):
-        return undefined(FEW_QUERIES if len(differences) < 2 else NO_SPREAD)
+        return undefined(TOO_FEW_SHARED_QUERIES if len(differences) < 2 else NO_SPREAD)
     return Estimate(float(differences.mean()) / spread)
