@@ -1,8 +1,8 @@
 """Evidence of relevance: judgments, or substitutes where there are none.
 
 Missing and spurious items of a bank show in passages that are known to be relevant or not. Without
-judgments, the agreement of the systems or human decisions on cells give weaker evidence, for some
-of the passages only.
+judgments, the agreement of the systems, graders of the query itself or human decisions on cells
+give weaker evidence, for some of the passages only.
 """
 
 from __future__ import annotations
@@ -189,10 +189,41 @@ def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
     )
 
 
-def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Return evidence from human decisions: not relevant if people found no answer in it.
+def by_graders(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Return the majority of the graders that grade passages for the query itself.
 
-    Relevant are passages in which people found an answer that the grader missed.
+    Their grades stand for judgments: relevant is `min_relevant`, or the highest of a shorter scale.
+    """
+    ids = dossier.grades.passage_ids
+    row = {passage_id: at for at, passage_id in enumerate(ids)}
+    votes, of = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
+    for grader, query in dossier.direct_grades():
+        least = min(criteria.min_relevant, grader.highest)
+        best = query.ratings.max(axis=1, initial=MISSING).tolist()
+        for passage_id, rating in zip(query.passage_ids, best, strict=True):
+            if rating != MISSING and passage_id in row:
+                of[row[passage_id]] += 1
+                votes[row[passage_id]] += rating >= least
+    return Evidence(
+        "graders",
+        votes * 2 > of,
+        votes * 2 < of,
+        np.divide(votes, of, out=np.zeros(len(ids)), where=of > 0),
+        tuple(_describe_votes(n, m) for n, m in zip(votes.tolist(), of.tolist(), strict=True)),
+    )
+
+
+def _describe_votes(count: int, of: int) -> str:
+    if of == 1:
+        return "graded relevant" if count else "graded not relevant"
+    return f"{count} of {of} graders" if of else ""
+
+
+def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Return evidence from human decisions on cells.
+
+    Not relevant are passages in which people found no answer to any item. Relevant are those in
+    which people or the grader found one, so that a passage may be both.
     """
     count = len(dossier.grades.passage_ids)
     decided, found = np.zeros(count, bool), np.zeros(count, bool)
@@ -212,6 +243,7 @@ def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
 BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {
     "judgments": by_judgments,
     "systems": by_systems,
+    "graders": by_graders,
     "decisions": by_decisions,
 }
 """What relevance can be told from, the best first."""

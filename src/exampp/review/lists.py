@@ -651,10 +651,12 @@ _MEANINGS = {
     "judgments": "relevant is a passage judged {0.min_relevant} or higher",
     "systems": "relevant is what most systems return in their first {0.depth}, not relevant what "
     f"at most {FEW:.0%} of them do (at least {LEAST_SYSTEMS} systems)",
+    "graders": "relevant is what most graders of the query itself rate {0.min_relevant} or higher, "
+    "or highest on a shorter scale",
     "decisions": "not relevant is where people found no answer; relevant where they or the grader "
     "did",
     "nothing": "nobody tells which passages are relevant: no judgments, too few systems, no "
-    "decisions",
+    "graders of the query itself, no decisions",
 }
 
 
