@@ -455,7 +455,7 @@ class _Trained:
 
     @property
     def _has_rule(self) -> bool:
-        """Whether the published rule fits: ratings 0-5 of one grader, labels 0-3."""
+        """Return whether the published rule fits: ratings 0-5 of one grader, labels 0-3."""
         (first, *others) = self.sources
         on_scale = (first.lowest, first.highest) == (0, 5)
         return on_scale and not others and self.data.known == [0, 1, 2, 3]

@@ -57,7 +57,7 @@ class SystemBias(NamedTuple):
 
     @property
     def is_noticed(self) -> bool:
-        """Whether labels differ significantly from those of equally judged passages."""
+        """Return whether labels differ significantly from those of equally judged passages."""
         low, high = self.matched_low, self.matched_high
         return low is not None and high is not None and not low <= 0 <= high
 

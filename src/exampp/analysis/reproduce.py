@@ -58,7 +58,7 @@ class PrintedCell(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether the computed value, rounded as the printed one, is the printed one."""
+        """Return whether the computed value, rounded as the printed one, is the printed one."""
         if self.computed is None or self.printed == _UNDEFINED:
             return self.computed is None and self.printed == _UNDEFINED
         decimals = len(self.printed.partition(".")[2])

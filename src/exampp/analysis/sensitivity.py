@@ -134,7 +134,7 @@ class Combination:
 
     @property
     def counted(self) -> bool:
-        """Whether it has scores that no earlier combination has."""
+        """Return whether it has scores that no earlier combination has."""
         return not self.impossible and self.equal_to is None
 
     @property

@@ -185,7 +185,7 @@ def without_rounding(difference: float) -> float:
 
 
 def bars_overlap(one: Mean, other: Mean) -> bool | None:
-    """Whether mean +- standard error of two systems overlap or touch (the papers' own test)."""
+    """Return whether the standard error bars of two systems overlap (the papers' test)."""
     if one.mean is None or other.mean is None or one.stderr is None or other.stderr is None:
         return None
     return abs(one.mean - other.mean) <= one.stderr + other.stderr + 1e-12

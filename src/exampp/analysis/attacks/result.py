@@ -89,7 +89,7 @@ class AttackResult:
 
     @property
     def succeeds(self) -> bool:
-        """Whether the attack is found to do what it is for."""
+        """Return whether the attack is found to do what it is for."""
         return self.finding in ("gamed", "hurt")
 
 
