@@ -524,10 +524,11 @@ class _Evidence(NamedTuple):
 def _evidence(
     population: Population, sample: Sample, labels: Floats, rows: NDArray[np.intp]
 ) -> _Evidence:
-    """Of passages systems differ where one counts them more than the other.
+    """Collect the evidence of the sample about some systems.
 
-    Of items they do where people or grades say that they are covered otherwise; what nobody looked
-    at may differ, too. What was drawn with certainty tells nothing of the rest, and is not counted.
+    Two systems differ on a passage if one counts it more than the other, and on an item if their
+    coverage differs by people or by grades. Units that were drawn with certainty are not counted,
+    as they are no evidence about the rest; unsampled items may differ.
     """
     n, at = len(rows), sample.places
     certain = sample.pi >= 1

@@ -251,7 +251,7 @@ class Scorer:
         return total / float(weights @ self._sizes) if np.isfinite(total) else np.nan
 
     def ece(self, weights: Floats) -> float:
-        """Return the expected calibration error: mean over bins of |predicted - observed|, by size."""
+        """Return the expected calibration error: the mean over bins of |predicted - observed|."""
         return float(np.abs(weights @ self._gaps).sum() / (weights @ self._sizes))
 
     def auc(self, weights: Floats) -> float:
