@@ -72,7 +72,7 @@ class MeasureTask:
 
 
 def trec_name(measure: Measure) -> str | None:
-    """Return what trec_eval calls a measure, None where it does not compute it."""
+    """Return the trec_eval name of a measure; None where trec_eval does not compute it."""
     if measure.param("dcg") not in (None, "log2"):
         return None
     if measure.name == "IPrec":
@@ -120,7 +120,7 @@ def trec_scores(
 def _invocations(
     tasks: Sequence[MeasureTask],
 ) -> dict[tuple[int | None, bool, Gains | None, int], list[int]]:
-    """Tasks by the evaluator that computes them; those without a level join any that fits.
+    """Group tasks by evaluator; tasks without a level join any evaluator that fits.
 
     An evaluator is (labels, whether judged passages alone count, gains, level).
     """
@@ -150,9 +150,9 @@ def _cut_rank(measure: Measure, values: NDArray[np.float64]) -> NDArray[np.float
 
 
 def ir_measure(measure: Measure) -> Any:
-    """Return the same measure as an object of ir_measures.
+    """Return the ir_measures object of a measure.
 
-    Built here, because its parser of strings needs parts of `ast` that newer Pythons lack.
+    Built here because the ir_measures parser needs parts of `ast` that newer Pythons have removed.
     """
     import ir_measures
 
@@ -172,7 +172,7 @@ def provider_scores(
     runs: Iterable[Run],
     query_ids: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Values, systems x queries; `qrels` are (query, passage, label, subtopic).
+    """Return ir_measures values, systems x queries; `qrels` are (query, passage, label, subtopic).
 
     Raises:
         InputError: ir_measures cannot compute it, or not without a package that is not there.
@@ -222,7 +222,7 @@ LabelFormula = Callable[[Measure, _Ranked, int, int], Floats]
 
 
 def label_formula(measure: Measure) -> LabelFormula | None:
-    """Return how it is computed here, None where it is not."""
+    """Return the built-in formula of a measure; None where there is none."""
     if measure.name == "nDCG":
         exponential = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
         return _exponential_ndcg if exponential else None
@@ -343,7 +343,7 @@ class RankedQuery:
 
     @property
     def min_rating(self) -> int:
-        """The least rating that counts; InputError where the measure declares no threshold."""
+        """The lowest rating that counts; InputError where the measure declares no threshold."""
         if self.threshold is None:
             raise InputError(
                 "it reads min_rating and declares no threshold",
@@ -358,12 +358,12 @@ QueryFunction = Callable[[RankedQuery], float | None]
 def measure(
     name: str, *, cutoff: bool = True, threshold: bool = False, share: bool = False
 ) -> Callable[[QueryFunction], Measure]:
-    """Declare a function as the measure `name`, which every analysis, plot and command then knows.
+    """Register a function as the measure `name`, for use in every analysis, plot and command.
 
     The function gets a `RankedQuery` and returns a number, or None where the query does not count
-    for this system. With `cutoff` it can be written `NAME@k`; a `threshold` says that it reads
-    `min_rating`, and a `share` that its values are from 0 to 1. Gives the measure, which may stand
-    in a list of measures itself; `.cut(10)` is the same at 10 passages.
+    for this system. With `cutoff` the measure can be written `NAME@k`; `threshold` states that it
+    reads `min_rating`, and `share` that its values are from 0 to 1. Returns the measure, which can
+    be used in a list of measures; `.cut(10)` is the same at 10 passages.
 
     Raises:
         InputError: The name is no name, or is taken.
@@ -389,7 +389,7 @@ def measure(
 def declared_scores(
     formula: QueryFunction, task: MeasureTask, ranked: RankedExams, grader: GraderIdentity
 ) -> NDArray[np.float64]:
-    """Return the values of a declared measure, systems x queries; NaN where a query does not count.
+    """Return the values of a custom measure, systems x queries; NaN where a query does not count.
 
     Raises:
         InputError: It gives what is no number, or fails.
@@ -445,7 +445,7 @@ def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:
 
 
 def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the same values, for a function of others, which must not change them for the next."""
+    """Return a read-only copy of the values, so that a custom function cannot change them."""
     fixed = values.copy()
     fixed.flags.writeable = False
     return fixed
