@@ -127,7 +127,7 @@ def review(
         ),
     ] = None,
     by: Annotated[
-        Literal["auto", "judgments", "systems", "decisions"],
+        Literal["auto", "judgments", "systems", "graders", "decisions"],
         keyword(help="What tells relevant passages; auto: the first that is there."),
     ] = "auto",
     depth: Annotated[

@@ -539,10 +539,11 @@ class Grades(ChosenGrades, GradesBase):
         `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
         any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
         1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
-        `systems` (in their first `depth` passages), `decisions`, or by default the first of them
-        that a query has. `item` is an id or the start of some. `limit` leaves so many cells of each
-        item (verify), passages of each query (grid) or rows; `min_answers` leaves, in these two
-        lists of cells, the passages that cover at least so many items.
+        `systems` (in their first `depth` passages), `graders` (of the query itself), `decisions`,
+        or by default the first of them that a query has. `item` is an id or the start of some.
+        `limit` leaves so many cells of each item (verify), passages of each query (grid) or rows;
+        `min_answers` leaves, in these two lists of cells, the passages that cover at least so many
+        items.
         With a `width` the tables are for people, who see so many characters of each text.
         """
         from exampp.review.lists import ListOptions, list_tables

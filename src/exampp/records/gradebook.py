@@ -292,7 +292,8 @@ class Dossier:
     `texts` and `passage_versions` with its passages (None: a passage without a text). `automatic`
     has what the grader said of a cell, absent where it never tried; `decisions` are in the order
     in which they were made. The versions are keys of the store (empty for a workbench file).
-    `bank_order` are the columns as the bank lists them, for people to look at.
+    `bank_order` are the columns as the bank lists them, for people to look at. `direct_grades`
+    reads the grades of other graders for the query itself, while the collection is open.
     """
 
     grader: GraderIdentity
@@ -308,3 +309,4 @@ class Dossier:
     item_versions: tuple[int, ...] = ()
     passage_versions: tuple[int | None, ...] = ()
     bank_order: tuple[int, ...] = ()
+    direct_grades: Callable[[], Sequence[tuple[GraderIdentity, QueryGrades]]] = tuple

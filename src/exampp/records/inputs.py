@@ -112,10 +112,10 @@ def read_sentence(key: str) -> CitedSentence | None:
 
 
 class SystemCount(NamedTuple):
-    """A system, for how many queries it returned something, and how many passages on average."""
+    """A system, how many queries it has a ranking for, and how many passages on average."""
 
     system: str
-    queries: int
+    rankings: int
     passages: float
 
 
