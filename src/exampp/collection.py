@@ -152,7 +152,7 @@ class Systems(Result):
         return iter(self.list())
 
     def list(self) -> Sequence[SystemCount]:
-        """Return the systems in order of first appearance, with how many passages each returned."""
+        """Return the systems sorted by name, with how many passages each returned."""
         return system_counts(self.connection)
 
     def tables(self) -> Mapping[str, Table]:

@@ -13,7 +13,7 @@ from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
 from exampp.analysis.report import report
-from exampp.analysis.verdict import FEW_QUERIES, ReportSettings, ReportSource, families_of
+from exampp.analysis.verdict import USUAL_QUERIES, ReportSettings, ReportSource, families_of
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
 from exampp.results.page import Document, Notices, report_json, to_html
@@ -238,7 +238,7 @@ def test_poor_data_make_a_report_all_the_same(
 
 
 def test_a_sound_exam_has_no_warnings() -> None:
-    assert warnings(made(exam(FEW_QUERIES))) == []
+    assert warnings(made(exam(USUAL_QUERIES))) == []
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_sound_exam_has_no_warnings() -> None:
             {},
             "These are draft grades",
         ),
-        (exam(FEW_QUERIES - 1), ReportSource(""), {}, "Only 24 queries count"),
+        (exam(USUAL_QUERIES - 1), ReportSource(""), {}, "Only 24 queries count"),
         (exam(1), ReportSource(""), {}, "Only 1 query counts"),
         (exam(0), ReportSource(""), {}, "There are no queries"),
         (
@@ -282,7 +282,7 @@ def test_draft_grades_are_in_the_title_and_above_the_table() -> None:
 def test_a_grader_of_the_family_of_a_system_is_named() -> None:
     rankings = (make_ranking("monoT5-rerank", [0]), make_ranking("bm25", [0]))
     book = make_book(
-        *(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(FEW_QUERIES)),
+        *(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(USUAL_QUERIES)),
         grader=GraderIdentity("google/flan-t5-large", "p", "question"),
     )
     found = [sentence for sentence in warnings(made(book)) if "family" in sentence]
@@ -296,7 +296,7 @@ def test_missing_cells_and_unanswered_queries_warn() -> None:
     book = make_book(
         *(
             make_query([[5, 4], [None, 4]], *rankings[: 1 + (n > 0)], query_id=f"q{n}")
-            for n in range(FEW_QUERIES)
+            for n in range(USUAL_QUERIES)
         )
     )
     unanswered, missing = warnings(made(book))
@@ -307,7 +307,7 @@ def test_missing_cells_and_unanswered_queries_warn() -> None:
 def test_a_grader_that_tells_nothing_apart_is_called_so() -> None:
     rankings = (make_ranking("one", [0]), make_ranking("two", [1]))
     book = make_book(
-        *(make_query([[4], [4]], *rankings, query_id=f"q{n}") for n in range(FEW_QUERIES))
+        *(make_query([[4], [4]], *rankings, query_id=f"q{n}") for n in range(USUAL_QUERIES))
     )
     assert warnings(made(book)) == ["Every grade is 4: the grader tells nothing apart."]
 

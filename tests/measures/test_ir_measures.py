@@ -15,6 +15,7 @@ import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.integrations.ir_measures import Cover, exam_measure, nCover, qrels
+from exampp.measures.names import KINDS
 
 
 def rate(ask: Request) -> str:
@@ -71,6 +72,22 @@ def test_they_print_as_exampp_writes_them_and_none_is_taken_for_another(path: Pa
         exam.export(other.with_suffix(".jsonl"))
     with exampp.open(other.with_suffix(".jsonl")) as second:
         assert str(Cover(second.grades(), min_rating=2) @ 5) == "Cover(min_rating=2,exam='other')@5"
+
+
+def test_every_measure_can_be_one_of_an_exam(path: Path) -> None:
+    with exampp.Collection(path) as exam:
+        grades = exam.grades()
+        for name in (name for name, kind in KINDS.items() if not kind.required):
+            assert exam_measure(grades, name).measure == name
+        judged = qrels(grades)
+        run = [ScoredDoc(one.query_id, one.doc_id, 1.0) for one in judged]
+        found = ir_measures.calc_aggregate([exam_measure(grades, "R") @ 2], judged, run)
+        (value,) = found.values()
+        assert value == pytest.approx(
+            ir_measures.calc_aggregate([ir_measures.R(rel=4) @ 2], judged, run)[
+                ir_measures.R(rel=4) @ 2
+            ]
+        )
 
 
 def test_other_queries_in_the_qrels_are_told(path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
@@ -19,7 +19,7 @@ from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.measures.cover import cover
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.formulas import ir_measure, own_formula, provider_scores, trec_name
+from exampp.measures.formulas import ir_measure, label_formula, provider_scores, trec_name
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import as_measures, parse_measure
 from exampp.measures.qrels import Labelling, exam_labels
@@ -276,7 +276,6 @@ def runs(draw: st.DrawFn) -> tuple[Gradebook, dict[str, dict[str, list[tuple[str
 
 
 # The first call imports pytrec_eval.
-@settings(deadline=None)
 @given(runs(), st.integers(1, 5))
 def test_against_pytrec_eval_called_naively(
     drawn: tuple[Gradebook, dict[str, dict[str, list[tuple[str, float]]]]], tau: int
@@ -352,7 +351,7 @@ def test_our_own_measures_equal_gdeval_on_its_scale(measure: str) -> None:
     ]
     book = make_book(*queries, grader=grader)
     theirs = _by_ir_measures(book, measure, 1)
-    assert own_formula(parse_measure(measure)) is not None
+    assert label_formula(parse_measure(measure)) is not None
     # gdeval prints five decimals.
     assert np.allclose(only(book, measure).values.values, theirs, rtol=0, atol=6e-6)
 

@@ -209,6 +209,51 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         )
 
 
+def test_by_graders_of_the_query_itself(tmp_path: Path) -> None:
+    with unjudged(tmp_path) as opened:
+        opened.grade(ScriptedGrader(SCRIPT, default="0"))
+        # neither draft grades nor those of another exam on questions tell what is relevant
+        opened.grade("draft", kind="query")
+        opened.grade(ScriptedGrader("5"), model="other")
+        grades = opened.grades(opened.graders[0].key)
+        assert grades.review("spurious").rows == ()
+        # p1 is rated 1 for q1, everything else 0
+        texts = {(exams.QUERIES["q1"], exams.PASSAGES["p1"]): "1"}
+        opened.grade(ScriptedGrader(texts, default="0"), prompt="thomas")
+        grades = opened.grades(opened.graders[0].key)
+        for by in ("auto", "graders"):
+            table = grades.review("spurious", min_relevant=1, by=by)
+            assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 1}
+            assert any(note.startswith("by graders (queries: 2)") for note in table.notes)
+        table = grades.review("spurious")
+        assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 2}
+        # two graders of three decide
+        for name, grade in (("second", "2"), ("third", "2")):
+            opened.grade(ScriptedGrader(grade, name=name), prompt="thomas", model=name)
+        seen = next(grades.dossiers(["q1"]))
+        found = evidence(seen, Criteria(min_relevant=2))
+        assert dict(zip(seen.grades.passage_ids, found.shown, strict=True)) == {
+            "p1": "2 of 3 graders",
+            "p2": "2 of 3 graders",
+            "p4": "2 of 3 graders",
+        }
+        assert found.relevant.all()
+
+
+def test_lists_without_judgments_on_real_grades(shared_data: Path) -> None:
+    with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
+        table = opened.grades(prompt=RATED).review("missing", min_relevant=2)
+        assert set(column(table, "relevance")) == {"graded relevant"}
+        labels = opened.grades(kind="query").gradebook
+        ratings = opened.grades(prompt=RATED).gradebook
+        count = 0
+        for direct, exam in zip(labels.queries, ratings.queries, strict=True):
+            assert direct.passage_ids == exam.passage_ids
+            best = exam.ratings.max(axis=1)
+            count += int(((direct.ratings[:, 0] >= 2) & (best >= 0) & (best < 4)).sum())
+        assert len(table.rows) == count > 0
+
+
 def test_by_peoples_decisions(tmp_path: Path) -> None:
     with unjudged(tmp_path) as opened:
         opened.grade(ScriptedGrader(SCRIPT, default="0"))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from exampp.stats import significance
 from exampp.stats.estimate import Floats
 from exampp.stats.significance import (
-    FEW_QUERIES,
     NO_SPREAD,
+    TOO_FEW_SHARED_QUERIES,
     Pair,
     Rows,
     benjamini_hochberg,
@@ -188,7 +188,7 @@ def test_enough_permutations_let_a_clear_difference_survive_holm() -> None:
 def test_too_few_queries(queries: int) -> None:
     (pair,) = pairs_of(np.array([[0.5], [0.2]])[:, :queries])
     assert (pair.p, pair.holm, pair.bh) == (None,) * 3
-    assert pair.effect.reason == FEW_QUERIES
+    assert pair.effect.reason == TOO_FEW_SHARED_QUERIES
     if queries:
         assert pair.difference.value == pytest.approx(0.3)
         assert pair.difference.low == pytest.approx(1.3 * 0.025 - 1)

@@ -1,4 +1,4 @@
-"""Agreement of graders with judgments, qrels, people and each other: all statistics and tables."""
+"""Agreement of graders, judgments, qrels and people: all statistics and tables."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ INTERVALS = (
 
 @dataclass(frozen=True, slots=True)
 class AgreementBlock:
-    """Two raters, or all graders together, in one layout: statistics and counts.
+    """The agreement of two raters, or of all graders, in one layout: statistics and counts.
 
-    `min_relevant` is the judgment from which on a passage is relevant; None between graders.
-    `counts` are rows x columns, both named in ascending order; empty for all graders together.
-    `row_kappas` go by row and column (see `RaterComparison.row_kappas`).
+    `min_relevant` is the lowest judgment of a relevant passage; None between graders. `counts` are
+    rows x columns, both named in ascending order; empty for all graders together. `row_kappas` go
+    by row and column (see `RaterComparison.row_kappas`).
     """
 
     rater: str
@@ -101,23 +101,23 @@ class AgreementBlock:
 
     @property
     def key(self) -> list[Cell]:
-        """What tells the block from others, as `KEY` names it."""
+        """The columns that identify the block, as named in `KEY`."""
         return [getattr(self, name) for name in KEY]
 
     @property
     def title(self) -> str:
-        """Who is compared with whom, and which judgments are relevant."""
+        """The two raters, and which judgments are relevant."""
         names = f"{self.rater} against {self.against}"
         return names if self.min_relevant is None else f"{names} (relevant: {self.min_relevant}+)"
 
     @property
     def shown(self) -> dict[str, Estimate]:
-        """The statistics without those that weights cannot change: of two labels."""
+        """The statistics, without weighted ones where there are only two labels."""
         skipped = SAME_IN_TWO if len(self.rows) == 2 else ()
         return {name: one for name, one in self.estimates.items() if name not in skipped}
 
     def confusion(self) -> Table:
-        """The confusion table as the papers print it: the best labels first, the one kappa once."""
+        """The confusion table as the papers print it: best labels first, a single kappa once."""
         body: list[list[Cell]] = [
             [name, *reversed(counts), sum(counts)]
             for name, counts in zip(reversed(self.rows), reversed(self.counts), strict=True)
@@ -140,7 +140,7 @@ class AgreementBlock:
 
 
 def label_name(at_least: int | None) -> str:
-    """Return what the label of a passage is, in words."""
+    """Return the name of a passage label, in words."""
     if at_least is None:
         return "rating"
     if at_least == 1:
@@ -151,7 +151,7 @@ def label_name(at_least: int | None) -> str:
 
 
 def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Table:
-    """Return all statistics of one pair of raters, or of all graders: a row a label and layout."""
+    """Return all statistics of two raters, or of all graders: a row per label and layout."""
     first = found[0]
     names = [name for name in NAMES if any(name in block.shown for block in found)]
     body = [
@@ -174,7 +174,7 @@ def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Tabl
 
 
 def _gaps(found: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what is undefined or without interval in some layouts, and why; each once."""
+    """Yield each undefined statistic or missing interval of some layouts once, with the reason."""
     reasons: dict[str, dict[str, dict[str, None]]] = {}
     for block in found:
         for name, one in block.shown.items():
@@ -189,11 +189,11 @@ def _gaps(found: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterato
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Agreements(Result):
-    """What `find_agreements` found, and what to know when reading it.
+    """The result of `find_agreements`, with notes for the reader.
 
-    `judged` are graders and qrels against judgments and qrels, `mutual` graders against each other,
-    `joint` all of them together, `people` people against graders and against each other. `bias` is
-    the check of each grader for a favoured system, where its passages are judged.
+    `judged` compares graders and qrels with judgments and qrels, `mutual` graders with each other,
+    `joint` all graders together, `people` people with graders and with each other. `bias` tests
+    each grader for a favoured system, if its passages are judged.
     """
 
     judged: tuple[AgreementBlock, ...] = ()
@@ -205,11 +205,11 @@ class Agreements(Result):
 
     @property
     def pairs(self) -> tuple[AgreementBlock, ...]:
-        """All blocks of two raters."""
+        """The blocks of two raters."""
         return *self.judged, *self.mutual, *self.people
 
     def tables(self, *, mutual_counts: bool = False) -> dict[str, Table]:
-        """Confusion tables and statistics, pair by pair; `mutual_counts`: of graders too."""
+        """Return confusion tables and statistics by pair; `mutual_counts` includes graders."""
         tables: list[Table] = []
         for blocks in (self.judged, self.mutual, self.joint, self.people):
             by_title: dict[str, list[AgreementBlock]] = {}
@@ -228,12 +228,12 @@ class Agreements(Result):
         return {str(number): table for number, table in enumerate(tables, 1)}
 
     def estimates(self) -> list[Estimate]:
-        """Return every statistic of every comparison; none where nothing could be compared."""
+        """Return every statistic of every comparison; empty if nothing could be compared."""
         blocks = (*self.pairs, *self.joint)
         return [estimate for block in blocks for estimate in block.estimates.values()]
 
     def records(self) -> dict[str, Table]:
-        """Return all counts, and all statistics, one a row."""
+        """Return all counts and all statistics, one per row."""
         counts = [
             [*block.key, row, column, count]
             for block in self.pairs
@@ -282,12 +282,12 @@ def find_agreements(
 ) -> Agreements:
     """Measure the agreement of graders with judgments and with each other.
 
-    `people` are comparisons to stand beside them (see `raters.compare_people`). `qrels` are label
-    files by name: they are compared with graders, with judgments and with each other, and need no
-    graders (`find_agreements([], qrels={"a": ..., "b": ...})`). `at_least` says which of a
-    passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
-    default 4 of 0-5 and two thirds up any other scale; `min_relevant` the lowest relevant judgment,
-    by default 2 or the highest there is. `against` leaves the rest out.
+    `people` are comparisons to be listed with the others (see `raters.compare_people`). `qrels` are
+    label files by name: they are compared with graders, with judgments and with each other, and
+    need no graders (`find_agreements([], qrels={"a": ..., "b": ...})`). `at_least` selects which of
+    a passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
+    default 4 of 0-5 and two thirds up any other scale; `min_relevant` is the lowest relevant
+    judgment, by default 2 or the highest there is. `against` limits the comparisons.
 
     Raises:
         InputError: A layout or `against` is unknown, or a number is off the scale.
@@ -341,7 +341,7 @@ def _compare_judged(
     min_rating: int | None,
     min_relevant: Sequence[int],
 ) -> Iterator[RaterComparison]:
-    """Graders against judgments, then whatever there is against qrels."""
+    """Yield graders against judgments, then everything against qrels."""
     cuts = tuple(dict.fromkeys(min_relevant)) or (None,)
     if len(units.query):
         check_min_relevant(units.judgments, min_relevant)
@@ -355,7 +355,7 @@ def _compare_judged(
 def _all_together(
     units: RatedUnits, layouts: Sequence[Layout], min_rating: int | None
 ) -> Iterator[AgreementBlock]:
-    """Yield all graders together, by each m-th best rating and in every layout."""
+    """Yield the agreement of all graders, by each m-th best rating and layout."""
     name = f"alpha of all {len(units.books)} graders"
     for m, at_least in units.ways(*units.books):
         raters = units.raters(m, min_rating)
@@ -378,7 +378,7 @@ def _book_notes(book: Gradebook) -> Iterator[str]:
 
 
 def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[str]:
-    """Yield that no passage can have so many ratings."""
+    """Note an m that is larger than the number of ratings of any passage."""
     most = max((len(query.item_ids) for query in book.queries), default=0)
     beyond = [label_name(m) for m in dict.fromkeys(at_least) if m > most]
     if beyond and book.grader.kind != "query":
@@ -389,7 +389,7 @@ def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[str]:
 
 
 def _unlabelled(units: RatedUnits) -> Iterator[str]:
-    """Judged passages without a label of some grader; that nothing is judged at all."""
+    """Note judged passages that a grader did not label, or that there are no judgments."""
     judged = units.judgments != MISSING
     if not judged.any():
         yield "Agreement with judgments is undefined, because there are no judgments."

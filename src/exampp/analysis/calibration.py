@@ -1,7 +1,7 @@
-"""Calibration: what makes people's labels out of the ratings of passages, and how good that is.
+"""Calibration: predict people's labels from the ratings of passages, and evaluate it.
 
-Everything that is told of it is found on queries that it had not seen: whole queries are held out,
-for passages of one query share what is particular to it.
+Every score is computed on held-out queries: whole queries are held out, as passages of one query
+are alike.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _SCORES = ("score", "constant", "before", "calibrated", "low", "high")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CalibrationFindings(Result):
-    """A calibration, what it is worth on held-out queries, and what to know of it.
+    """A calibration, its scores on held-out queries, and notes.
 
-    `confusion` is people's labels x labels that it gives (held out), in passages.
+    `confusion` is people's labels x predicted labels (held out), in passages.
     """
 
     calibration: Calibration
@@ -66,11 +66,11 @@ class CalibrationFindings(Result):
     notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> None:
-        """Write the calibration as a file, to label other passages with it."""
+        """Write the calibration to a file, to label other passages with it."""
         calibration_format.write(path, self.calibration)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return what it is worth, the reliability curve, and labels against people's."""
+        """Return the scores, the reliability curve, and predicted labels against people's."""
         made = self.calibration
         labels = [f"labelled {label}" for label in made.labels]
         rows = zip(made.labels, self.confusion.tolist(), strict=True)
@@ -86,7 +86,7 @@ class CalibrationFindings(Result):
 
 
 def scores_table(made: Calibration, notes: Sequence[str] = ()) -> Table:
-    """Return what a calibration is worth, a row a score, and for programs its origin."""
+    """Return the scores of a calibration, a row per score, with its origin for programs."""
     origin = {
         "model": made.model,
         "graders": " ".join(one.key for one in made.sources),
@@ -118,7 +118,7 @@ def curve_figure(made: Calibration) -> Figure:
 
 
 def calibration_section(calibrations: Sequence[Calibration]) -> Section:
-    """Return the part of a report on the calibrations that there are."""
+    """Return the section of a report on the available calibrations."""
     blocks: list[Block] = []
     for made in calibrations:
         blocks += [Text(made.said()), scores_table(made), curve_figure(made)]
@@ -127,7 +127,7 @@ def calibration_section(calibrations: Sequence[Calibration]) -> Section:
 
 
 def findings_section(found: CalibrationFindings) -> Section:
-    """Return what a calibration would be worth, before there is one."""
+    """Return the section on a calibration that has not been saved yet."""
     tables = dict(found.tables())
     scores = tables.pop("calibration")
     blocks: list[Block] = [
@@ -140,7 +140,7 @@ def findings_section(found: CalibrationFindings) -> Section:
 
 
 def reliability_table(made: Calibration) -> Table:
-    """Return the reliability curve: of a calibrated bin both shares are alike."""
+    """Return the reliability curve: in a calibrated bin both shares are equal."""
     caption = f"Reliability: held-out passages by their probability of {made.min_relevant} or more"
     rows = [[one.passages, one.predicted, one.observed] for one in made.bins]
     return Table.of(["passages", "mean probability", "share people judged so"], rows, caption)
@@ -151,16 +151,17 @@ MODELS: Mapping[CalibrationModel, str] = {
     "logistic": "logistic regression on all ratings of a passage",
     "isotonic": "isotonic regression on the mean rating of a passage",
 }
-FEW_QUERIES = 10
+LEAST_JUDGED_QUERIES = 10
 """Of fewer, figures on held-out queries are worth a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSettings:
-    """How a calibration is fitted and tried.
+    """Settings for fitting and cross-validating a calibration.
 
     `folds` are groups of whole queries, each held out once; `samples` resamples of queries give the
-    intervals. Probabilities are told for labels of at least `min_relevant`: by default 2, or 1.
+    intervals. Probabilities are predicted for labels of at least `min_relevant`: by default 2, or
+    1.
     """
 
     model: CalibrationModel = "logistic"
@@ -182,7 +183,7 @@ def calibrate(
 ) -> CalibrationFindings:
     """Fit a calibration to people's judgments, from the ratings of one or several graders.
 
-    `source` names where the gradebooks come from.
+    `source` names the origin of the gradebooks.
 
     Raises:
         InputError: Nobody judged what they graded, one query or one label is all there is, or
@@ -197,7 +198,7 @@ def calibrate(
 
 @dataclass(frozen=True)
 class _Judged:
-    """Judged passages of all queries, end to end; `group` is the query of each, from 0."""
+    """Judged passages of all queries, concatenated; `group` is the index of each one's query."""
 
     query_ids: tuple[str, ...]
     group: NDArray[np.intp]
@@ -236,12 +237,12 @@ class _Judged:
 
     @cached_property
     def known(self) -> list[int]:
-        """The labels that people gave, ascending."""
+        """The distinct labels that people gave, ascending."""
         return [int(label) for label in np.unique(self.labels)]
 
 
 def _checked(data: _Judged, settings: CalibrationSettings) -> int:
-    """From which label on a passage is relevant, where there is something to calibrate to."""
+    """Return the lowest relevant label, after checking that there are labels to calibrate to."""
     passages = counted(len(data.labels), "judged passage")
     if len(data.known) < 2:
         raise InputError(
@@ -276,7 +277,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
 
 @dataclass(frozen=True)
 class _Trained:
-    """One training: the models without each fold, and what they say of the fold."""
+    """One training: the models without each fold, and their predictions for the fold."""
 
     data: _Judged
     sources: tuple[SourceGrader, ...]
@@ -286,7 +287,7 @@ class _Trained:
 
     @cached_property
     def fold(self) -> NDArray[np.intp]:
-        """The fold of every query: as equal in number as may be, by a hash of seed and id."""
+        """The fold of every query: nearly equal in size, by a hash of seed and id."""
         ids = self.data.query_ids
         order = sorted(range(len(ids)), key=lambda i: _hash(self.settings.seed, ids[i]))
         fold = np.empty(len(ids), np.intp)
@@ -295,7 +296,7 @@ class _Trained:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The folds that have queries."""
+        """The numbers of the folds that have queries."""
         return [int(number) for number in np.unique(self.fold)]
 
     @cached_property
@@ -312,12 +313,12 @@ class _Trained:
 
     @cached_property
     def models(self) -> dict[int, FittedModel]:
-        """The model of every fold, fitted to the others."""
+        """The model of every fold, fitted to the other folds."""
         return {number: self.fit(self.of_passage != number) for number in self.numbers}
 
     @cached_property
     def reached(self) -> Floats:
-        """P(label >= c) of every passage by the model that has not seen its query."""
+        """P(label >= c) of every passage by the model that was fitted without its query."""
         data = self.data
         found = np.empty((len(data.labels), len(data.known) - 1))
         for number, model in self.models.items():
@@ -331,18 +332,18 @@ class _Trained:
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:
-        """People's labels, by their place among the known ones."""
+        """The index of people's labels among the known labels."""
         return np.searchsorted(self.data.known, self.data.labels)
 
     def cuts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
-        """Cut points by the held-out predictions of some passages; beyond all labels: never."""
+        """Return cut points by the held-out predictions of some passages, maybe infinite."""
         known = self.data.known
         found = best_cut_points(self.expected[rows], self.codes[rows], len(known))
         return tuple(np.clip(found, known[0] - 1, known[-1] + 1).tolist())
 
     @cached_property
     def folds(self) -> dict[int, FittedModel]:
-        """The models with the cut points that are best on the held-out passages of the others."""
+        """Return the models with the best cut points on held-out passages of other folds."""
         return {
             number: replace(model, cut_points=self.cuts(self.of_passage != number))
             for number, model in self.models.items()
@@ -350,7 +351,7 @@ class _Trained:
 
     @cached_property
     def given(self) -> NDArray[np.intp]:
-        """The place of the label that every passage is given, held out."""
+        """The index of the predicted label of every passage, held out."""
         found = np.empty(len(self.data.labels), np.intp)
         for number, model in self.folds.items():
             own = self.of_passage == number
@@ -391,7 +392,7 @@ class _Trained:
 
     @cached_property
     def _level(self) -> int:
-        """The column of P(label >= min_relevant)."""
+        """Return the column of P(label >= min_relevant)."""
         return next(i for i, label in enumerate(self.data.known[1:]) if label >= self.min_relevant)
 
     @cached_property
@@ -403,7 +404,7 @@ class _Trained:
         return (self.data.labels >= self.min_relevant).astype(np.float64)
 
     def _probabilities(self) -> list[CalibrationScore]:
-        """Before: the mean rating as if it were a probability. Constant: the share elsewhere."""
+        """Return probabilities. Before: scaled mean rating. Constant: the share in other folds."""
         data, queries = self.data, len(self.data.query_ids)
         others = np.array(
             [self._relevant[self.of_passage != number].mean() for number in self.numbers]
@@ -432,7 +433,7 @@ class _Trained:
         return found
 
     def _labels(self, given: NDArray[np.intp], frozen: FittedModel) -> list[CalibrationScore]:
-        """Agreement of labels. Before: the best rating, stretched to the labels."""
+        """Return agreement of labels. Before: the best rating, scaled to the labels."""
         data = self.data
         top, lowest = data.known[-1], data.known[0]
         stretched = lowest + data.bests * (top - lowest)
@@ -455,7 +456,7 @@ class _Trained:
 
     @property
     def _has_rule(self) -> bool:
-        """Whether the published rule fits: ratings 0-5 of one grader, labels 0-3."""
+        """Return whether the published rule fits: ratings 0-5 of one grader, labels 0-3."""
         (first, *others) = self.sources
         on_scale = (first.lowest, first.highest) == (0, 5)
         return on_scale and not others and self.data.known == [0, 1, 2, 3]
@@ -490,7 +491,7 @@ class _Trained:
         loss = next(one for one in made.scores if one.score.startswith("log loss"))
         if any(book.grader.is_draft for book in books):
             yield note("draft")
-        if queries < FEW_QUERIES:
+        if queries < LEAST_JUDGED_QUERIES:
             yield f"Only {queries} queries are judged: too few for a reliable calibration."
         held, constant = loss.calibrated, loss.constant
         if held is not None and constant is not None and held >= constant:
@@ -518,7 +519,7 @@ class _Trained:
 
 
 def _percentiles(drawn: Floats) -> tuple[float | None, float | None]:
-    """Return the percentile interval; none where a resample has no value."""
+    """Return the percentile interval; none if a resample has no value."""
     if np.isnan(drawn).any():
         return None, None
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()

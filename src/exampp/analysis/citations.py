@@ -29,7 +29,7 @@ PARTIAL = 0.5
 
 
 class _Sentence(NamedTuple):
-    """The weights of its citations, in order; None where one has no grade."""
+    """The weights of a sentence's citations, in order; None where one has no grade."""
 
     place: CitedSentence
     weights: tuple[float | None, ...]
@@ -37,10 +37,10 @@ class _Sentence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CitationRow:
-    """A system: means over its answers, and what they are made of.
+    """The scores of a system: means over its answers, and the counts behind them.
 
-    What has no grade is in no mean: `ungraded` counts such citations. An answer that cites nothing
-    has no precision (`silent` counts those) and recall 0.
+    Ungraded citations enter no mean: `ungraded` counts them. An answer without citations has no
+    precision (`silent` counts those) and recall 0.
     """
 
     system: str
@@ -63,7 +63,7 @@ class CitationScores(Result):
     notes: tuple[str, ...]
 
     def tables(self) -> dict[str, Table]:
-        """Return a row a system."""
+        """Return a row per system."""
         columns: list[str | Column] = [
             *("system", "precision"),
             Column(ERROR, key="precision_stderr"),
@@ -116,7 +116,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
 
 
 def _weights(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
-    """Yield the weights of what a sentence cites, in its order."""
+    """Yield the weights of a sentence's citations, in order."""
     for ranking in query.rankings:
         for passage in ranking.passages.tolist():
             rating = int(query.ratings[passage].max(initial=MISSING))
@@ -147,7 +147,7 @@ def _row(system: str, answers: Sequence[Sequence[_Sentence]]) -> CitationRow:
 def _of_answer(
     sentences: Sequence[_Sentence], *, strict: bool
 ) -> tuple[float | None, float | None]:
-    """Precision and recall of one answer; None where nothing that counts has a grade."""
+    """Return precision and recall of one answer; None where no citation that counts is graded."""
     graded = [
         [float(w == 1.0) if strict else w for w in one.weights if w is not None]
         for one in sentences

@@ -1,8 +1,8 @@
-"""The difference of two systems explained: by query, by item, by the passage that covers it.
+"""The difference of two systems, explained by query, item and covering passage.
 
-The difference is that of going from the first system to the second: an item is gained where the
-second covers it and the first does not, and lost where it is the other way around. It is neither,
-but unknown, where the system that does not cover it has a cell without a grade for it.
+The difference is second minus first system: an item is gained where the second covers it and the
+first does not, and lost in the opposite case. It is unknown, and neither gained nor lost, where the
+system that does not cover it has an ungraded cell for it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ ORDER: tuple[CoveredBy, ...] = ("second", "first", "unknown", "both", "neither")
 
 
 class Quote(NamedTuple):
-    """What a passage says of an item: the answer taken from it, or its closest sentence.
+    """The text behind a rating: the answer taken from the passage, or its closest sentence.
 
-    `source` is "answer", "sentence", or "" where there is nothing to quote.
+    `source` is "answer", "sentence", or "" if there is nothing to quote.
     """
 
     text: str
@@ -51,7 +51,7 @@ NO_QUOTE = Quote("", "")
 
 
 class BestPassage(NamedTuple):
-    """The best rated passage of a system for an item, the first of equals; ranks are from 1."""
+    """A system's best rated passage for an item, the first among equals; ranks start at 1."""
 
     passage_id: str
     rank: int
@@ -67,10 +67,9 @@ Move = Literal["gained", "lost", "unknown gain", "unknown loss"]
 class PairedItem:
     """An item as two systems cover it; None where no passage of a system has a grade for it.
 
-    `covered_by` is unknown where a cell without a grade could change it; `move` tells how the item
-    makes a difference (None: one of the systems covers it as the other does). `exam_id` is the
-    query, or `query/subtopic` where these are separate exams. `weight` is the item's share of its
-    bank.
+    `covered_by` is unknown where an ungraded cell could change it; `move` is the effect of the item
+    on the difference (None: both systems cover it, or neither does). `exam_id` is the query, or
+    `query/subtopic` where these are separate exams. `weight` is the item's share of its bank.
     """
 
     query_id: str
@@ -104,7 +103,7 @@ _UNKNOWN: Mapping[Move | None, Move | None] = {
 
 
 def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem]:
-    """Yield the items of an exam of two systems, without texts and without items of weight 0."""
+    """Yield the items of a two-system exam, without texts and without items of weight 0."""
     query = exam.query
     weights = query.weights[exam.items]
     sides = [_best_passages(exam, read, k) for read in exam.passages]
@@ -130,7 +129,7 @@ def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem
 def _best_passages(
     exam: QueryExam, read: Indices | None, k: int
 ) -> list[tuple[BestPassage | None, bool]]:
-    """For every item the best of a system's first k passages, and whether a cell has no grade."""
+    """Return per item the best of a system's first k passages, and whether a cell is ungraded."""
     passages = np.empty(0, np.int32) if read is None else read[:k]
     if not len(passages):
         return [(None, False)] * len(exam.items)
@@ -145,7 +144,7 @@ def _best_passages(
 
 
 def cell(dossier: Dossier, item_id: str, passage_id: str) -> tuple[int, int] | None:
-    """The passage and the item of a dossier by number; None where it does not know one of them."""
+    """Return the row and column of a passage and an item in a dossier; None if one is unknown."""
     items, passages = dossier.grades.item_ids, dossier.grades.passage_ids
     if item_id not in items or passage_id not in passages:
         return None
@@ -187,7 +186,7 @@ _QUOTED = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class QueryComparison(Result):
-    """Two systems on one query: an item that only the second covers comes first.
+    """Two systems on one query; items that only the second covers come first.
 
     Items are covered by a passage among the first `k` that is rated `threshold` or better.
     """
@@ -201,11 +200,11 @@ class QueryComparison(Result):
     items: tuple[PairedItem, ...]
 
     def count(self, covered_by: CoveredBy) -> int:
-        """Return how many items are covered so."""
+        """Count the items with this kind of coverage."""
         return sum(item.covered_by == covered_by for item in self.items)
 
     def tables(self) -> Mapping[str, Table]:
-        """Two rows an item, one a system: its best passage for it, with the whole quote."""
+        """Return two rows per item, one per system: its best passage, with the whole quote."""
         columns: list[str | Column] = [
             Column("item", readers="people"),
             *(Column(name, readers="programs") for name in ("item", "item_id", "covered_by")),
@@ -261,7 +260,7 @@ class SystemComparison(Result):
 
     @property
     def queries_won(self) -> tuple[int, int, int] | None:
-        """On how many queries the second is better, as good, and worse; None: undefined."""
+        """Return on how many queries the second is better, equal and worse; None: undefined."""
         pair = self.pair
         if pair.won is None or pair.lost is None:
             return None
@@ -269,7 +268,7 @@ class SystemComparison(Result):
         return better, pair.queries - better - worse, worse
 
     def on(self, query_id: str) -> QueryComparison:
-        """One query item by item, with whole quotes. InputError for a query that is not known."""
+        """Return one query item by item, with whole quotes. InputError for an unknown query."""
         query = next((one for one in self.book.queries if one.query_id == query_id), None)
         if query is None:
             known = [one.query_id for one in self.book.queries]
@@ -298,9 +297,9 @@ class SystemComparison(Result):
         )
 
     def tables(self, queries: int | None = QUERIES, width: int | None = 70) -> dict[str, Table]:
-        """In total; by query; by item with quotes: of so many queries, largest differences first.
+        """Return totals, queries, and items with quotes for the largest differences.
 
-        None `queries` are all of them; texts have `width` characters at most.
+        `queries` is their number, None for all; texts are cut to `width` characters.
         """
         shown = self.shortened(queries)
         known = {query.query_id for query in self.book.queries}
@@ -316,11 +315,11 @@ class SystemComparison(Result):
         }
 
     def records(self) -> dict[str, Table]:
-        """Return the same of all queries, with whole texts."""
+        """Return the same tables for all queries, with whole texts."""
         return self.tables(None, None)
 
     def shortened(self, queries: int | None) -> SystemComparison:
-        """Return the same with so many queries and their changes alone; None: all of them."""
+        """Return the comparison with only so many queries and their items; None: all of them."""
         kept = self.queries[:queries]
         known = {query.query_id for query in kept}
         changes = (one for one in self.changes if {one.query_id, one.exam_id} & known)
@@ -345,7 +344,7 @@ def total(found: SystemComparison) -> Table:
 
 
 def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
-    """What the comparison says, in one sentence: which is better, and whether it can be told."""
+    """Which system is better and whether the difference is significant, in one sentence."""
     pair, (first, second) = found.pair, (found.first, found.second)
     difference = pair.difference.value
     if difference is None or pair.p is None:
@@ -369,7 +368,7 @@ def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
 
 
 def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
-    """Return a row a query, the largest difference first; texts of `width` characters at most."""
+    """Return a row per query, the largest difference first; texts are cut to `width` characters."""
     rows = [
         [
             *(query.query_id, shorten(texts.get(query.query_id, ""), width), query.first),
@@ -382,10 +381,10 @@ def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | Non
 
 
 def by_item(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
-    """Return a row an item gained or lost, query by query.
+    """Return a row per item gained or lost, query by query.
 
-    Texts have `width` characters at most; then the query's text stands in for ids of items, and
-    the notes say what all quotes are.
+    Texts are cut to `width` characters; then the query's text replaces ids of items, and the notes
+    explain the source of the quotes.
     """
     rows: list[list[Cell]] = []
     sources: list[str] = []
@@ -433,7 +432,7 @@ def _titled(query_id: str, text: str) -> str:
 
 
 def shorten(text: str, width: int | None) -> str:
-    """Return the text in one line, cut to a width if there is one."""
+    """Return the text in one line, cut to `width` if it is set."""
     line = " ".join(text.split())
     if width is None or len(line) <= width:
         return line
@@ -550,7 +549,7 @@ def _changes(exam: QueryExam, threshold: int, k: int) -> list[PairedItem]:
 
 
 def quote(dossier: Dossier, passage: int, item: int) -> Quote:
-    """Return what a passage says of an item: the grader's answer if it gave one, else a sentence.
+    """Return a quote from a passage about an item: the grader's answer, else a sentence.
 
     A cell that people decided is quoted by a sentence, as their rating is not the grader's.
     """
@@ -569,7 +568,7 @@ def quote(dossier: Dossier, passage: int, item: int) -> Quote:
 
 
 def _with_texts(item: PairedItem, dossier: Dossier | None) -> PairedItem:
-    """The item with its text and what the best passages say; as it is where nothing is known."""
+    """Return the item with its text and quotes of the best passages, if they are known."""
     if dossier is None or item.item_id not in dossier.grades.item_ids:
         return item
     at = dossier.grades.item_ids.index(item.item_id)
@@ -619,7 +618,7 @@ def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:
 def _queries(
     column: MeasureColumn, rows: Sequence[int], changes: Sequence[PairedItem]
 ) -> tuple[QueryDifference, ...]:
-    """Largest difference first; those where a system does not count at the end."""
+    """Return queries by largest difference; those where a system does not count come last."""
     moves: dict[tuple[str, Move | None], int] = {}
     for change in changes:
         # A subtopic is a query of its own for ranking measures, but not for Cover.

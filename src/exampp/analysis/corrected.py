@@ -1,8 +1,8 @@
-"""Leaderboards that people's sample makes true: the grades corrected by a sample of verdicts.
+"""Leaderboards whose grades are corrected by a sample of human verdicts.
 
-The score of a system is that which the leaderboard would have if people had decided every unit of
-the pool. Grades say what is to be expected of each unit, people what is so of a sample that was
-drawn with known probabilities; see `stats.difference`.
+The score of a system estimates the one that it would have if people had decided every unit of the
+pool. Grades predict the verdict on each unit, and human verdicts on a sample with known inclusion
+probabilities correct the prediction; see `stats.difference`.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ FEWEST_OF_SYSTEM = 10
 
 @dataclass(frozen=True, slots=True)
 class CorrectionSettings:
-    """How a leaderboard is corrected.
+    """Settings of a corrected leaderboard.
 
-    `over`: what intervals hold for, the `pool` (these queries, these passages) or `queries` like
-    these. An interval misses the truth at most with the probability `alpha`.
+    `over` is the population of the intervals: the `pool` (these queries and passages) or `queries`
+    like these. `alpha` is the maximum probability that an interval misses the truth.
 
     Raises:
         InputError: A value is out of range.
@@ -88,10 +88,10 @@ class CorrectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSample:
-    """The sampled units of a population, what people say of them, and how they were drawn.
+    """The sampled units of a population, with their human labels and the design of the sample.
 
-    `labels` is aligned with `sample.places`: [sampled], of items [systems, sampled]. `origin` says
-    in a sentence what was drawn and who judged; `notes` what else is to be known of it. `design` is
+    `labels` is aligned with `sample.places`: [sampled], of items [systems, sampled]. `origin`
+    describes in a sentence what was drawn and who judged; `notes` are further notes. `design` is
     "all" where every unit is judged and none was drawn.
     """
 
@@ -105,7 +105,7 @@ class JudgedSample:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """One way to score the systems: scores, and the tests of all pairs, of the same systems.
+    """One way to score the systems: scores, and tests of all pairs of systems.
 
     `errors` are standard errors of the scores, `low` and `high` the limits of their intervals,
     within 0 and 1 (NaN where there is none).
@@ -161,12 +161,12 @@ class Corrected(Result):
 
     @property
     def shown(self) -> Estimator:
-        """The corrected scores in the scope asked for."""
+        """The corrected scores in the scope of the settings."""
         return self.corrected[self.settings.over]
 
     @property
     def outside(self) -> int:
-        """How many systems have a score by the grades outside their interval."""
+        """The number of systems whose score by the grades is outside their interval."""
         return int(((self.graded < self.shown.low) | (self.graded > self.shown.high)).sum())
 
     @property
@@ -175,7 +175,7 @@ class Corrected(Result):
         return heading(self.measure, self.min_rating)
 
     def verdicts(self, one: Estimator) -> NDArray[np.str_]:
-        """Return what all intervals at once show of each pair, rows against columns."""
+        """Return the simultaneous verdict on each pair, rows against columns."""
         better = one.pairs.better
         return np.select(
             [self.identical, ~one.pairs.resolved, better, better.T],
@@ -197,7 +197,7 @@ class Corrected(Result):
             yield *systems, apart, float(one.pairs.errors[at]), *ends, int(self.shared[at]), verdict
 
     def figure(self) -> Figure:
-        """Return the three ways side by side, with the intervals of the corrected scores."""
+        """Return a plot of the three scores, with the intervals of the corrected ones."""
         people = self.people[self.settings.over]
         spread = f"Bars: {percent(self.settings.level)} interval for {_SCOPES[self.settings.over]}"
         if self.judged.design == "all" and self.settings.over == "pool":
@@ -217,7 +217,7 @@ class Corrected(Result):
         return corrected_scores(rows, self.name, spread, draft=self.source.startswith("DRAFT"))
 
     def tables(self) -> dict[str, Table]:
-        """Return `scores`: a row a system, with the three ways side by side."""
+        """Return `scores`: a row per system with its three scores."""
         shown, people = self.shown, self.people[self.settings.over]
         ranks = shown.pairs.rank_sets()
         level = percent(self.settings.level)
@@ -239,7 +239,7 @@ class Corrected(Result):
         return {"scores": Table.of(columns, rows, self._caption(), list(self.sentences()))}
 
     def compared(self) -> Table:
-        """Return a row a pair of systems, with the intervals of the scope asked for."""
+        """Return a row per pair of systems, with the intervals of the selected scope."""
         low = f"{percent(self.settings.level)} low"
         columns: list[str | Column] = [
             *("system", "other", "difference"),
@@ -251,7 +251,7 @@ class Corrected(Result):
         return Table.of(columns, rows, self._caption(), list(self.sentences()))
 
     def records(self) -> dict[str, Table]:
-        """Return `scores`, a row a system, way and scope, and `pairs`, a row a pair and scope."""
+        """Return `scores`, by system, way and scope, and `pairs`, by pair and scope."""
         settings, notes = self.settings, list(self.sentences())
         design = self.judged.design
         origin = (self.labels, self.units, self.unit, design, settings.level)
@@ -292,7 +292,7 @@ class Corrected(Result):
         )
 
     def lead(self) -> str:
-        """Return in a sentence how far off the grades are."""
+        """Return a sentence on how far off the grades are."""
         off = self.graded - self.shown.scores
         side = "above" if off.mean() > 0 else "below"
         sample = f"{'all' if self.judged.design == 'all' else 'a sample of'} {self.labels:,}"
@@ -310,7 +310,7 @@ class Corrected(Result):
     # ---- sentences -------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[str]:
-        """Yield what the numbers are, what they decide, what was saved, and what to beware of."""
+        """Yield sentences: meaning of the numbers, decisions they allow, savings, caveats."""
         yield from self._method()
         yield from self._intervals()
         yield from self.judged.notes
@@ -393,7 +393,7 @@ class Corrected(Result):
 
 
 def corrected_section(found: Sequence[Corrected | str]) -> Section:
-    """Return the section of a report: a table a sample, or why it gives none."""
+    """Return the section of a report: a table per sample, or the reason why there is none."""
     blocks: list[Block] = []
     for one in found:
         if isinstance(one, str):
@@ -421,9 +421,9 @@ def correct(
     systems: Sequence[str] = (),
     source: str = "",
 ) -> Corrected:
-    """Return the corrected leaderboard of a population of which a sample is judged.
+    """Correct the leaderboard of a population by a judged sample.
 
-    `systems` are those to be compared, by default all. `source` says whose grades these are.
+    `systems` are those to be compared, by default all. `source` names the grader of these grades.
 
     Raises:
         InputError: Intervals over queries are asked for, and there is one query.
@@ -505,11 +505,12 @@ def _ordered(one: Totals, order: NDArray[np.intp]) -> Totals:
 
 
 class _Evidence(NamedTuple):
-    """What the sample can tell of systems and of pairs of them.
+    """The evidence of the sample about systems and pairs of systems.
 
-    `own` [n] drawn units that count for a system, `sure` [n] whether all of its units are
-    certain; `shared` and `exact` [n, n] the same of the units on which two systems differ: those
-    whose `kinds` [n, drawn] differ; `identical` [n, n] that they return the same lists.
+    `own` [n] counts drawn units that count for a system, `sure` [n] is whether all of its units are
+    certain; `shared` and `exact` [n, n] are the same for the units on which two systems differ:
+    those whose `kinds` [n, drawn] differ; `identical` [n, n] marks pairs that return the same
+    lists.
     """
 
     own: NDArray[np.int64]
@@ -523,10 +524,11 @@ class _Evidence(NamedTuple):
 def _evidence(
     population: Population, sample: Sample, labels: Floats, rows: NDArray[np.intp]
 ) -> _Evidence:
-    """Of passages systems differ where one counts them more than the other.
+    """Collect the evidence of the sample about some systems.
 
-    Of items they do where people or grades say that they are covered otherwise; what nobody looked
-    at may differ, too. What was drawn with certainty tells nothing of the rest, and is not counted.
+    Two systems differ on a passage if one counts it more than the other, and on an item if their
+    coverage differs by people or by grades. Units that were drawn with certainty are not counted,
+    as they are no evidence about the rest; unsampled items may differ.
     """
     n, at = len(rows), sample.places
     certain = sample.pi >= 1
@@ -549,10 +551,10 @@ def _evidence(
 def _of_pool(
     one: Totals, pi: Floats, drawn: DrawnUnits, evidence: _Evidence, settings: CorrectionSettings
 ) -> Estimator:
-    """Scores and tests over these queries and this pool: what varies is who is in the sample.
+    """Return scores and tests over these queries and this pool; only the sample is random.
 
-    Where labels show no spread at all, that is no evidence of certainty either: there is no
-    interval unless every unit that counts was drawn with certainty.
+    Labels without any spread are no evidence of certainty: there is no interval unless every unit
+    that counts was drawn with certainty.
     """
     spread = np.diag(one.covariance)
     errors = np.sqrt(np.maximum(spread, 0.0))
@@ -572,7 +574,7 @@ def _of_pool(
 
 
 def _where_sure(limits: ScoreLimits, unsure: Bools) -> ScoreLimits:
-    """Return the limits within 0 and 1; NaN for the systems whose score has no interval."""
+    """Return the limits within 0 and 1; NaN for systems whose score has no interval."""
     low, high = (np.where(unsure, np.nan, np.clip(end, 0.0, 1.0)) for end in limits)
     return low, high
 
@@ -580,9 +582,9 @@ def _where_sure(limits: ScoreLimits, unsure: Bools) -> ScoreLimits:
 def _of_queries(
     one: Totals, drawn: DrawnUnits, evidence: _Evidence, settings: CorrectionSettings
 ) -> Estimator:
-    """Scores and tests over queries like these: the draw of the sample and of the queries.
+    """Return scores and tests over queries like these; the sample and the queries are random.
 
-    A score is the mean over queries, of which each has a value of their number times its part.
+    A score is the mean over queries of (number of queries x the query's part).
     """
     queries = one.parts.shape[1]
     values = one.parts * queries
@@ -607,13 +609,13 @@ def _of_queries(
 
 
 def _unsure(one: Totals, evidence: _Evidence) -> Bools:
-    """Whose score has no interval: too few drawn units count for it, or they show no spread."""
+    """Return which scores have no interval: too few drawn units count, or they show no spread."""
     few = (evidence.own < FEWEST_OF_SYSTEM) | (np.diag(one.covariance) <= 1e-18)
     return few & ~evidence.sure
 
 
 def _telling(one: Totals, evidence: _Evidence) -> Bools:
-    """Return which pairs enough drawn units tell apart, with some spread."""
+    """Return which pairs differ on enough drawn units, with some spread."""
     spread = np.diag(one.covariance)
     both = spread[:, None] + spread[None, :]
     return (both - 2 * one.covariance > 1e-14 * both) & (evidence.shared >= FEWEST_UNITS)

@@ -1,4 +1,4 @@
-"""How well methods rank systems as official leaderboards do: all thresholds, measures, statistics.
+"""Rank correlation of methods with official leaderboards, at all thresholds and measures.
 
 Only systems with a score and an official rank are compared; the notes list the others. Official
 ranks may be tied or fractional, and scores that differ by no more than rounding are tied.
@@ -76,10 +76,10 @@ class MethodCorrelation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Correlations(Result):
-    """What `compare_methods` found: official by official, then in the order of the methods.
+    """The result of `compare_methods`, by official leaderboard, then in the order of the methods.
 
-    `samples` is 0 where no intervals were requested; `notes` go with an official leaderboard, or
-    with "" for all of them.
+    `samples` is 0 where no intervals were requested; `notes` belong to an official leaderboard, or
+    with "" to all of them.
     """
 
     found: tuple[MethodCorrelation, ...]
@@ -91,7 +91,7 @@ class Correlations(Result):
     notes: Mapping[str, tuple[str, ...]]
 
     def tables(self) -> dict[str, Table]:
-        """For each official leaderboard the values as the papers print them, then intervals."""
+        """Return for each official leaderboard the values as in the papers, then intervals."""
         found = {}
         for name in self.officials:
             found[f"{name}, wide"] = wide_correlations(self, name)
@@ -100,9 +100,9 @@ class Correlations(Result):
         return found
 
     def records(self) -> dict[str, Table]:
-        """Return a row a method, official leaderboard, measure, threshold and statistic.
+        """Return a row per method, official leaderboard, measure, threshold and statistic.
 
-        `reason` says why a value, or else its interval, is undefined.
+        `reason` explains an undefined value, or else a missing interval.
         """
         columns: list[str | Column] = [
             *("method", "grader_key", "official", "measure", "min_rating", "statistic"),
@@ -120,7 +120,7 @@ class Correlations(Result):
         return {"correlation": Table.of(columns, rows, caption, dict.fromkeys(notes))}
 
     def all_notes(self) -> list[str]:
-        """Return the notes on the official leaderboards, and on the rounding, each once."""
+        """Return the notes on the official leaderboards and on rounding, each once."""
         return list(dict.fromkeys(n for name in (*self.officials, "") for n in self.notes[name]))
 
     def against(self, official: str) -> list[MethodCorrelation]:
@@ -128,15 +128,16 @@ class Correlations(Result):
         return [one for one in self.found if one.official == official]
 
     def has_intervals(self, official: str) -> bool:
-        """Does any value against this leaderboard have one?"""
+        """Return whether any value against this leaderboard has an interval."""
         return any(one.estimate.low is not None for one in self.against(official))
 
 
 def wide_correlations(comparison: Correlations, official: str) -> Table:
-    """Methods and their thresholds as rows, measures and statistics as columns.
+    """Return a table of methods and thresholds x measures and statistics.
 
-    The layout of Table 3 of EXAM++: per statistic the best method is marked, those within 0.05 of
-    it, and those below 0.5. Intervals would make it too wide to be read: see `intervals`.
+    The layout of Table 3 of EXAM++: per statistic the best method is marked, and those within 0.05
+    of it, and those below 0.5. It has no intervals, as they would make it too wide: see
+    `intervals`.
     """
     against = comparison.against(official)
     found = {(o.method, o.min_rating, o.measure, o.statistic): o.estimate.value for o in against}
@@ -177,7 +178,7 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
 
 
 def intervals(comparison: Correlations, official: str) -> Table:
-    """Return a row a method, measure and threshold: the values with their intervals."""
+    """Return a row per method, measure and threshold: the values with their intervals."""
     found = comparison.against(official)
     notes = [
         f"[low, high]: {percent(comparison.level)} interval over queries, "
@@ -199,7 +200,7 @@ def intervals(comparison: Correlations, official: str) -> Table:
 
 
 def of_board(comparison: Correlations, board: Leaderboard) -> Table:
-    """A row an official leaderboard, measure and threshold of one board; statistics as columns."""
+    """Return a row per official leaderboard, measure and threshold; statistics as columns."""
     lines: dict[tuple[str, str, int | None], list[MethodCorrelation]] = {}
     for one in comparison.found:
         lines.setdefault((one.official, one.measure, one.min_rating), []).append(one)
@@ -234,7 +235,7 @@ def _mark(value: float | None, best: float | None) -> str | None:
 
 
 def _gaps(found: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
-    """Yield what is undefined, and with `intervals` what has none although they were requested."""
+    """Yield undefined values and, with `intervals`, values without a requested interval."""
     return gaps(
         (f"{heading(one.measure, one.min_rating)} of {one.method}", one.estimate)
         for one in found
@@ -264,9 +265,8 @@ AS_GIVEN = "as given"
 class Scoring:
     """One measure at one threshold (None: it does not depend on it).
 
-    `scores` are the means of the systems, undefined ones left out, higher being better. `values`
-    holds those per query, systems x queries in the order of `systems`; None where only the totals
-    are known.
+    `scores` maps systems to means, without undefined ones; higher is better. `values` holds those
+    per query, systems x queries in the order of `systems`; None where only the totals are known.
     """
 
     measure: str
@@ -278,9 +278,9 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to score systems, and what to know when reading its scores.
+    """A way to score systems, with notes for the reader.
 
-    `key` is that of the grader whose grades it takes, None of any other way.
+    `key` is the key of the grader, None for methods without grades.
     """
 
     name: str
@@ -295,9 +295,9 @@ def graded_method(
     min_ratings: Sequence[int] = (),
     name: str = "",
 ) -> Method:
-    """Return a grader's grades as a method, at all thresholds of its scale unless some are given.
+    """Return a grader's grades as a method, by default at all thresholds of its scale.
 
-    Given thresholds that are off the scale are left out, and a note says so.
+    `thresholds` off the scale are left out with a note.
 
     Raises:
         InputError: A measure cannot be computed, or no threshold is on the scale.
@@ -322,7 +322,7 @@ def qrels_method(
     measures: Sequence[Measure | str] = DEFAULT_MEASURES,
     min_ratings: Sequence[int] = (),
 ) -> Method:
-    """Qrels made elsewhere as a method: the runs of a gradebook under our qrels measures.
+    """Return external qrels as a method: a gradebook's runs under the qrels measures.
 
     A threshold is the lowest label of a relevant passage, by default each above 0. Cover and
     nCover are left out: qrels have no items. Negative labels are 0.
@@ -356,7 +356,7 @@ def qrels_method(
 
 
 def listed_method(name: str, ranks: Mapping[str, float]) -> Method:
-    """A leaderboard made elsewhere as a method; `ranks` are 1 for the best, ties are kept."""
+    """Return an external leaderboard as a method; `ranks` start at 1, ties are preserved."""
     scores = {system: -rank for system, rank in ranks.items()}
     return Method(name, (Scoring(AS_GIVEN, None, scores),))
 
@@ -379,7 +379,7 @@ def _scorings(board: Leaderboard) -> Iterable[Scoring]:
 
 
 def _judged(query: QueryGrades, labels: Mapping[str, int]) -> QueryGrades:
-    """Return the query with its labels as the grades of one item; judged passages join the pool."""
+    """Return the query with its labels as grades of one item; judged passages join the pool."""
     rows = {passage_id: row for row, passage_id in enumerate(query.passage_ids)}
     for passage_id in labels:
         rows.setdefault(passage_id, len(rows))
@@ -426,9 +426,9 @@ def compare_methods(
 ) -> Correlations:
     """Correlate every scoring of every method with every official leaderboard (rank 1 is best).
 
-    The intervals, over queries, are of what an exam of as many queries shows on average (see
-    `stats.correlation_interval`); with 0 samples there are none. With `decimals` means are
-    rounded before they are ranked, as 4 decimals are where trec_eval printed them.
+    The intervals, over queries, are for the mean over exams of this many queries (see
+    `stats.correlation_interval`); with 0 samples there are none. With `decimals`, means are rounded
+    before they are ranked, as trec_eval does with 4 decimals.
 
     Raises:
         InputError: There is no such statistic, two methods have one name, too few samples for
@@ -475,7 +475,7 @@ def _check(samples: int, level: float, seed: int, decimals: int | None) -> None:
 
 
 class _Bootstrap:
-    """Compares scorings; the draws of queries are made once for each number of queries."""
+    """Compares scorings by bootstrap; queries are drawn once per number of queries."""
 
     def __init__(
         self,
@@ -533,7 +533,7 @@ class _Bootstrap:
         return Estimate(value.value, *bounds)
 
     def _sample(self, values: Values | None, systems: int) -> tuple[Floats, Draws] | str:
-        """Return the scores in resamples of the queries, with the draws, or why there are none."""
+        """Return scores in resamples of the queries with the draws, or the reason for none."""
         if not self.samples:
             return NOT_ASKED
         if values is None:
@@ -550,14 +550,14 @@ class _Bootstrap:
         return scores if self.decimals is None else self._ranked(scores), draws
 
     def _ranked(self, means: ArrayLike) -> Floats:
-        """The means as they are to be ranked: as they are printed, and equal ones made equal."""
+        """Return the means for ranking: rounded as printed, with equal ones made exactly equal."""
         return unite_ties(
             means if self.decimals is None else round_as_printed(means, self.decimals)
         )
 
 
 def _counting(scoring: Scoring, systems: Sequence[str]) -> Values | None:
-    """Return the values of these systems on the queries that count for any; None if unknown."""
+    """Return these systems' values on the queries that count for any; None if unknown."""
     if scoring.values is None:
         return None
     place = {system: index for index, system in enumerate(scoring.systems)}
@@ -568,7 +568,7 @@ def _counting(scoring: Scoring, systems: Sequence[str]) -> Values | None:
 
 
 def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
-    """What is missing, or which side has all values equal; `known` systems may lack a score."""
+    """Return the reason for an undefined value: missing scores, or a side with equal values."""
     if len(scores) < 2 <= known:
         return f"because no query counts for {counted(known - len(scores), 'system')}"
     if len(scores) < 2:
@@ -581,9 +581,9 @@ def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
 
 
 def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Iterator[str]:
-    """Yield who is missing on either side, and which official ranks are shared.
+    """Yield notes on systems missing on either side, and on tied official ranks.
 
-    `name` is that of the leaderboard, where it is one of several.
+    `name` is the leaderboard's name if there are several.
     """
     where = f" {name}" if name else ""
     known = {method.name: _systems(method) for method in methods}
@@ -620,7 +620,7 @@ _DECIMALS = 10
 
 
 class MethodPair(NamedTuple):
-    """Two methods under one measure, each at a threshold, and how alike they order systems."""
+    """Two methods under one measure, each at a threshold, with their correlation."""
 
     method: str
     min_rating: int | None
@@ -633,9 +633,9 @@ class MethodPair(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One column: a method under one measure at one threshold, and its mean of every system.
+    """One column: a method under one measure at one threshold, with the mean of every system.
 
-    `key` is that of the grader, None of any other way to score.
+    `key` is the key of the grader, None for methods without grades.
     """
 
     method: str
@@ -645,16 +645,16 @@ class Series(NamedTuple):
 
     @property
     def measured(self) -> str:
-        """The measure and the threshold."""
+        """The measure with its threshold."""
         return heading(self.scoring.measure, self.scoring.min_rating)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SideBySide(Result):
-    """What `side_by_side` found: systems in order, columns, official ranks, and correlations.
+    """The result of `side_by_side`: sorted systems, columns, official ranks, and correlations.
 
-    `correlation` is None without an official leaderboard; `pairs` are the methods with each other,
-    none where there is one alone.
+    `correlation` is None without an official leaderboard; `pairs` correlates the methods with each
+    other and is empty for a single method.
     """
 
     systems: tuple[str, ...]
@@ -666,9 +666,9 @@ class SideBySide(Result):
     pairs: tuple[MethodPair, ...] = ()
 
     def tables(self) -> dict[str, Table]:
-        """Return a row a system, a column a method, measure and threshold; the correlations below.
+        """Return a row per system, a column per scoring, and the correlations below.
 
-        Where two methods share thresholds, they are correlated with each other at those alone.
+        Two methods that share thresholds are correlated with each other at those only.
         """
         same = {
             (p.method, p.other, p.measure) for p in self.pairs if p.min_rating == p.other_min_rating
@@ -681,7 +681,7 @@ class SideBySide(Result):
         return {"leaderboards": self._wide(), **_pair_table(alike)}
 
     def records(self) -> dict[str, Table]:
-        """A row a system, method, measure and threshold; the correlations, if there are any."""
+        """Return a row per system, method, measure and threshold; the correlations if any."""
         columns = ["system", "method", "grader_key", "measure", "min_rating", "mean", "stderr"]
         columns += [name.replace(" ", "_") for name in official_columns(self.officials)]
         rows = [
@@ -701,10 +701,10 @@ class SideBySide(Result):
         }
 
     def _wide(self) -> Table:
-        """Return a row a system, a column a method, measure and threshold; the correlations below.
+        """Return a row per system, a column per scoring, and the correlations below.
 
-        A system without an official rank has that of the nearest one above it, as an approximate
-        one.
+        A system without an official rank is placed at the rank of the nearest one above it, marked
+        as approximate.
         """
         measures = {one.scoring.measure for one in self.series} - {AS_GIVEN}
         title, names = _shortened([one.method for one in self.series])
@@ -741,7 +741,7 @@ class SideBySide(Result):
         )
 
     def _statistics(self) -> Iterator[tuple[str, list[float | None]]]:
-        """Yield the rows of statistics: their names, and a value a column."""
+        """Yield the rows of statistics: their names, and a value per column."""
         found = self.correlation
         if found is None:
             return
@@ -768,10 +768,10 @@ def side_by_side(
     order: int = 1,
     decimals: int | None = None,
 ) -> SideBySide:
-    """Set the systems of some methods beside each other, best by the column `order` first.
+    """Show the systems of several methods side by side, sorted by the column `order`.
 
-    Columns are counted from 1; 0 orders by the first official leaderboard. Means are rounded to
-    `decimals` before they are ranked for the correlations, if some are given.
+    Columns are counted from 1; 0 sorts by the first official leaderboard. With `decimals`, means
+    are rounded before they are ranked for the correlations.
 
     Raises:
         InputError: The column is unknown, or two methods have one name.
@@ -804,7 +804,7 @@ def side_by_side(
 
 
 def pairwise_correlation(methods: Sequence[Method]) -> Iterator[MethodPair]:
-    """Correlate every two methods under every measure that both have, at every two thresholds."""
+    """Correlate every two methods under each shared measure, at every two thresholds."""
     for one, other in combinations(methods, 2):
         for a in one.scorings:
             for b in other.scorings:
@@ -836,7 +836,7 @@ def _means(scoring: Scoring) -> dict[str, Mean]:
 def _order(
     series: Sequence[Series], officials: Mapping[str, Ranks], order: int
 ) -> tuple[str, dict[str, float]]:
-    """What the systems are ordered by, and the place of each that has one, low ones first."""
+    """Return the description of the sort key, and each system's place by it, low ones first."""
     if order == 0:
         first, ranks = next(iter(officials.items()))
         return first, dict(ranks)
@@ -848,7 +848,7 @@ def _order(
 
 
 def _subheading(one: Series, *, alone: bool) -> str:
-    """Return the heading of a column below that of its method."""
+    """Return the subheading of a column, below the heading of its method."""
     scoring = one.scoring
     if scoring.measure == AS_GIVEN:
         return "rank"
@@ -858,7 +858,7 @@ def _subheading(one: Series, *, alone: bool) -> str:
 
 
 def _score(one: Series, system: str) -> Cell:
-    """Return the mean of a system; of a leaderboard made elsewhere its rank."""
+    """Return the mean of a system; for an external leaderboard its rank."""
     mean = one.means.get(system)
     if mean is None or one.scoring.values is not None:
         return None if mean is None else mean.mean
@@ -866,7 +866,7 @@ def _score(one: Series, system: str) -> Cell:
 
 
 def _shortened(names: Sequence[str]) -> tuple[str, list[str]]:
-    """The names without the model that all of them begin with, and that model for the caption."""
+    """Return the names without their common model prefix, and that model for the caption."""
     models = {name.partition(":")[0] for name in names}
     if len(models) != 1 or not any(":" in name for name in names):
         return "", list(names)

@@ -23,7 +23,7 @@ _DECIMALS = 10
 
 
 def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
-    """Mean and one standard error of every system; `systems` name the rows of the column."""
+    """Return mean and one standard error of every system; `systems` name the column's rows."""
     share = column.measure.kind.share
     return [
         Spread(system, mean.mean, *standard_error_bar(mean, share=share))
@@ -34,7 +34,7 @@ def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
 def leaderboard_figure(
     board: Leaderboard, column: MeasureColumn, tested: Significance | None = None
 ) -> Figure:
-    """The leaderboard of a column with standard errors, and letters where pairs were tested."""
+    """Plot the leaderboard of a column with standard errors, and letters if pairs were tested."""
     rows = tested.systems if tested else ()
     letters = {row.system: row.letters for row in rows if row.letters}
     bars = spreads(column, board.column_systems)
@@ -42,7 +42,7 @@ def leaderboard_figure(
 
 
 def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
-    """Return every column of some boards, by the name of its board ("" for none) and its own."""
+    """Return every column of some boards, with the name of its board ("" for none)."""
     return {
         f"{of} {column.name}".lstrip(): spreads(column, board.column_systems)
         for of, board in boards.items()
@@ -57,10 +57,10 @@ def methods_figure(
     *,
     draft: bool = False,
 ) -> Figure:
-    """Re-normalised scores of several methods, in the order of an official leaderboard, if any.
+    """Plot the re-normalised scores of several methods, in the order of an official leaderboard.
 
     `official` are its scores, higher being better: they are the first series, as in Figure 2 of
-    EXAM++. Without one `systems` say the order, that of the first method.
+    EXAM++. Without it `systems` gives the order, that of the first method.
     """
     if official is None:
         by = f"their {next(iter(found), '')}"
@@ -82,10 +82,10 @@ def scatter_figure(
     subtitle: str = "",
     decimals: int | None = None,
 ) -> Figure:
-    """Ranks in an official leaderboard against those by a column, among the systems of both.
+    """Plot official ranks against ranks by a column, for the systems of both.
 
-    Means are rounded to `decimals` before they are ranked: by default to ten, as the last digit of
-    a sum breaks no tie.
+    Means are rounded to `decimals` before they are ranked: by default to ten, so that the last
+    digit of a sum breaks no tie.
     """
     scores = board.scores(column.measure, column.min_rating)
     both = [system for system in official if system in scores]
@@ -98,7 +98,7 @@ def scatter_figure(
 
 
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
-    """Return how the ratings of each gradebook are spread."""
+    """Plot the distribution of the ratings of each gradebook."""
     keys: dict[object, Value] = {book.grader.name: book.grader.key for book in books}
     drawn = distributions.grade_distribution({book.grader.name: _ratings(book) for book in books})
     data = drawn.data
@@ -123,7 +123,7 @@ def _ratings(book: Gradebook) -> dict[int, int]:
 def heatmap_figure(
     board: Leaderboard, column: MeasureColumn, texts: Mapping[str, str] | None = None
 ) -> Figure:
-    """Return every system on every query under a column; `texts` are those of queries, by id."""
+    """Plot every system on every query under a column; `texts` are those of queries, by id."""
     values = column.values
     drawn = heatmap.heatmap(
         values.values,
@@ -137,5 +137,5 @@ def heatmap_figure(
 
 
 def _of(graded: Leaderboard | Gradebook, figure: Figure) -> Figure:
-    """Return the figure with the mark of draft grades, where these are such."""
+    """Return the figure, marked if the grades are drafts."""
     return replace(figure, draft=graded.grader.is_draft)

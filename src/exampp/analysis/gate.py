@@ -61,9 +61,9 @@ _DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """The mean of `measure` must be on one side of `bound`.
+    """A bound on the mean of `measure`, such as nDCG@20 >= 0.4.
 
-    `relative`: what must be so is its difference to the baseline, on the same queries.
+    `relative`: the bound applies to the difference to the baseline, on the same queries.
     """
 
     measure: str
@@ -77,13 +77,13 @@ class Requirement:
         return f"{self.measure}{self.sign}baseline{f'{self.bound:+g}' if self.bound else ''}"
 
     def holds(self, value: float) -> bool:
-        """Return whether it holds of a mean, or of a difference to the baseline."""
+        """Return whether a mean, or a difference to the baseline, meets the requirement."""
         return bool(_HOLDS[self.sign](round(value - self.bound, _DIGITS), 0))
 
     def fewest_queries(self, level: float) -> int | None:
-        """Return how many queries it takes to meet this; None where that depends on the values.
+        """Return the fewest queries that can meet this; None where it depends on the values.
 
-        Of a number this counts with ideal values on every query, of a margin with no change.
+        For a bound on the mean this assumes ideal values on every query, for a margin no change.
         """
         margin = abs(self.bound)
         if self.relative and not self.holds(0.0):
@@ -94,7 +94,7 @@ class Requirement:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """Read a requirement from its text. Raises InputError for what is none."""
+    """Parse a requirement from text. Raises InputError for invalid text."""
     found = _FORM.fullmatch(text.replace("\u2265", ">=").replace("\u2264", "<="))
     if found is None:
         raise InputError(
@@ -111,9 +111,9 @@ def parse_requirement(text: str) -> Requirement:
 def required(
     texts: Sequence[str], margin: float | None, *, baseline: bool
 ) -> tuple[Requirement, ...]:
-    """Return the requirements, each once; with a baseline every measure must be no worse than that.
+    """Return the requirements, each once; with a baseline no measure may be worse than it.
 
-    `margin` is by how much a mean may be lower than the baseline's where no requirement says it.
+    `margin` is the allowed loss against the baseline for requirements that set none.
 
     Raises:
         InputError: Nothing is required, a text is no requirement, a margin is missing, makes no
@@ -146,10 +146,10 @@ Verdict = Literal["passed", "failed", "cannot be told", "missing"]
 
 
 class GateRow(NamedTuple):
-    """A requirement on a system.
+    """The result of a requirement for a system.
 
-    `low` and `high` bound the mean, or its `difference` to the baseline where that is required;
-    `why` says why it is missing or cannot be told. None: there is none.
+    `low` and `high` bound the mean, or its `difference` to the baseline for relative requirements;
+    `why` gives the reason for a missing or undecided result. None: there is none.
     """
 
     system: str
@@ -165,7 +165,7 @@ class GateRow(NamedTuple):
 
     @property
     def explanation(self) -> str:
-        """What was found, and why it is not passed, in words."""
+        """The finding, and the reason if it is not passed, in words."""
         if self.mean is None:
             return self.why
         what, number = "difference", self.difference
@@ -176,7 +176,7 @@ class GateRow(NamedTuple):
 
 
 class GateFailed(AssertionError):
-    """A requirement is failed, or something it needs is missing; `result` is the whole gate."""
+    """Raised if a requirement failed, or data for it is missing; `result` is the whole gate."""
 
     def __init__(self, result: GateResult) -> None:
         super().__init__(f"\n{result.render()}")
@@ -184,14 +184,14 @@ class GateFailed(AssertionError):
 
 
 class GateUndecided(GateFailed):
-    """Nothing is failed or missing, but so few queries cannot tell of all requirements."""
+    """Raised if nothing failed or is missing, but the queries are too few to decide."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GateResult(Result):
-    """What a gate found: a row for every system and requirement.
+    """The result of a gate: a row for every system and requirement.
 
-    `whose` says who graded on which bank, and that grades are drafts where they are.
+    `whose` names the grader and the bank, and marks draft grades.
     """
 
     rows: tuple[GateRow, ...]
@@ -203,7 +203,7 @@ class GateResult(Result):
 
     @property
     def verdict(self) -> Literal["passed", "failed", "cannot be told"]:
-        """Failed where a requirement is failed or missing, passed where all are passed."""
+        """The verdict: failed if a requirement failed or is missing, passed if all passed."""
         found = {row.verdict for row in self.rows}
         if found & {"failed", "missing"} or not found:
             return "failed"
@@ -211,30 +211,30 @@ class GateResult(Result):
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 failed, 2 cannot be told."""
+        """The exit code: 0 passed, 1 failed, 2 undecided."""
         return ("passed", "failed", "cannot be told").index(self.verdict)
 
     def check(self) -> None:
-        """Raise GateFailed where it failed, GateUndecided where it cannot be told."""
+        """Raise GateFailed if the gate failed, GateUndecided if it is undecided."""
         if self.verdict != "passed":
             raise (GateFailed if self.verdict == "failed" else GateUndecided)(self)
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many rows have each verdict that occurs."""
+        """The number of rows of each verdict that occurs."""
         found = [row.verdict for row in self.rows]
         verdicts: tuple[Verdict, ...] = ("passed", "failed", "cannot be told", "missing")
         return {one: found.count(one) for one in verdicts if one in found}
 
     @property
     def heading(self) -> str:
-        """The verdict, how many rows have which, whose grades these are, and the baseline."""
+        """The verdict, the rows per verdict, the grader and the baseline."""
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
         beside = f"; baseline {self.baseline}" if self.baseline else ""
         return f"Gate: {self.verdict} ({counts}). {self.whose}{beside}"
 
     def tables(self) -> Mapping[str, Table]:
-        """The verdict, and a row for every system and requirement; notes say why it is so."""
+        """Return the verdict and a row per system and requirement; notes give the reasons."""
         compared = any(row.baseline is not None for row in self.rows)
         columns: list[str | Column] = [
             *("system", "requirement", "verdict", "mean"),
@@ -278,10 +278,10 @@ class GateResult(Result):
         yield from self.notes
 
     def to_junit(self) -> str:
-        """Return the same as JUnit XML, which tells continuous integration of tests.
+        """Return the result as JUnit XML, the test format of continuous integration.
 
-        A test for every system and requirement: what is failed or missing is a failure, what cannot
-        be told an error.
+        Every system and requirement is a test: failed and missing ones are failures, undecided ones
+        errors.
         """
         counts = self.counts
         suite = ElementTree.Element(
@@ -324,10 +324,11 @@ SAME_PASSAGES = "both systems returned the same passages"
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """How a gate judges: `alpha` is that of each interval, 0.05 for one of 95 %.
+    """Settings of a gate.
 
-    `min_rating` is the lowest rating that counts as an answer (None: the grader's own);
-    `allow_missing` the share of what a measure reads that may have no grade without any effect.
+    `alpha` is that of each interval, 0.05 for one of 95 %. `min_rating` is the lowest rating that
+    counts as an answer (None: the grader's own); `allow_missing` is the share of ungraded units
+    that is tolerated without any effect.
 
     Raises:
         InputError: A number makes no sense.
@@ -353,12 +354,13 @@ class GateSettings:
 
 @dataclass(frozen=True, slots=True)
 class EarlierScores:
-    """What is compared with: scores of single queries, by a name that people know them by.
+    """A baseline: scores per query, under a name for people.
 
-    `system` is compared with all systems; where it is None a system is compared with its namesake,
-    or with the only one there is. `here`: they are of the grades that the gate is about. `faults`
-    say by measure and system what makes its scores unfit to be compared with. `low` and `high` are
-    the scores of the measures and systems in `uncertain`, whatever the missing grades are.
+    `system` is compared with all systems; where it is None a system is compared with the one of the
+    same name, or with the only one there is. `here`: the scores are from the grades that the gate
+    is about. `faults` explains by measure and system why its scores cannot be compared. `low` and
+    `high` bound the scores of the measures and systems in `uncertain` over all possible missing
+    grades.
     """
 
     name: str
@@ -376,7 +378,7 @@ class EarlierScores:
         return tuple(dict.fromkeys(one.system for one in self.scores))
 
     def of(self, system: str) -> str | None:
-        """Return which system another is compared with; None where there is none."""
+        """Return the system that another is compared with; None if there is none."""
         known = self.systems
         wanted = self.system or (known[0] if len(known) == 1 else system)
         return wanted if wanted in known else None
@@ -390,9 +392,10 @@ def judge_systems(
     systems: Sequence[str] = (),
     settings: GateSettings | None = None,
 ) -> GateResult:
-    """Judge systems of a gradebook, all unless some are named, by every requirement.
+    """Check systems of a gradebook, by default all, against every requirement.
 
-    A measure, grade, system or query that is missing fails what needs it: nothing is raised.
+    A missing measure, grade, system or query fails the requirements that need it; no error is
+    raised.
     """
     settings = or_default("settings", settings, GateSettings)
     measured = {
@@ -421,7 +424,7 @@ def judge_systems(
 def nothing_graded(
     requirements: Iterable[Requirement], systems: Sequence[str], why: str
 ) -> GateResult:
-    """Return the gate of what has no grades at all: everything is missing."""
+    """Return the gate of a gradebook without grades: everything is missing."""
     rows = (
         GateRow(system, str(one), "missing", why=why)
         for system in systems or [""]
@@ -431,7 +434,7 @@ def nothing_graded(
 
 
 def scores_of(board: Leaderboard) -> list[QueryScore]:
-    """Return the scores of a leaderboard, query by query."""
+    """Return the scores of a leaderboard, by query."""
     return [
         QueryScore(
             row.system,
@@ -468,19 +471,19 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutc
 
 
 def with_bounds(book: Gradebook, measure: Measure, min_rating: int | None) -> Leaderboard:
-    """The leaderboard of one measure, with the bounds that missing cells leave, where known."""
+    """Return the leaderboard of one measure, with bounds for missing cells where known."""
     missing: Missing = "bounds" if measure.kind.cover else "zero"
     return evaluate_gradebook(book, [measure], min_rating, missing=missing)
 
 
 def with_cutoff(name: str) -> Measure:
-    """Return the measure of a name; Cover without a cutoff reads 20 passages."""
+    """Return the named measure; Cover without a cutoff reads 20 passages."""
     (measure,) = as_measures([name])
     return measure.cut(CUTOFF) if measure.kind.cover else measure
 
 
 def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
-    """All systems but the baseline itself, and those that the baseline has and these have not."""
+    """Return all systems but the baseline, and those that only the baseline has."""
     if baseline is None:
         return list(book.systems) or [""]
     if baseline.here:
@@ -491,14 +494,14 @@ def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
 
 
 class _NotComparableError(Exception):
-    """Why a requirement on a system cannot be checked."""
+    """The reason why a requirement on a system cannot be checked."""
 
 
 class _Sample(NamedTuple):
-    """What a requirement is checked on: values per query, or differences to a baseline.
+    """The values that a requirement is checked on: per query, or differences to a baseline.
 
-    `same`: both systems are known to have returned the same passages. `left_out` are queries that
-    the baseline has not.
+    `same`: both systems are known to have returned the same passages. `left_out` are queries
+    missing from the baseline.
     """
 
     values: NDArray[np.float64]
@@ -552,7 +555,7 @@ class _RequirementCheck:
     def _judged(
         self, system: str, requirement: Requirement, column: MeasureColumn, at: int
     ) -> GateRow:
-        """Judge one requirement by the values of a column, whatever is missing."""
+        """Check one requirement by the values of a column, ignoring missing grades."""
         values = column.values.values[at][column.values.counts[at]]
         sample, within = _Sample(values, None), column.value_range
         if requirement.relative:
@@ -579,7 +582,7 @@ class _RequirementCheck:
         )
 
     def _compared(self, system: str, column: MeasureColumn, at: int) -> _Sample:
-        """Return the differences to the baseline, on the queries of both."""
+        """Return the differences to the baseline, on the shared queries."""
         values, counts = column.values.values[at].tolist(), column.values.counts[at]
         queries = zip(column.query_ids, values, counts, strict=True)
         mine = {query: value for query, value, use in queries if use}
@@ -614,7 +617,7 @@ class _RequirementCheck:
     def _verdict(
         self, requirement: Requirement, one: Estimate, queries: int, column: MeasureColumn
     ) -> tuple[Verdict, list[str]]:
-        """Return the verdict on an interval, and why it is not passed or failed."""
+        """Return the verdict on an interval, with the reason if it is not passed or failed."""
         if one.value is None:
             return "missing", [one.reason]
         if one.low is None or one.high is None:
@@ -668,9 +671,9 @@ class _RequirementCheck:
 def missing_of(
     book: Gradebook, asked: Mapping[str, set[str]], system: str, column: MeasureColumn, lack: float
 ) -> str:
-    """Return what a system lacks for its values to be whole; nothing where all is there.
+    """Return what is missing for a system's values to be complete; empty if nothing is.
 
-    These are an answer to every query that is `asked` (see `answering`), a value of it, and grades
+    Complete means an answer to every query in `asked` (see `answering`), a value for it, and grades
     of all but the share `lack` of what the measure reads.
     """
     if system not in book.systems:
@@ -693,7 +696,7 @@ def missing_of(
 
 
 def missing_at(column: MeasureColumn, at: int) -> float:
-    """Return the share of what a measure reads of a system that has no grade."""
+    """Return the ungraded share of what a measure reads of a system."""
     return max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
 
 
@@ -710,7 +713,7 @@ def _fix_missing(share: float) -> str:
 
 
 def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: str) -> GateRow:
-    """Join the verdicts at both bounds of missing cells: one that both share stands.
+    """Join the verdicts at both bounds of missing cells: a shared verdict is final.
 
     The interval goes from the lowest end to the highest one; means are those of the grades.
     """

@@ -1,4 +1,4 @@
-"""Does the grader favour a system? Ratings of each system's passages beside people's judgments.
+"""Bias of a grader for single systems: ratings compared with human judgments.
 
 The label of a passage is the mean of its ratings, which moves with whatever moves Cover; see
 `stats.system_bias` for the estimates and what they assume.
@@ -32,11 +32,11 @@ Verdict = Literal["favours", "disfavours", "cannot tell"]
 
 
 class SystemBias(NamedTuple):
-    """How a grader rates one system beside how people judge it, in ratings.
+    """A grader's ratings of a system compared with human judgments, in ratings.
 
     `passages` of the `returned` ones are judged and graded, in `queries`. `label` and `judgment`
-    are their means. `matched` and `linked` are the two views of the bias, `low` and `high` bound
-    it for all systems at once, `matched_low` and `matched_high` bound `matched` alone.
+    are their means. `matched` and `linked` are the two estimates of the bias, `low` and `high`
+    bound it simultaneously for all systems, `matched_low` and `matched_high` bound `matched` alone.
     `detectable` is the bias that `matched` shows with probability .8. None: undefined.
     """
 
@@ -57,18 +57,18 @@ class SystemBias(NamedTuple):
 
     @property
     def is_noticed(self) -> bool:
-        """Whether labels differ significantly from those of equally judged passages."""
+        """Return whether labels differ significantly from those of equally judged passages."""
         low, high = self.matched_low, self.matched_high
         return low is not None and high is not None and not low <= 0 <= high
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GraderBias(Result):
-    """The check of one grader: favoured systems first, then the largest bias.
+    """The bias check of one grader: favoured systems first, then the largest bias.
 
-    `is_compared` tells whether there are two systems, `is_judged` whether any graded passage has a
-    judgment, `reason` why the check could not be made all the same (empty: it was). `depth` is how
-    many passages of a ranking count, `spread` the standard deviation of labels.
+    `is_compared`: there are two or more systems; `is_judged`: some graded passage has a judgment;
+    `reason` is why the check was still impossible (empty: it was made). `depth` is how many
+    passages of a ranking count, `spread` the standard deviation of labels.
     """
 
     grader: str
@@ -86,7 +86,7 @@ class GraderBias(Result):
 
     @property
     def tone(self) -> Literal["", "holds", "doubt"]:
-        """`holds` where a large bias would have been noticed, and none was."""
+        """`holds` if a large bias would have been detected and none was."""
         if not self.is_judged or not self.is_compared:
             return ""
         blind = self._largest_unseen is None or self._largest_unseen > _LARGE * self.spread
@@ -95,12 +95,12 @@ class GraderBias(Result):
 
     @property
     def _largest_unseen(self) -> float | None:
-        """The bias that is noticed in every system; None where one cannot be checked."""
+        """Return the bias that is detectable in every system; None if one cannot be checked."""
         sizes = [one.detectable for one in self.systems if one.detectable is not None]
         return max(sizes) if sizes and len(sizes) == len(self.systems) else None
 
     def sentence(self) -> str:
-        """Return the answer in one sentence, the favoured system first."""
+        """Return the result in one sentence, the favoured system first."""
         if self.reason:
             return f"Not checked: {self.reason}."
         if self.found:
@@ -137,7 +137,7 @@ class GraderBias(Result):
         )
 
     def tables(self) -> dict[str, Table]:
-        """Return a row a system, the largest bias first."""
+        """Return a row per system, the largest bias first."""
         people = {
             "label": Column("rating", key="label"),
             **{name: Column(name, 2, "bias", key=name) for name in ("matched", "linked", "high")},
@@ -196,13 +196,13 @@ def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
 
 
 def noted(board: Leaderboard, book: Gradebook) -> Leaderboard:
-    """Return the leaderboard, with a note first where the grader favours a system."""
+    """Return the leaderboard with a leading note if the grader favours a system."""
     bias = grader_bias(book)
     return replace(board, notes=(bias.sentence(), *board.notes)) if bias.found else board
 
 
 def _why_not(book: Gradebook, pool: JudgedPool) -> str:
-    """Return why no bias can be estimated; empty if one can."""
+    """Return the reason why no bias can be estimated; empty if it can."""
     if len(book.systems) < 2:
         return f"there {'is one system' if book.systems else 'are no systems'} to compare"
     if not len(pool.label):
@@ -273,7 +273,7 @@ def _pool(book: Gradebook, depth: int) -> tuple[JudgedPool, NDArray[np.int64]]:
 
 
 def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the mean rating of each passage on the items that count; NaN where it has none."""
+    """Return the mean rating of each passage on the items that count; NaN without ratings."""
     ratings = exam.query.ratings[np.ix_(passages, weighted_items(exam))]
     known = ratings != MISSING
     sums, counts = np.where(known, ratings, 0).sum(axis=1, dtype=float), known.sum(axis=1)
@@ -283,7 +283,7 @@ def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
-    """Return the judgment of the exam's subtopic; of a whole query the highest of its subtopics."""
+    """Return the judgment of the exam's subtopic; for a whole query the highest judgment."""
     query = exam.query
     of_subtopic = exam.exam_id[len(query.query_id) + 1 :]
     highest: NDArray[np.int16] = query.judgments.max(axis=0)[passages]

@@ -1,4 +1,4 @@
-"""What exams of fewer items gain against official leaderboards.
+"""Selection of items: how well smaller exams agree with official leaderboards.
 
 Items are chosen by their agreement with the rest of the exam, without human labels.
 """
@@ -37,7 +37,7 @@ _NAMES = {ALL: "all", RANDOM: f"as many random ones as from {CUT:g}"}
 
 
 class ItemChoice(NamedTuple):
-    """One choice of items: how many, and how well the exam of these ranks systems.
+    """One selection of items, and how well the exam of these ranks systems.
 
     `chosen` is "all", the least item-rest correlation, or "random": as many as at `CUT`.
     `emptied` queries have none of the items. `pooled` is Kendall's tau-b with the official order
@@ -63,7 +63,7 @@ def choices(
     splits: int = SPLITS,
     seed: int = SEED,
 ) -> Iterator[ItemChoice]:
-    """Yield every choice of items against every official leaderboard (rank 1 is best)."""
+    """Yield every selection of items against every official leaderboard (rank 1 is best)."""
     for official, ranks in officials.items():
         yield from _against(scores, official, ranks, splits, seed)
 
@@ -100,7 +100,7 @@ def _against(
 
 
 def _both(systems: Sequence[str], ranks: Mapping[str, float]) -> tuple[Bools, Floats]:
-    """Return which systems are in the official leaderboard, and their values, higher is better."""
+    """Return the systems in the official leaderboard, and their values, higher is better."""
     both = np.array([system in ranks for system in systems], np.bool_)
     return both, -np.array([ranks[system] for system in systems if system in ranks], np.float64)
 

@@ -1,7 +1,7 @@
-"""Is the exam a good one? Statistics of items, reliability of the exam, items to review first.
+"""Quality of an exam: item statistics, reliability, and the items to review first.
 
-Every item by what it tells of systems, the exam by how far its halves agree, both with and without
-the systems far below the rest; the leaderboard without the items to review. Formulas and sources:
+Statistics of every item and the agreement of exam halves, both with and without the systems far
+below the rest; and the leaderboard without the items to review. Formulas and sources:
 `stats.item_analysis`.
 """
 
@@ -73,14 +73,14 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ItemStatistics:
-    """One item. What is undefined is None.
+    """Statistics of one item; None where undefined.
 
     `difficulty` is the mean credit of systems; `item_rest` its correlation with the rest of the
     exam, `item_rest_without` the same without the system of the jackknife that changes alpha most.
-    `relevant` and `not_relevant` are the shares covered of passages that people judged so. `swaps`
-    are the pairs of systems whose order changes without it. `constant` items are the same for all:
-    "all pass", "all fail" or "all same". `sealed` is None where the bank was never split. `why` it
-    should be reviewed; empty where there is no reason.
+    `relevant` and `not_relevant` are the covered shares of passages that people judged so. `swaps`
+    is the number of pairs of systems whose order changes without it. `constant` items are the same
+    for all: "all pass", "all fail" or "all same". `sealed` is None where the bank was never split.
+    `why` gives the reasons to review it, if any.
     """
 
     query_id: str
@@ -101,13 +101,13 @@ class ItemStatistics:
 
     @property
     def worst(self) -> float:
-        """The lowest of the values against it: lower is worse."""
+        """The lowest of the item's statistics; lower is worse."""
         known = (self.item_rest, self.item_rest_without, self.lift)
         return min((value for value in known if value is not None), default=1.0)
 
     @property
     def lift(self) -> float | None:
-        """By how much more of the relevant passages it covers than of the others."""
+        """The covered share of relevant passages minus that of the others."""
         if self.relevant is None or self.not_relevant is None:
             return None
         return self.relevant - self.not_relevant
@@ -115,10 +115,10 @@ class ItemStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ExamRow:
-    """The exam for some of the systems: `drop` is the share of the worst that are left out.
+    """Statistics of the exam for some of the systems.
 
-    None where one system is left out, which `name` tells. `alpha_varying` is alpha without the
-    items that are the same for all.
+    `drop` is the share of the worst systems that are left out, None where one system, `name`, is
+    left out. `alpha_varying` is alpha without the items that are the same for all.
     """
 
     name: str
@@ -135,7 +135,7 @@ class ExamRow:
 
 
 class Jackknife(NamedTuple):
-    """Alpha without each system in turn; `lowest` is at the system whose absence lowers it most."""
+    """Alpha without each system in turn; `lowest` is the system whose removal lowers it most."""
 
     without: Mapping[str, float | None]
     system: str
@@ -145,7 +145,7 @@ class Jackknife(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ItemSettings:
-    """How items are examined: `min_relevant` is the lowest judgment of a relevant passage.
+    """Settings of an item analysis; `min_relevant` is the lowest judgment of a relevant passage.
 
     Raises:
         InputError: A number is out of range.
@@ -165,7 +165,7 @@ class ItemSettings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemAnalysis(Result):
-    """The items of an exam and the exam itself.
+    """The analysis of an exam and its items.
 
     `exams` are the exam with all systems first; `floor` is the chance level of Cover, `choices` the
     smaller exams against official leaderboards. `repeated` gives, by places, the items that repeat
@@ -188,7 +188,7 @@ class ItemAnalysis(Result):
 
     @property
     def statistic(self) -> str:
-        """The name of alpha: KR-20 where items count alike."""
+        """The name of alpha: KR-20 where all items have equal weight."""
         return "KR-20" if self.scores.equal else "alpha"
 
     @property
@@ -198,12 +198,12 @@ class ItemAnalysis(Result):
 
     @property
     def distinct(self) -> int:
-        """The number of items, repeated ones once."""
+        """The number of distinct items."""
         return len(self.items) - len(self.repeated)
 
     @property
     def undefined(self) -> str:
-        """Why alpha is undefined; empty where it is defined."""
+        """The reason why alpha is undefined; empty where it is defined."""
         if self.exams[0].alpha is not None:
             return ""
         if self.lacking:
@@ -221,7 +221,7 @@ class ItemAnalysis(Result):
         return tuple(sorted(wanted, key=lambda row: (row.worst, row.query_id, row.item_id)))
 
     def tables(self, limit: int = 20) -> Mapping[str, Table]:
-        """Return the exam, the `limit` worst items, the leaderboard without any, smaller exams."""
+        """Return the exam, the `limit` worst items, the leaderboard without them, smaller exams."""
         shown = {"exam": self._exam()}
         if self.look:
             shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
@@ -230,7 +230,7 @@ class ItemAnalysis(Result):
         return shown
 
     def records(self) -> Mapping[str, Table]:
-        """Return a row an item, a group of systems, a system, and a choice of items."""
+        """Return a row per item, group of systems, system, and selection of items."""
         names = (
             *("query_id", "item_id", "difficulty", "constant", "item_total", "item_rest"),
             *("item_rest_without", "alpha_if_deleted", "relevant", "not_relevant", "swaps"),
@@ -249,7 +249,7 @@ class ItemAnalysis(Result):
         return {name: table.keyed(self.grader_key) for name, table in shown.items()}
 
     def _exam(self) -> Table:
-        """Return a row a group of systems: how reliable the exam is for them."""
+        """Return a row per group of systems: the reliability of the exam for them."""
         columns = [
             *(Column("exam"), *programs_only("drop"), Column("systems")),
             *programs_only("items", "statistic"),
@@ -313,7 +313,7 @@ class ItemAnalysis(Result):
             yield f"{len(self.look)} items, of which the worst {limit} are shown (--limit)."
 
     def _systems(self) -> Table:
-        """Return a row a system, best first, with and without the items to review."""
+        """Return a row per system, best first, with and without the items to review."""
         scores, kept = self.scores, self._kept
         whole = scores.cover()
         nothing: list[Value] = [None] * len(whole)
@@ -340,7 +340,7 @@ class ItemAnalysis(Result):
 
     @property
     def _kept(self) -> Bools:
-        """Which items are left without those to review."""
+        """Return which items are left without those to review."""
         return np.array([not row.why for row in self.items], np.bool_)
 
     def _systems_notes(self) -> Iterator[str]:
@@ -363,7 +363,7 @@ class ItemAnalysis(Result):
     # ---- notes -----------------------------------------------------------------------------------
 
     def advice(self) -> str:
-        """Return the one sentence that a person can act on."""
+        """Return one sentence of advice."""
         look, whole = self.look, self.exams[0]
         if whole.alpha is None:
             return f"{self.statistic} is undefined, because {self.undefined}."
@@ -391,7 +391,7 @@ class ItemAnalysis(Result):
         )
 
     def exam_notes(self) -> list[str]:
-        """Return what must be known to read the exam's table."""
+        """Return the notes needed to read the exam's table."""
         few, *rest = (
             list(part())
             for part in (self._few, self._repeated, self._reading, self._floor, self._missing)
@@ -509,7 +509,7 @@ def analyze(
     texts: BankTexts | None = None,
     officials: Mapping[str, Mapping[str, float]] | None = None,
 ) -> ItemAnalysis:
-    """Look at the items of an exam; `officials` are official leaderboards, system to rank."""
+    """Analyse the items of an exam; `officials` are official leaderboards, system to rank."""
     texts = texts or BankTexts()
     first = first_of_repeated(scores, texts)
     distinct = first == np.arange(len(first))
@@ -614,7 +614,7 @@ def _exam(
 
 
 class _Columns(NamedTuple):
-    """Systems x items, repeated items once; `without` the outlier; `places` [items] in them."""
+    """Systems x items, repeated items once; `without` the outlier; `places` are column indices."""
 
     columns: Floats
     without: Floats
@@ -669,7 +669,7 @@ def _same(values: Floats) -> str:
 
 
 def _why(row: ItemStatistics, wrongly: int) -> Iterator[str]:
-    """Yield what speaks for looking at an item, the gravest first.
+    """Yield reasons to review an item, the most severe first.
 
     `wrongly` counts the passages that cover it and that people judged not relevant: one or two are
     found for nearly every item that few passages answer.
@@ -685,7 +685,7 @@ def _why(row: ItemStatistics, wrongly: int) -> Iterator[str]:
 def _covered(
     book: Gradebook, scores: ItemScores, min_relevant: int
 ) -> dict[tuple[str, str], tuple[float | None, float | None, int]]:
-    """(query, item) -> the share of relevant, of not relevant passages that cover it; how many."""
+    """Map (query, item) to the covered shares of relevant and non-relevant passages, and counts."""
     found = {}
     for exam in cover_exams(book, scores.subtopics, scores.k):
         sides = [
@@ -709,7 +709,7 @@ def _shares(ratings: NDArray[np.int16], min_rating: int) -> list[float | None]:
 
 
 def linted_items(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(query, item) -> the rules of the lint that it breaks, each once."""
+    """Map (query, item) to the lint rules that it breaks, each once."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for one in lint(texts.entries, texts.queries):
         found.setdefault((one.query_id, one.item_id), {})[one.rule] = None
@@ -717,7 +717,7 @@ def linted_items(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def _swaps(scores: ItemScores) -> list[int]:
-    """Per item, the pairs of systems that stand otherwise without it."""
+    """Count per item the pairs of systems whose order changes without it."""
     whole = scores.cover()
     kept = np.ones(len(scores.item_ids), np.bool_)
     found = []
@@ -759,11 +759,11 @@ def plain_words(text: str) -> str:
 class ListedItem(NamedTuple):
     """One item of the list; None is undefined, as everything is before it is graded.
 
-    `relevant`, `not_relevant` are the shares covered of passages that people judged so, `gap` their
+    `relevant`, `not_relevant` are the covered shares of passages that people judged so, `gap` their
     difference. `discrimination` is its correlation with the rest of the exam. `cells` counts its
     graded passages that a system returned among its first k, `swaps` the pairs of systems whose
-    order changes without it, `overturned` the cells where the grader saw an answer and people none.
-    `state` lists reasons to review it, `worst` is the lowest value against it.
+    order changes without it, `overturned` the cells where people rejected the grader's answer.
+    `state` lists reasons to review it, `worst` is the lowest of its statistics.
     """
 
     query_id: str
@@ -784,13 +784,13 @@ class ListedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemList(Result):
-    """The items of all queries, in the order of the bank; `is_graded` where any cell is."""
+    """The items of all queries, in the order of the bank; `is_graded` if any cell is graded."""
 
     items: tuple[ListedItem, ...]
     is_graded: bool
 
     def tables(self) -> Mapping[str, Table]:
-        """Return a row an item."""
+        """Return a row per item."""
         renamed = {"query_text": "query", "text": "item"}
         names = ListedItem._fields[:-1]
         rows = (
@@ -804,7 +804,7 @@ class ItemList(Result):
 def item_list(
     texts: BankTexts, book: Gradebook | None = None, found: ItemAnalysis | None = None
 ) -> ItemList:
-    """List the items of a bank, with what its grades say where there are some."""
+    """List the items of a bank, with statistics if there are grades."""
     linted = linted_items(texts)
     known = {(row.query_id, row.item_id): row for row in found.items} if found else {}
     cells: dict[Key, tuple[int, int]] = {}
@@ -836,7 +836,7 @@ def item_list(
 
 
 def _cells(query: QueryGrades, min_rating: int, k: int) -> Iterator[tuple[Key, tuple[int, int]]]:
-    """Per item its graded cells among the first k passages of systems, and how many overturned."""
+    """Count per item its graded cells among the first k passages, and the overturned ones."""
     read = np.zeros(len(query.passage_ids), np.bool_)
     for ranking in query.rankings:
         read[ranking.passages[:k]] = True

@@ -1,4 +1,4 @@
-"""Retrieved but not said: what a RAG system had in hand and left out of its answer.
+"""Retrieved but omitted: facts that a RAG system retrieved and left out of its answer.
 
 Of every item of the bank there are four cases: retrieved and said, retrieved and not said, said and
 not retrieved, neither. Their shares weigh items and queries as Cover does, so the first and second
@@ -31,7 +31,7 @@ GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
 
 @dataclass(frozen=True, slots=True)
 class RagShares:
-    """One RAG system: the shares of the bank, and what loses more of it.
+    """One RAG system: the shares of the bank, and whether retrieval or generation loses more.
 
     `retrieved` and `answer` are the names of the two systems. `difference` is what generation loses
     (`unsaid`) minus what retrieval loses (`neither`), with its paired interval over queries;
@@ -49,7 +49,7 @@ class RagShares:
 
     @property
     def loses_more(self) -> str:
-        """Generation or retrieval, where the interval excludes 0."""
+        """The stage that loses more; unknown if the interval includes 0."""
         low, high = self.difference.low, self.difference.high
         if low is None or high is None or low <= 0 <= high:
             return UNTOLD
@@ -57,7 +57,7 @@ class RagShares:
 
 
 class OmittedItem(NamedTuple):
-    """An item that was retrieved and not said."""
+    """An item that was retrieved but is not in the answer."""
 
     answer: str
     query_id: str
@@ -67,7 +67,7 @@ class OmittedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Omissions(Result):
-    """What `find_omissions` found, a row for every RAG system; `items` are what was left out."""
+    """The result of `find_omissions`: a row per RAG system; `items` are the omitted ones."""
 
     rows: tuple[RagShares, ...]
     items: tuple[OmittedItem, ...]
@@ -75,7 +75,7 @@ class Omissions(Result):
     notes: tuple[str, ...]
 
     def tables(self, limit: int = 20) -> dict[str, Table]:
-        """Return a row for every RAG system, and the first `limit` items that were left out."""
+        """Return a row per RAG system, and the first `limit` omitted items."""
         found = {"systems": self._systems()}
         if limit and self.items:
             more = len(self.items) - limit
@@ -84,7 +84,7 @@ class Omissions(Result):
         return found
 
     def records(self) -> dict[str, Table]:
-        """Return a row for every RAG system, and one for every item that was left out."""
+        """Return a row per RAG system, and one per omitted item."""
         return {"systems": self._systems(), "items": Table.of(_ITEM, self.items)}
 
     def _systems(self) -> Table:
@@ -117,7 +117,7 @@ _ITEM = (Column("system", key="answer"), *map(Column, ("query", "item", "text"))
 
 
 def find_pairs(systems: Sequence[str]) -> dict[str, str]:
-    """Answer -> what it was made of, of the systems whose names say that they belong together."""
+    """Map answering systems to their sources, for systems whose names form such a pair."""
     known = set(systems)
     found: dict[str, str] = {}
     for retrieved, answer in SUFFIXES:
@@ -136,7 +136,7 @@ def find_omissions(
     *,
     level: float = 0.95,
 ) -> Omissions:
-    """Compare what RAG systems retrieved with what they said, by the items that are covered.
+    """Compare what RAG systems retrieved with their answers, by covered items.
 
     `pairs` maps an answering system to the one that holds what it was given; by default those whose
     names say so (`NAME` and `NAME:cited` or `NAME:contexts`, `NAME:response` and `NAME`). Raises

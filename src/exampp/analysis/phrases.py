@@ -1,4 +1,4 @@
-"""How numbers are said in tables and sentences, the same everywhere."""
+"""Wording of numbers in tables and sentences, the same everywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exampp.stats.means import unseen_share
 
 
 def gaps(found: Iterable[tuple[str, Estimate]]) -> Iterator[str]:
-    """Name what is undefined or has no interval, in one sentence a reason."""
+    """Name undefined values and missing intervals, in one sentence per reason."""
     reasons: dict[str, dict[str, None]] = {}
     for subject, one in found:
         if one.why:
@@ -29,23 +29,23 @@ def worst_systems(names: Sequence[str], total: int) -> str:
 
 
 def share_shown(share: float | None) -> str | None:
-    """12.5%; None where it is undefined."""
+    """Return a share such as 12.5%; None if undefined."""
     return None if share is None else f"{share:.1%}"
 
 
 def percent(share: float) -> str:
-    """95%, 99.9%: as many digits as it takes."""
+    """Return a percentage with as many digits as needed: 95%, 99.9%."""
     return f"{100 * share:.6g}%"
 
 
 def added_up(measure: Measure) -> Iterator[str]:
-    """That means are shown of what a leaderboard adds up; nothing of other measures."""
+    """Note that means are shown for a measure that leaderboards add up."""
     if measure.kind.added:
         yield f"{measure}: means over queries, of which a leaderboard shows the sum."
 
 
 def not_excluded(queries: int, level: float) -> str:
-    """Say how common a failure may be that none of so many queries shows."""
+    """Return how common failures may be if none of so many queries shows one."""
     share = unseen_share(queries, level)
     return (
         f"{counted(queries, 'query')} that show no failure do not exclude one on up to "

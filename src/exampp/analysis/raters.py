@@ -61,7 +61,7 @@ class Scale:
     """The labels a rater can give, ascending, and the cuts of the layouts.
 
     A label belongs to the LENIENT, STRICT or best MERGE group from the cut on; MERGE has two cuts.
-    `named` is what the labels are called in sentences.
+    `named` is the word for the labels in sentences.
     """
 
     labels: tuple[int, ...]
@@ -71,7 +71,7 @@ class Scale:
     named: str = "labels"
 
     def cuts(self, layout: Layout) -> tuple[int, ...]:
-        """Return where a new group begins."""
+        """Return the labels at which a new group begins."""
         return {
             "GRADED": self.labels[1:],
             "MERGE": self.merge,
@@ -81,7 +81,7 @@ class Scale:
 
     @property
     def span(self) -> str:
-        """Where the labels go from and to, as a predicate."""
+        """The range of the labels, as a predicate."""
         if len(self.labels) == 1:
             return f"are all {self.labels[0]}"
         return f"go from {self.labels[0]} to {self.labels[-1]}"
@@ -96,14 +96,14 @@ class Scale:
 
 
 def agreement_scale(lowest: int, highest: int, min_rating: int, named: str = "labels") -> Scale:
-    """The scale of ratings: LENIENT is all above the lowest, STRICT `min_rating` and above."""
+    """Return the scale of ratings: LENIENT is above the lowest, STRICT from `min_rating` on."""
     strict = max(lowest + 1, min(min_rating, highest))
     labels = tuple(range(lowest, highest + 1))
     return Scale(labels, lowest + 1, strict, (lowest + 1, strict), named)
 
 
 def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
-    """The scale of the judgments that occur, cut at the lowest relevant one; MERGE at 1 and 2."""
+    """Return the scale of the judgments, cut at the lowest relevant one; MERGE at 1 and 2."""
     labels = tuple(np.unique(judged).tolist())
     # where no judgment is above 1, MERGE has no three groups
     merge = (1, min(2, max((*labels, 1))))
@@ -112,7 +112,7 @@ def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Who rated, the labels of all units (MISSING where there is none), and their scale.
+    """A rater with the labels of all units (MISSING where there is none) and their scale.
 
     `key` is that of a grader; people have none.
     """
@@ -124,7 +124,7 @@ class Rater:
 
     @property
     def all_labels(self) -> str:
-        """What its labels are called in sentences: labels of anna, judgments."""
+        """The rater's labels in words: labels of anna, judgments."""
         named = self.scale.named
         return named if self.name.endswith(named) else f"{named} of {self.name}"
 
@@ -133,8 +133,8 @@ class Rater:
 class RaterComparison:
     """Two raters: `tables` is queries x labels of `rater` x labels of `other`, ascending.
 
-    `at_least` tells which of a passage's ratings the label is (None: there is but one), `unit`
-    what was rated.
+    `at_least` selects which of a passage's ratings is the label (None: there is only one), `unit`
+    names what was rated.
     """
 
     rater: Rater
@@ -150,16 +150,16 @@ class RaterComparison:
 
     @cached_property
     def units(self) -> int:
-        """Units that both have labelled."""
+        """The number of units that both labelled."""
         return int(self.tables.sum())
 
     @cached_property
     def queries(self) -> int:
-        """Queries with such units."""
+        """The number of queries with such units."""
         return int((self.tables.sum(axis=(1, 2)) > 0).sum())
 
     def estimates(self, layout: Layout) -> Mapping[str, Estimate]:
-        """The statistics by name (see `stats.agreement.STATISTICS`), or why there are none."""
+        """The statistics by name (see `stats.agreement.STATISTICS`), or the reason for none."""
         tables = self._grouped(layout)
         reason = self._why_none(layout)
         if reason:
@@ -176,7 +176,7 @@ class RaterComparison:
         return found
 
     def row_kappas(self, layout: Layout) -> dict[tuple[int, int], Estimate]:
-        """Cohen's kappa of each row of GRADED and MERGE, as the papers print it beside judgments.
+        """Return Cohen's kappa of each row of GRADED and MERGE, as in the papers' judgment tables.
 
         It is that of a 2 x 2 table: the labels of the row or not, against the judgments paired with
         them or not. Keys are the numbers of the row and of that column, groups in ascending order.
@@ -193,7 +193,7 @@ class RaterComparison:
         }
 
     def _paired(self, layout: Layout) -> Iterator[tuple[int, int]]:
-        """Yield which group of judgments goes with each group of labels."""
+        """Yield the group of judgments that corresponds to each group of labels."""
         rows, columns = self.rater.scale.groups(layout), self.other.scale.groups(layout)
         if layout == "MERGE" or (layout == "GRADED" and rows == columns):
             yield from zip(range(len(rows)), range(len(columns)), strict=False)
@@ -216,7 +216,7 @@ class RaterComparison:
         return grouped
 
     def _why_none(self, layout: Layout) -> str:
-        """Return why no statistic of a layout is defined; empty if they may be."""
+        """Return the reason why no statistic of a layout is defined; empty if they may be."""
         if not self.units:
             return self._nothing_in_common()
         first, second = self.rater.scale, self.other.scale
@@ -239,7 +239,7 @@ class RaterComparison:
         return f"{self.rater.name} and {self.other.name} have no {self.unit}s in common"
 
     def _constant(self, layout: Layout) -> str:
-        """Return which side is constant, so that a kappa is 0 whatever the other side does."""
+        """Return in words which side is constant, which makes a kappa 0; empty if none is."""
         counts = self.counts(layout)
         for axis, side in ((1, self.rater), (0, self.other)):
             (used,) = np.nonzero(counts.sum(axis=axis))
@@ -250,7 +250,7 @@ class RaterComparison:
 
 
 def _of_constant(found: Estimate, constant: str) -> Estimate:
-    """Return a kappa where one side is constant: 0, or undefined where the other is so too."""
+    """Return a kappa where one side is constant: 0, or undefined if both are."""
     if found.value is None:
         return undefined(constant)
     return Estimate(found.value, no_interval=constant)
@@ -293,7 +293,7 @@ def compare_raters(
 def joint_alpha(
     raters: Sequence[Rater], query: NDArray[np.intp], queries: int, layout: Layout
 ) -> tuple[int, int, Mapping[str, Estimate]]:
-    """Krippendorff's alpha of all raters together: (units, queries, estimates).
+    """Return Krippendorff's alpha of all raters together: (units, queries, estimates).
 
     Units are those with two or more labels, queries those with such units.
 
@@ -321,7 +321,7 @@ def joint_alpha(
 
 
 def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
-    """Return the layouts of these names, in any case.
+    """Return the layouts of these names, ignoring case.
 
     Raises:
         InputError: There is no such layout.
@@ -348,7 +348,7 @@ def _membership(labels: Sequence[int], groups: Sequence[Sequence[int]]) -> NDArr
 
 
 def _on_one_scale(rater: Rater, other: Rater) -> Rater:
-    """The rater with the other's labels, if those are its own and some that did not occur."""
+    """Return the rater on the other's scale, if that only adds labels that did not occur."""
     mine, theirs = rater.scale.labels, other.scale.labels
     if mine and theirs and mine[-1] == theirs[-1] and set(mine) < set(theirs):
         cuts = rater.scale
@@ -365,7 +365,7 @@ UnitName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RatedUnits:
-    """Graders and judgments on the same units.
+    """Labels of graders and judgments on the same units.
 
     `labels` is per m (of the m-th best rating) graders x units, `judgments` one per unit, MISSING
     where there is none; `names` are the units, `query` numbers the query of each, below `queries`.
@@ -390,7 +390,7 @@ class RatedUnits:
         return tuple(found)
 
     def judge(self, min_relevant: int | None = None) -> Rater:
-        """The judgments as a rater; by default they are relevant from 2 on, or their highest."""
+        """Return the judgments as a rater; by default relevant from 2 on, or their highest."""
         judged = self.judgments[self.judgments != MISSING]
         relevant = relevance_threshold(min_relevant, int(judged.max()) if len(judged) else None)
         return Rater(JUDGE_NAME, self.judgments, judgment_scale(judged, relevant))
@@ -420,7 +420,7 @@ def rated_units(
 ) -> RatedUnits:
     """Return the labels of all graders on all units.
 
-    A unit is a passage of a query. With `judged` it is what was judged: a passage of a query, or of
+    A unit is a passage of a query. With `judged` it is a judged unit: a passage of a query or of
     one of its subtopics, whose label then comes from the items of that subtopic, if it has some.
 
     Raises:
@@ -470,13 +470,13 @@ def _labels(book: Gradebook, ratings: Ratings, at_least: Sequence[int]) -> Label
 
 
 def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
-    """The items of a subtopic; all of them for the whole query, or where a subtopic has none."""
+    """Return the items of a subtopic; all of them for the whole query or an empty subtopic."""
     own = np.flatnonzero(query.item_subtopics == subtopic) if subtopic else np.empty(0, np.intp)
     return own if len(own) else np.arange(len(query.item_ids))
 
 
 def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None:
-    """Raises InputError if no grader has such a rating above its lowest."""
+    """Raise InputError if no grader has such a rating above its lowest."""
     graders = [book.grader for book in books]
     if min_rating is None:
         return
@@ -491,7 +491,7 @@ def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None
 
 
 def check_min_relevant(judgments: Labels, min_relevant: Sequence[int]) -> None:
-    """Raises InputError for a cut that leaves all judgments on one side, if another would not."""
+    """Raise InputError for a cut with all judgments on one side, if another cut would work."""
     judged = judgments[judgments != MISSING]
     if not len(judged):
         return
@@ -558,8 +558,8 @@ def compare_people(
 ) -> tuple[list[RaterComparison], list[RaterComparison]]:
     """Compare people with a grader and, second, with each other; a unit is a cell.
 
-    A person's newest decision counts, if it is not withdrawn. Against the grader, the blind ones
-    are also compared alone: those made with the grade in sight lean towards it.
+    A person's newest decision counts, unless it is withdrawn. Blind decisions are also compared
+    alone with the grader: decisions made with the grade visible are biased towards it.
     """
     strict = grader.default_min_rating
     if min_rating is not None:  # it may be off this grader's scale, and on that of another

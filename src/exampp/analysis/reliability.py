@@ -1,4 +1,4 @@
-"""How reliable a leaderboard is, and how many queries and items a better one takes.
+"""Reliability of a leaderboard, and the queries and items needed for a better one.
 
 A generalizability study of the scores (`stats.generalizability`), once with all systems and again
 without the worst: one system far below the others makes any exam look reliable. With Cover the
@@ -65,9 +65,9 @@ _NONE = theory.Needed(None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class ReliabilitySettings:
-    """How reliability is studied.
+    """Settings of a reliability study.
 
-    `target` is the coefficient wanted. `drop` are shares of the worst systems to leave out, each a
+    `target` is the wanted coefficient. `drop` are shares of the worst systems to leave out, each a
     study. `queries` and `items` are the sizes of exams to project (by default half, as many, twice
     and four times as many). `samples` and `seed` belong to the bootstrap.
 
@@ -99,10 +99,10 @@ class ReliabilitySettings:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scores of systems on queries, by whatever measure, to be studied.
+    """Scores of systems on queries under a measure, to be studied.
 
     `exams` are those of the queries, in their order, systems x items each, of which the scores are
-    the means; empty where there are none, for the reason in `no_items`. `lacking` says why there is
+    the means; empty if there are none, for the reason in `no_items`. `lacking` is why there is
     nothing to study.
     """
 
@@ -120,7 +120,7 @@ class Scored:
 
 
 class ExamSize(NamedTuple):
-    """The reliability to expect of an exam of so many queries and items (None: without limit).
+    """The expected reliability of an exam of so many queries and items (None: infinite).
 
     `phi` is the reliability of levels. `errors` are the standard errors of measurement, of
     differences and of levels, in units of the score. `interval` is the method of the interval.
@@ -135,7 +135,7 @@ class ExamSize(NamedTuple):
 
 
 class MarginalGain(NamedTuple):
-    """More queries, or more items per query, and Erho2 with them."""
+    """More queries, or more items per query, and the resulting Erho2."""
 
     more: str
     erho2: float | None
@@ -143,7 +143,7 @@ class MarginalGain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityEstimate:
-    """The reliability among the systems that remain when a share `drop` of the worst is left out.
+    """The reliability among the remaining systems when a share `drop` of the worst is left out.
 
     `systems` are ordered from the best, `without` are left out. `crossed` is None where nothing
     can be studied, `nested` where there are no items to study.
@@ -165,12 +165,12 @@ class ReliabilityEstimate:
 
     @property
     def shown_without(self) -> str:
-        """The systems that are left out, in words; empty where none is."""
+        """The systems that are left out, in words; empty if none."""
         return worst_systems(self.without, len(self.systems) + len(self.without))
 
     @property
     def components(self) -> dict[str, float]:
-        """The components of variance, negative ones as they are."""
+        """The components of variance; negative ones are not set to 0."""
         if self.nested or not self.crossed:
             return self.nested.raw if self.nested else {}
         return {"s": self.crossed.raw_s, "q": self.crossed.raw_q, "sq": self.crossed.ms_e}
@@ -181,7 +181,7 @@ class ReliabilityEstimate:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reliability(Result):
-    """How reliable scores are: a study for every share of systems left out."""
+    """The reliability of scores: a study for every share of systems left out."""
 
     scored: Scored
     queries: int
@@ -203,7 +203,7 @@ class Reliability(Result):
         return found
 
     def records(self) -> Mapping[str, Table]:
-        """Return the same, a row a value."""
+        """Return the same tables with a row per value."""
         sizes = [
             [study.drop, *one[:3], one.interval or None, one.phi, *one.errors]
             for study in self.studies
@@ -250,14 +250,14 @@ class Reliability(Result):
         return Table.of(columns, rows, self._caption(), self.sentences(), grouped=True)
 
     def _caption(self) -> str:
-        """Return the caption; that grades are drafts stands first."""
+        """Return the caption, prefixed for draft grades."""
         of = f"; {self.scored.caption}" if self.scored.caption else ""
         before, draft, after = of.partition(f"{DRAFT}: ")
         queries = counted(self.queries, "query")
         return f"{draft}Reliability of {self.scored.name} on {queries}{before}{after}"
 
     def _sizes(self) -> Table:
-        """Return a row a number of queries, a column a number of items per query."""
+        """Return a row per number of queries and a column per number of items per query."""
         has_items = any(study.nested for study in self.known)
         present = {
             study.drop: (self.queries, study.nested.items if study.nested else None)
@@ -281,7 +281,7 @@ class Reliability(Result):
         )
 
     def figure(self) -> Figure:
-        """Return reliability over queries, a line a number of items, a panel a study."""
+        """Plot reliability by queries, a line per number of items, a panel per study."""
         deepest = 4 * self.queries
         numbers = {round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)} | {self.queries}
         points = [point for study in self.known for point in _points(study, sorted(numbers - {0}))]
@@ -357,7 +357,7 @@ def _points(
 
 
 def _components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) -> Table:
-    """Return a row a component; its variance and share, for each set of systems left out."""
+    """Return a row per component: its variance and share, for each set of systems left out."""
     columns: list[str | Column] = ["variance of"]
     for name in by_name:
         group = f"{name} left out"
@@ -371,7 +371,7 @@ def _components_table(by_name: Mapping[str, Mapping[str, float]], caption: str) 
 
 
 def _component_records(by_drop: Mapping[float, Mapping[str, float]], caption: str) -> Table:
-    """Return a row a component and share of systems left out."""
+    """Return a row per component and share of systems left out."""
     rows: list[list[Value]] = [
         [drop, name, _component(name, raw), value, max(0.0, value), _shares(raw)[name]]
         for drop, raw in by_drop.items()
@@ -382,13 +382,13 @@ def _component_records(by_drop: Mapping[float, Mapping[str, float]], caption: st
 
 
 def _shares(raw: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the share of each component in all variance; negative ones count as 0."""
+    """Return the share of each component in the total variance; negative ones count as 0."""
     total = sum(max(0.0, value) for value in raw.values())
     return {name: max(0.0, value) / total if total else None for name, value in raw.items()}
 
 
 def _component(name: str, raw: Mapping[str, float]) -> str:
-    """Return what varies; without items the interaction with queries holds the error."""
+    """Return the name of a component; without items the interaction with queries includes error."""
     holds_error = name == "sq" and "siq" not in raw
     return COMPONENTS[name] + (", error" if holds_error else "")
 
@@ -407,20 +407,20 @@ def _among(study: ReliabilityEstimate) -> str:
 def _by_reason(
     studies: Sequence[ReliabilityEstimate], reason_of: Callable[[ReliabilityEstimate], str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each reason, and for which studies it holds where not for all."""
+    """Yield each reason with the studies it applies to, unless it applies to all."""
     for reason in filter(None, dict.fromkeys(map(reason_of, studies))):
         of = [study for study in studies if reason_of(study) == reason]
         yield reason, "" if len(of) == len(studies) else f" {' and '.join(map(_among, of))}"
 
 
 def _undefined_because(studies: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Yield which studies found nothing, and why."""
+    """Yield the studies without a result, with the reason."""
     for reason, where in _by_reason(studies, lambda study: study.erho2.reason):
         yield f"The reliability is undefined{where}, because {reason}."
 
 
 def _verdict(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Yield how reliable the order is, and whether the worst systems cause it."""
+    """Yield sentences on how reliable the order is, and whether the worst systems cause it."""
     if not known or not (whole := known[0].erho2.value):
         return
     first, *rest = known
@@ -487,7 +487,7 @@ def scored_column(
 ) -> Scored:
     """Return the first column of a leaderboard, with the items behind it where it is Cover.
 
-    `texts` are those of the bank: where items repeat others, items are no facet.
+    `texts` are those of the bank: if items repeat others, items are not a facet.
 
     Raises:
         InputError: Missing cells have bounds in place of values.
@@ -518,7 +518,7 @@ def scored_column(
 def _exams(
     book: Gradebook, board: Leaderboard, missing: Missing, texts: BankTexts
 ) -> tuple[tuple[Floats, ...], str]:
-    """Return the exams of the queries, systems x items; or none, and why."""
+    """Return the exams of the queries, systems x items; or none, with the reason."""
     column = board.columns[0]
     if column.measure.name != "Cover" or column.min_rating is None:
         return (), ONLY_COVER
@@ -620,16 +620,16 @@ def _why_none(scored: Scored, table: Floats, systems: int) -> str:
     if scored.lacking:
         return scored.lacking[0].lower() + scored.lacking[1:]
     if len(table) < 2:
-        return theory.FEW_SYSTEMS
+        return theory.TOO_FEW_SYSTEMS
     if table.shape[1] < 2:
-        return theory.FEW_QUERIES
+        return theory.TOO_FEW_COMMON_QUERIES
     if systems < 2:
         return "fewer than 2 systems are left"
     return ""
 
 
 def _steps(present: float, asked: Sequence[int]) -> list[float]:
-    """Return the sizes asked for, or half, as many, twice and four times as many as there are."""
+    """Return the requested sizes, or half, as many, twice and four times as many as there are."""
     foreseen = (present, *(max(1, round(present * factor)) for factor in (0.5, 2, 4)))
     return sorted({float(one) for one in asked or foreseen})
 
@@ -640,7 +640,7 @@ def _sizes(
     limits: theory.Ratios | None,
     settings: ReliabilitySettings,
 ) -> Iterator[ExamSize]:
-    """Exams of other sizes; only those with as many items as now have intervals."""
+    """Return exams of other sizes; only those with the present number of items have intervals."""
     items = [*_steps(nested.items, settings.items), math.inf] if nested else [None]
     for n in map(int, _steps(found.queries, settings.queries)):
         for m in items:

@@ -1,4 +1,4 @@
-"""What a report says: a document of all that is known of a leaderboard, and how far to trust it."""
+"""Content of a report: the leaderboard, everything known about it, and its reliability."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HARDEST = 10
 
 
 def write(document: Document, path: str | Path) -> int:
-    """Write the report as HTML, or as JSON where the name ends so; returns the number of bytes.
+    """Write the report as HTML, or as JSON by file name; return the number of bytes.
 
     Raises:
         InputError: The extra `plots` is not installed, or the file cannot be written.
@@ -64,7 +64,7 @@ def report(
     source: ReportSource,
     others: Sequence[Gradebook] = (),
 ) -> Document:
-    """Return the whole report, beside `others` of the same exam; see `find` for what it raises."""
+    """Return the whole report, with `others` of the same exam; see `find` for errors."""
     found = compute_report_data(book, settings, source, others)
     answers = {
         "items": about_items(found.items),
@@ -140,7 +140,7 @@ def _evaluated(found: ReportData) -> Section:
 
 
 def _label_words(labelling: Labelling) -> str:
-    """Return how ratings become the label of a passage, in words."""
+    """Return the rule from ratings to passage labels, in words."""
     if labelling.kind == "count":
         said = "the number of items rated at the threshold or above"
     else:
@@ -150,7 +150,7 @@ def _label_words(labelling: Labelling) -> str:
 
 
 def _provenance(found: ReportData) -> Section:
-    """Return who graded, to the letter: what makes its grades those of this grader alone."""
+    """Return the provenance of the grades: every setting that identifies the grader."""
     grader = found.book.grader
     facts = [
         (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
@@ -162,7 +162,7 @@ def _provenance(found: ReportData) -> Section:
 
 
 def _missing_table(found: ReportData) -> Table | Text:
-    """Systems with something missing; a sentence where there are none."""
+    """Return the systems with missing data; a sentence if there are none."""
     main, board = found.main, found.board
     asked = {query: of for query, of in answering(found.book).items() if query in main.query_ids}
     nobody = [query for query, of in asked.items() if not of]
@@ -201,7 +201,7 @@ def _leaderboard(found: ReportData) -> Section:
 
 
 def _people(found: ReportData) -> Table | None:
-    """The leaderboard beside itself without what people decided, where they decided anything."""
+    """Return the leaderboard with and without human decisions, if there are any."""
     other = found.board.without_decisions
     if other is None:
         return None
@@ -349,7 +349,7 @@ def _queries(found: ReportData) -> Section:
 
 
 def _query_table(found: ReportData) -> Table:
-    """Return a row a query, hardest first: how systems do, and what no graded passage covers."""
+    """Return a row per query, hardest first: scores of systems, and items covered by no passage."""
     values, counts = found.main.values.values, found.main.values.counts
     items = {query.query_id: query for query in found.book.queries}
     rows: list[tuple[str, float | None, float | None, int, int]] = []

@@ -58,7 +58,7 @@ class PrintedCell(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether the computed value, rounded as the printed one, is the printed one."""
+        """Return whether the computed value, rounded like the printed one, equals it."""
         if self.computed is None or self.printed == _UNDEFINED:
             return self.computed is None and self.printed == _UNDEFINED
         decimals = len(self.printed.partition(".")[2])
@@ -91,7 +91,7 @@ class PrintedTable:
 
     @property
     def title(self) -> str:
-        """Paper and table."""
+        """The paper and the table."""
         return f"{self.paper}, {self.name}"
 
     def column(self, name: str) -> dict[str, str]:
@@ -102,7 +102,7 @@ class PrintedTable:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files that allow to recompute more: gradebooks, qrels and official ranks, by name."""
+    """Input files for further recomputation: gradebooks, qrels and official ranks, by name."""
 
     books: Mapping[str, Gradebook]
     qrels: Mapping[str, Sequence[Judgment]]
@@ -124,7 +124,7 @@ _NO_SYSTEM = ("_overall_", "spearman", "kendall")
 
 
 def _is_of(collection: str, systems: Iterable[str]) -> bool:
-    """Tell whether nearly all systems of a printed leaderboard are among these."""
+    """Return whether nearly all systems of a printed leaderboard are among these."""
     known = {
         row[0]
         for table in printed_tables()
@@ -281,7 +281,7 @@ def _as_printed(scoring: Scoring) -> dict[str, float]:
 
 
 def _agreement(table: PrintedTable, inputs: Inputs) -> Iterator[PrintedCell]:
-    """Totals and kappas of printed 2 x 2 counts, and the counts themselves from a gradebook."""
+    """Yield totals and kappas of printed 2 x 2 counts, and the counts from a gradebook."""
     for layout, place in zip(table.layouts, range(0, len(table.rows), 2), strict=True):
         rows = table.rows[place : place + 2]
         counts = np.array([[int(cell) for cell in row[:2]] for row in rows])
@@ -320,7 +320,7 @@ def _two_by_two(
 
 
 def _qrels(table: PrintedTable, inputs: Inputs) -> Iterator[PrintedCell]:
-    """Correlations of systems scored on published qrels; columns are the lowest relevant label."""
+    """Yield correlations of systems scored on qrels; columns are the lowest relevant label."""
     levels = [int(column) for column in table.columns]
     official = inputs.official_of(table.collection)
     for name, book in inputs.books_of(table.collection) if official else ():

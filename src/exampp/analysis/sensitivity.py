@@ -102,7 +102,7 @@ def _parsed(text: str) -> Measure | None:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A gradebook to be evaluated in every combination, by the name of its grader."""
+    """A gradebook to be evaluated in every combination, with the name of its grader."""
 
     name: str
     book: Gradebook
@@ -134,18 +134,18 @@ class Combination:
 
     @property
     def counted(self) -> bool:
-        """Whether it has scores that no earlier combination has."""
+        """Return whether it has scores that differ from all earlier combinations."""
         return not self.impossible and self.equal_to is None
 
     @property
     def label(self) -> str:
-        """Its choices in one line."""
+        """The choices in one line."""
         cut = f"@{self.k}" if self.k else ""
         return f"{self.measure}{cut} \u2265{self.min_rating} {self.missing}, {self.grader}"
 
 
 class SystemRange(NamedTuple):
-    """The ranks of a system over all combinations, with the middle half of them."""
+    """The range of ranks of a system over all combinations, with the quartiles."""
 
     system: str
     best: float
@@ -161,10 +161,10 @@ class SystemRange(NamedTuple):
 class Sensitivity(Result):
     """A leaderboard in every combination of a declaration.
 
-    `systems` are ordered by median rank. Of `pairs` of systems `unanimous` keep their order in all
-    counted combinations. `between` are Kendall's tau of all pairs of these, and `by_choice` its
-    median among combinations that differ in that choice only. `reason` says why nothing could be
-    compared.
+    `systems` are ordered by median rank. Of `pairs` of systems `unanimous` have the same order in
+    all counted combinations. `between` are Kendall's tau of all pairs of combinations, and
+    `by_choice` its median among combinations that differ in that choice only. `reason` is why
+    nothing could be compared.
     """
 
     combinations: tuple[Combination, ...]
@@ -180,11 +180,11 @@ class Sensitivity(Result):
 
     @property
     def counted(self) -> list[Combination]:
-        """The combinations that have scores of their own."""
+        """The combinations with distinct scores."""
         return [one for one in self.combinations if one.counted]
 
     def verdict(self) -> str:
-        """Return in a sentence what holds in all combinations; empty where nothing compares."""
+        """The order that holds in all combinations, in a sentence; empty if nothing compares."""
         if self.reason or not self.pairs:
             return ""
         if all(one.worst == 1 for one in self.systems):
@@ -204,7 +204,7 @@ class Sensitivity(Result):
         ).strip()
 
     def _size(self) -> str:
-        """25 combinations (Cover; 5 minimum ratings, 5 cutoffs)."""
+        """Return the size in words: 25 combinations (Cover; 5 minimum ratings, 5 cutoffs)."""
         found = self.counted
         parts = []
         for choice, plural in CHOICES.items():
@@ -216,7 +216,7 @@ class Sensitivity(Result):
         return f"{counted(len(found), 'combination')} ({', '.join(parts)})"
 
     def sentences(self) -> list[str]:
-        """Return what follows, most important first, and what was left out."""
+        """Return the findings, the most important first, and what was left out."""
         found = [f"Nothing can be compared, because {self.reason}."] if self.reason else []
         found += filter(None, [self.verdict()])
         if self.between and not self.reason:
@@ -255,7 +255,7 @@ class Sensitivity(Result):
         return [*found, *self.notes]
 
     def tables(self) -> Mapping[str, Table]:
-        """Return the combinations: a row each, with the system that is first."""
+        """Return the combinations: a row each, with the top-ranked system."""
         found = self.counted
         shown = [
             choice
@@ -276,7 +276,7 @@ class Sensitivity(Result):
         return {"combinations": Table.of(columns, rows, caption, self.sentences())}
 
     def records(self) -> Mapping[str, Table]:
-        """Return a row a combination, with its result."""
+        """Return a row per combination, with its result."""
         columns = ["number", *CHOICES, "counted", "equal_to", "impossible"]
         columns += [*(f"kendall_{name}" for name in self.officials), "grader_key"]
         rows: list[list[Value]] = [
@@ -291,7 +291,7 @@ class Sensitivity(Result):
         return {"combinations": Table.of(columns, rows, "Combinations", self.sentences())}
 
     def figure(self) -> Figure:
-        """Return the range of ranks of every system, the middle half, and the median."""
+        """Plot the range of ranks of every system, the middle half, and the median."""
         spans = [one[:6] for one in self.systems]
         return replace(ranks(spans, self._size() if spans else ""), draft=self.draft)
 
@@ -413,7 +413,7 @@ def _policy(one: Combination) -> Missing:
 
 
 def _without_duplicates(found: Sequence[Combination]) -> Iterator[Combination]:
-    """Yield the combinations; those whose scores an earlier one has too number that one."""
+    """Yield the combinations; duplicates in scores refer to the earlier combination."""
     first: dict[tuple[tuple[str, float], ...], int] = {}
     for one in found:
         earlier = first.setdefault(tuple(sorted(one.scores.items())), one.number)

@@ -1,4 +1,4 @@
-"""Which systems of a leaderboard differ: all pairs tested, and letters beside the means."""
+"""Significance tests of all pairs of systems, with letters beside the means."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from exampp.sanitize import check_integer, or_default
 from exampp.stats.estimate import MOST_DRAWS, Estimate
 from exampp.stats.means import mean_tests
 from exampp.stats.significance import (
-    FEW_QUERIES,
     MOST_GROUPS,
+    TOO_FEW_SHARED_QUERIES,
     Pair,
     benjamini_hochberg,
     compare_pairs,
@@ -38,7 +38,7 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class SignificanceSettings:
-    """How pairs are tested; `permutations` None: as many as the correction needs.
+    """Settings of the tests; `permutations` None: as many as the correction needs.
 
     Raises:
         InputError: A number makes no sense, or there is no such correction.
@@ -62,7 +62,7 @@ class SignificanceSettings:
         check_integer("the seed", self.seed, 0)
 
     def differs(self, pair: Pair) -> bool | None:
-        """Return whether the two behave differently, after the correction; None: undefined."""
+        """Return whether the two systems differ after the correction; None: undefined."""
         p = {"holm": pair.holm, "bh": pair.bh, "none": pair.p}[self.correction]
         return None if p is None else p <= self.alpha
 
@@ -73,10 +73,10 @@ class SignificanceSettings:
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
-    """A system of the leaderboard; `low`, `high` bound its mean, `letters` its group.
+    """A system of the leaderboard; `low`, `high` bound its mean, `letters` its groups.
 
-    Two systems share a letter exactly if the test does not tell them apart. None: undefined, for
-    an interval of a mean because of `no_interval`.
+    Two systems share a letter exactly if they do not differ significantly. None: undefined, for an
+    interval of a mean because of `no_interval`.
     """
 
     system: str
@@ -91,9 +91,9 @@ class SystemRow:
 class Significance:
     """All pairs of systems under one measure and threshold.
 
-    `systems` go from best to worst; `pairs` number them in that order, the better one first.
-    `overlap` tells, aligned with `pairs`, whether mean +- standard error of the two overlap (None:
-    a standard error is undefined).
+    `systems` go from best to worst; `pairs` index them in that order, the better one first.
+    `overlap`, aligned with `pairs`, is whether mean +- standard error of the two overlap (None: a
+    standard error is undefined).
     """
 
     column: MeasureColumn
@@ -105,7 +105,7 @@ class Significance:
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The systems that share a letter with the best one, itself among them."""
+        """The systems that share a letter with the best one, including itself."""
         best = set(self.systems[0].letters or "") if self.systems else set()
         return tuple(one.system for one in self.systems if best & set(one.letters or ""))
 
@@ -155,10 +155,10 @@ def significance(
 def compared_pairs(
     book: Gradebook, systems: Sequence[str], column: MeasureColumn, pairs: Iterable[Pair]
 ) -> tuple[Pair, ...]:
-    """Return pairs of `systems` with what the gradebook knows of them.
+    """Return the tested pairs of `systems`, corrected by what the gradebook knows of them.
 
-    Differences and effect sizes that are rounding become 0. Where both systems returned the same
-    passages, the difference is 0 by definition, and its interval has no width.
+    Differences and effect sizes that are due to rounding become 0. Where both systems returned the
+    same passages, the difference is 0 by definition, and its interval has no width.
     """
     hashes: dict[tuple[str, str], str] = {}
 
@@ -180,12 +180,12 @@ def compared_pairs(
 
 
 def without_rounding(difference: float) -> float:
-    """Return the difference of two values, 0 where it is rounding alone."""
+    """Return the difference of two values, 0 where it is only rounding."""
     return 0.0 if abs(difference) < _ROUNDING else difference
 
 
 def bars_overlap(one: Mean, other: Mean) -> bool | None:
-    """Whether mean +- standard error of two systems overlap or touch (the papers' own test)."""
+    """Return whether the standard error bars of two systems overlap (the papers' test)."""
     if one.mean is None or other.mean is None or one.stderr is None or other.stderr is None:
         return None
     return abs(one.mean - other.mean) <= one.stderr + other.stderr + 1e-12
@@ -194,7 +194,7 @@ def bars_overlap(one: Mean, other: Mean) -> bool | None:
 def _letters(
     pairs: Sequence[Pair], systems: int, settings: SignificanceSettings
 ) -> tuple[str | None, ...]:
-    """None for a system that is in no pair that could be tested, or if it takes too many."""
+    """Return the letters; None for untested systems, or if there would be too many letters."""
     differs = np.zeros((systems, systems), np.bool_)
     tested = np.zeros(systems, np.bool_)
     for pair in pairs:
@@ -240,11 +240,11 @@ class Significances(Result):
         return iter(self.found)
 
     def tables(self) -> dict[str, Table]:
-        """Return the leaderboards with letters: systems that share one are not told apart."""
+        """Return leaderboards; systems that share a letter do not differ significantly."""
         return {one.column.name: leaderboard_table(one, self.board) for one in self.found}
 
     def records(self) -> dict[str, Table]:
-        """Return a row a pair: difference (system - other), interval, p-values, effect sizes."""
+        """Return a row per pair: difference (system - other), interval, p-values, effect sizes."""
         source = provenance_values(self.board)
         notes = [*self.board.notes, *(text for one in self.found for text in pair_notes(one))]
         table = Table.of(
@@ -266,7 +266,7 @@ def significances(
 
 
 def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
-    """Return a row a system, best first: mean, standard error, interval, and letters."""
+    """Return a row per system, best first: mean, standard error, interval, and letters."""
     rows = [
         [row.system, row.mean.mean, row.mean.stderr, row.low, row.high, row.letters]
         for row in found.systems
@@ -290,7 +290,7 @@ def _pair_rows(found: Significance) -> Iterator[list[Cell]]:
 
 
 def pair_notes(found: Significance) -> tuple[str, ...]:
-    """Return what was tested, how many pairs can be told apart, and what is undefined and why."""
+    """Return notes on the tests: how many pairs differ, and what is undefined and why."""
     name = found.column.name
     if len(found.systems) < 2:
         how_many = "one system" if found.systems else "no system"
@@ -367,7 +367,7 @@ def _intervals(found: Significance) -> Iterator[str]:
 
 
 def _hopeless(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
-    """Yield that the test cannot find any pair to differ, whatever the differences are."""
+    """Note that the test cannot find any difference, however large."""
     # the queries on which the two differ
     untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]
     floors = [
@@ -388,7 +388,7 @@ def _hopeless(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
 
 
 def _estimates(found: Significance) -> Iterator[tuple[str, Estimate]]:
-    """Everything that may be undefined, by what it is about."""
+    """Yield everything that may be undefined, with its subject."""
     names = [row.system for row in found.systems]
     for row in found.systems:
         yield f"mean of {row.system}", Estimate(row.mean.mean, no_interval=row.no_interval)
@@ -396,4 +396,7 @@ def _estimates(found: Significance) -> Iterator[tuple[str, Estimate]]:
         both = f"{names[pair.first]} and {names[pair.second]}"
         yield f"difference of {both}", pair.difference
         yield f"d_z of {both}", pair.effect
-        yield f"p of {both}", Estimate(pair.p, reason=FEW_QUERIES if pair.p is None else "")
+        yield (
+            f"p of {both}",
+            Estimate(pair.p, reason=TOO_FEW_SHARED_QUERIES if pair.p is None else ""),
+        )

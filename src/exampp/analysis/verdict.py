@@ -1,4 +1,4 @@
-"""What a report computes, what to be wary of, and the verdict that it opens with."""
+"""Computations of a report, its warnings, and its opening verdict."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ LAYOUTS: tuple[Layout, ...] = ("STRICT", "LENIENT")
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """How systems are evaluated: the first measure at `min_rating` is the one in the figures.
+    """Settings of a report: the first measure at `min_rating` is the one in the figures.
 
-    `official` are official leaderboards by name, system to rank; `min_relevant` is the judgment
-    from which on a passage counts as relevant.
+    `official` are official leaderboards by name, system to rank; `min_relevant` is the lowest
+    judgment of a relevant passage.
     """
 
     min_rating: int
@@ -74,13 +74,13 @@ class ReportSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReportSource:
-    """What is known besides the grades: where they come from, and what else is known of them.
+    """The source of the grades, and further information on them.
 
-    `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
-    graded. `gaming` is what attacks on the grader showed, None where none were tried. `corrected`
-    are the leaderboards that samples give, or why one gives none. `calibrations` are those that the
-    grades are labels of, or that are made from them; `texts` are the queries', by their ids, and
-    `bank` those of the items.
+    `own_bank` is a warning if the grading model also made the bank; `graders` are the names of all
+    graders. `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
+    leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
+    that the grades are labels of, or that are made from them; `texts` are the queries', by their
+    ids, and `bank` those of the items.
     """
 
     name: str
@@ -98,11 +98,11 @@ class ReportSource:
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that was computed, once, for the sections to tell.
+    """The computed results that the sections of a report show.
 
     `correlation` is that of `board` with official leaderboards, with intervals, and
-    `correlation_everywhere` that at every threshold; `beside` is the board beside those of other
-    graders. They are None where there are none.
+    `correlation_everywhere` that at every threshold; `beside` compares the board with those of
+    other graders. They are None if unavailable.
     """
 
     book: Gradebook
@@ -126,7 +126,7 @@ class ReportData:
 
     @property
     def name(self) -> str:
-        """What the column of the figures is called."""
+        """The name of the column of the figures."""
         return self.main.name
 
 
@@ -136,7 +136,7 @@ def compute_report_data(
     source: ReportSource,
     others: Sequence[Gradebook] = (),
 ) -> ReportData:
-    """Compute what a report needs; `others` are what other graders said of the same exam.
+    """Compute the data of a report; `others` are other graders' gradebooks of the same exam.
 
     Raises:
         InputError: A measure or the threshold makes no sense.
@@ -173,7 +173,7 @@ def compute_report_data(
 
 
 def _item_analysis(book: Gradebook, settings: ReportSettings, texts: BankTexts) -> ItemAnalysis:
-    """The exam behind the first Cover of the report, from fewer halves than a command draws."""
+    """Return the item analysis of the report's first Cover, from fewer random halves."""
     covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
     k = (covers[0].cutoff if covers else None) or DEPTH
     scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
@@ -198,7 +198,7 @@ def _board(book: Gradebook, settings: ReportSettings, min_ratings: Sequence[int]
 def _beside(
     board: Leaderboard, others: Sequence[Gradebook], settings: ReportSettings
 ) -> SideBySide | None:
-    """The board beside those of the others: at its threshold on its scale, else at their usual."""
+    """Return the board with those of other graders, at its threshold or their default."""
     if not others:
         return None
     scale = (board.grader.lowest, board.grader.highest)
@@ -215,7 +215,7 @@ def _beside(
 
 
 def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:
-    """Return every column of a board against the official leaderboards, if there are any."""
+    """Correlate every column of a board with the official leaderboards, if there are any."""
     if not settings.official:
         return None
     return compare_methods(
@@ -230,9 +230,9 @@ def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> 
 
 # ---- warnings ----------------------------------------------------------------------------------
 
-
-FEW_QUERIES = 25
-FEW_SYSTEMS = 10
+USUAL_QUERIES = 25
+USUAL_SYSTEMS = 10
+"""Numbers below which a report warns."""
 
 FAMILIES: Mapping[str, str] = {
     "T5": r"flan|[a-z]{0,4}t5(?![0-9])",
@@ -266,16 +266,16 @@ OF_BOARD = (
 
 
 def families_of(name: str) -> tuple[str, ...]:
-    """Return the families of models that a name speaks of."""
+    """Return the model families that a name refers to."""
     folded = name.casefold()
     return tuple(family for family, word in _WORDS.items() if word.search(folded))
 
 
 class EvaluatedGrades(NamedTuple):
-    """What warnings look at: the grades, and their leaderboard.
+    """The grades that warnings look at, and their leaderboard.
 
-    `own_bank` warns that the grader made the bank; `compared` is the number of systems of an
-    official leaderboard that the systems are compared with.
+    `own_bank` warns that the grader made the bank; `compared` is the number of systems that an
+    official leaderboard ranks, too.
     """
 
     book: Gradebook
@@ -298,9 +298,9 @@ def _no_signal(of: EvaluatedGrades) -> Iterator[Note]:
 
 def _few_queries(of: EvaluatedGrades) -> Iterator[Note]:
     count = len(of.board.columns[0].query_ids)
-    if 0 < count < FEW_QUERIES:
+    if 0 < count < USUAL_QUERIES:
         counts = f"{counted(count, 'query')} {'counts' if count == 1 else 'count'}"
-        yield note("few-queries", counts=counts, usual=FEW_QUERIES)
+        yield note("few-queries", counts=counts, usual=USUAL_QUERIES)
 
 
 def _own_family(of: EvaluatedGrades) -> Iterator[Note]:
@@ -318,8 +318,8 @@ def _own_bank(of: EvaluatedGrades) -> Iterator[Note]:
 
 
 def _few_systems(of: EvaluatedGrades) -> Iterator[Note]:
-    if of.compared and of.compared < FEW_SYSTEMS:
-        yield note("few-systems", systems=counted(of.compared, "system"), least=FEW_SYSTEMS)
+    if of.compared and of.compared < USUAL_SYSTEMS:
+        yield note("few-systems", systems=counted(of.compared, "system"), least=USUAL_SYSTEMS)
 
 
 CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _few_systems)
@@ -334,9 +334,9 @@ ATTACKS = "Can the grader be gamed?"
 
 
 class TrustAnswer(NamedTuple):
-    """What is known of one question: in a line, and at length.
+    """The answer to one question about trust: in a line, and in detail.
 
-    `known` is False where nothing can be said, and the line says why.
+    `known` is False if there is no answer; the line then gives the reason.
     """
 
     line: Line
@@ -345,7 +345,7 @@ class TrustAnswer(NamedTuple):
 
 
 def about_items(found: ItemAnalysis) -> TrustAnswer:
-    """Is the exam a good one? One sentence to act on, its reliability, the items to look at."""
+    """Answer whether the exam is good: advice, reliability, and the items to review."""
     title = "Is the exam a good one?"
     if found.undefined:
         line = Line(title, found.undefined, "items")
@@ -359,7 +359,7 @@ def about_items(found: ItemAnalysis) -> TrustAnswer:
 
 
 def _folded(*tables: Table) -> tuple[Block, ...]:
-    """Return the tables out of the way; of one without rows what it says."""
+    """Return the tables collapsed; for a table without rows its note."""
     return tuple(
         Folded(table.caption, table) if table.rows else Notices(table.notes, "note")
         for table in tables
@@ -368,7 +368,7 @@ def _folded(*tables: Table) -> tuple[Block, ...]:
 
 
 def about_reliability(found: Reliability, said_before: Collection[str] = ()) -> TrustAnswer:
-    """Would other queries show the same order, and what to buy next?"""
+    """Answer whether other queries would give the same order, and what to add next."""
     title = "Would other queries show the same order?"
     studies = found.known
     if not studies:
@@ -395,7 +395,7 @@ def about_reliability(found: Reliability, said_before: Collection[str] = ()) -> 
 
 
 def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> TrustAnswer:
-    """Return what of the order survives other choices, and what does each of them move?"""
+    """Answer which parts of the order survive other choices, and the effect of each choice."""
     title = "What survives other choices?"
     verdict = found.verdict()
     answer = verdict or f"Nothing can be compared, because {found.reason or 'there are no pairs'}."
@@ -411,7 +411,7 @@ def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> 
 
 
 def about_attacks(found: AttackReport) -> TrustAnswer:
-    """Can the grader be gamed? Doubtful where an attack succeeds."""
+    """Answer whether the grader can be gamed. Doubtful if an attack succeeds."""
     won = any(one.succeeds for one in found.attacks)
     tone: Tone = "doubt" if won else "holds" if found.tested else ""
     line = Line(ATTACKS, found.headline, "attacks", tone)
@@ -421,37 +421,37 @@ def about_attacks(found: AttackReport) -> TrustAnswer:
 
 
 def about_bias(found: GraderBias) -> TrustAnswer:
-    """Does the grader favour a system? Not known where one system leaves nothing to favour."""
+    """Answer whether the grader favours a system. Unknown with a single system."""
     blocks = tuple(found.tables().values()) if found.systems else ()
     line = Line(QUESTION, found.sentence(), "bias" if blocks else "", found.tone)
     return TrustAnswer(line, Section("bias", QUESTION, blocks), known=found.is_compared)
 
 
 def not_green(line: Line, bias: GraderBias) -> Line:
-    """Return the line, not marked as holding where the grader may favour a system."""
+    """Return the line, not marked as holding if the grader may favour a system."""
     return line._replace(tone="") if bias.tone == "doubt" and line.tone == "holds" else line
 
 
 def about_corrected(found: Corrected) -> TrustAnswer:
-    """Return what people would say of all of it, from what they said of a sample."""
+    """Answer how people would rate the whole pool, from their verdicts on a sample."""
     section = corrected.corrected_section([found])
     line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
     return TrustAnswer(line, section)
 
 
 def about_calibration(found: CalibrationFindings) -> TrustAnswer:
-    """Return which labels of people ratings tell."""
+    """Answer how well ratings predict people's labels."""
     section = calibration.findings_section(found)
     return TrustAnswer(Line(section.title, found.calibration.said(), "calibration"), section)
 
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:
-    """Return a question that has no answer yet, for a reason that says what to do."""
+    """Return an unanswered question, with the reason and what to do."""
     return TrustAnswer(Line(question, why, key), Section(key, question, ()))
 
 
 def verdict_section(found: ReportData, answers: Mapping[str, TrustAnswer]) -> Section:
-    """Return the first section: the verdict, what must not be overlooked, how large it all is."""
+    """Return the first section: verdict, warnings, and the size of the exam."""
     lines = [*_best(found), *_apart(found), *_known(answers, "sensitivity"), *_official(found)]
     lines += [*_people(found), *_decisions(found), *_known(answers, "reliability")]
     lines += _known(answers, "attacks")

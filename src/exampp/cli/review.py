@@ -125,7 +125,7 @@ def review(
         keyword(help="Lowest judgment of a relevant passage. [default: 2, or 1 if none is higher]"),
     ] = None,
     by: Annotated[
-        Literal["auto", "judgments", "systems", "decisions"],
+        Literal["auto", "judgments", "systems", "graders", "decisions"],
         keyword(help="Source of relevance; auto: the first that is available."),
     ] = "auto",
     depth: Annotated[

@@ -5,13 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from exampp.errors import InputError
 from exampp.measures.rankings import ScoredPassage, with_runs
 from exampp.records import GraderIdentity, Judgment, content_hash
-from exampp.records.gradebook import Dossier, Gradebook, choose_systems, without_decisions
+from exampp.records.gradebook import (
+    Dossier,
+    Gradebook,
+    QueryGrades,
+    choose_systems,
+    without_decisions,
+)
 from exampp.records.graders import grader_label
 from exampp.records.items import BankTexts, own_bank
 from exampp.sanitize import check_lists, or_default
@@ -134,7 +141,11 @@ class ChosenGrades:
         from exampp.store.read_model import read_dossiers
 
         some = None if passages is None else list(passages)
-        return read_dossiers(self.connection, self.stored, self.bank, query_ids, some)
+        direct = [
+            one for one in self.others() if one.grader.kind == "query" and not one.grader.is_draft
+        ]
+        for one in read_dossiers(self.connection, self.stored, self.bank, query_ids, some):
+            yield replace(one, direct_grades=partial(_grades_of_query, direct, one.query_id))
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
         """Return the cells with human decisions, beside their grades."""
@@ -193,6 +204,17 @@ class ChosenGrades:
                         systems=(),
                         without=(),
                     )
+
+
+def _grades_of_query(
+    chosen: Sequence[ChosenGrades], query_id: str
+) -> Sequence[tuple[GraderIdentity, QueryGrades]]:
+    return [
+        (one.grader, query)
+        for one in chosen
+        for query in one.gradebook.queries
+        if query.query_id == query_id
+    ]
 
 
 class GradesBase(ABC):

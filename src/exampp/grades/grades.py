@@ -537,11 +537,11 @@ class Grades(ChosenGrades, GradesBase):
         `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
         any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
         1 if no judgment is higher). `by` is the source of relevance: `judgments`, `systems` (in
-        their first `depth` passages), `decisions`, or by default the first of them that a query
-        has. `item` is an id or the start of some. `limit` is the number of cells of each item
-        (verify), passages of each query (grid) or rows; `min_answers` limits these two lists of
-        cells to the passages that cover at least so many items. With a `width` the tables are for
-        people, and texts are cut to so many characters.
+        their first `depth` passages), `graders` (of the query itself), `decisions`, or by default
+        the first of them that a query has. `item` is an id or the start of some. `limit` is the
+        number of cells of each item (verify), passages of each query (grid) or rows; `min_answers`
+        limits these two lists of cells to the passages that cover at least so many items. With a
+        `width` the tables are for people, and texts are cut to so many characters.
         """
         from exampp.review.lists import ListOptions, list_tables
 

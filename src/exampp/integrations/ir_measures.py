@@ -23,6 +23,7 @@ from ir_measures.util import Metric, Qrel, QrelsConverter, RunConverter
 
 from exampp.collection import Collection
 from exampp.collection import open as open_exam
+from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import parse_measure
@@ -79,7 +80,11 @@ def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> Exa
         InputError: There is no such measure, or the exam has no grades, or those of several.
 
     """
-    parse_measure(f"{name}@1" if name in _WITH_CUTOFF else name)
+    try:
+        parse_measure(f"{name}@1")
+    except InputError:
+        # it has no cutoff, or there is no such measure
+        parse_measure(name)
     grades = _grades(exam)
     label = _label(grades)
     params = {"min_rating": min_rating, "exam": label}
@@ -106,7 +111,6 @@ def qrels(exam: Exam, *, min_rating: int | None = None) -> list[Qrel]:
     return [Qrel(row.query_id, row.passage_id, row.label) for row in rows]
 
 
-_WITH_CUTOFF = ("Cover", "nCover", "P", "IPrec", "Success")
 _SEEN: dict[tuple[str, ...], str | None] = {}
 
 

@@ -1,4 +1,4 @@
-"""Edits of a bank: from what a person asks for, or a file says, to what is logged.
+"""Edits of a bank: from a request or a file to the log.
 
 An edit has one shape, `ItemChange`: an operation, and the item before and after it.
 """
@@ -43,7 +43,7 @@ def item_key(item: ItemState | Item) -> ItemKey:
 
 
 def changes_of(before: ItemState, after: ItemState) -> Iterator[ItemChange]:
-    """Yield one change for each respect in which the item differs, to be applied in turn."""
+    """Yield one change per respect in which the item differs, to be applied in turn."""
     now = before
     for operation, value in (
         ("reword", {"text": after.text}),
@@ -81,7 +81,7 @@ def bank_difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> 
 
 
 def change_values(change: ItemChange) -> tuple[str, str]:
-    """Return what people read of a change: the respect in which it differs, before and after."""
+    """Return the respect in which a change differs, before and after, as people read it."""
     operation, before, after = change
     texts = ("" if before is None else before.text or "", "" if after is None else after.text or "")
     if before is None or after is None or operation == "reword":
@@ -150,7 +150,7 @@ def describe_edit(logged: LoggedEdit) -> str:
 def find_item(
     states: Sequence[ItemState], wanted: str, query_id: str | None = None, kind: str | None = None
 ) -> ItemState:
-    """Return the one item meant: by its id, or by the start of it or of its last part.
+    """Return the item identified by its id, or by the start of it or of its last part.
 
     Raises:
         InputError: There is none, or several fit, as a question and a nugget of one text do.
@@ -212,7 +212,7 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
 
 
 def _checked(change: ItemChange) -> ItemChange:
-    """Return a change of an item; InputError if it changes nothing or to what cannot be."""
+    """Return a change of an item; InputError if it has no effect or an invalid value."""
     _, before, after = change
     if before is None or after is None or after == before:
         item = after or before
@@ -293,7 +293,7 @@ def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]
 
 
 def edit_conflict(history: Sequence[LoggedEdit], yours: ItemState | None) -> EditConflict:
-    """Return the refusal of an edit of an item that was edited meanwhile, from its history."""
+    """Return the error for an edit of an item that was edited meanwhile, from its history."""
     newest = history[-1]
     return EditConflict(
         f"item {brief(newest.after.item_id)} of query {brief(newest.after.query_id)} was edited "
@@ -320,7 +320,7 @@ class Version:
 
     @property
     def remark(self) -> str:
-        """The line by which a file names the version that it was written from."""
+        """The line in a file that names the version it was written from."""
         return f"# exampp bank version: {self.number} {self.digest} {self.bank}"
 
 
@@ -330,7 +330,7 @@ _REMARK = re.compile(
 
 
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
-    """Return the version that these states are, in whatever order."""
+    """Return the version of these states, in any order."""
     parts = sorted(
         json.dumps(
             [s.query_id, s.item_id, s.subtopic_id, s.kind, s.text, s.weight, s.answers, s.active]
@@ -359,7 +359,7 @@ def changes_to_apply(
     *,
     retire_missing: bool = False,
 ) -> list[ItemChange]:
-    """Return what a file changed since it was written from `base`, as changes of the bank.
+    """Return the changes that a file made since `base`, as changes of the bank.
 
     Items are identified by query, kind and id, or else by query, subtopic, kind and text. An item
     of the file that the bank does not have is added, one that it has retired is restored; an item
@@ -449,7 +449,7 @@ def _changed(
 
 
 def _has_extra(key: str, item: Item, known: ItemState, makers: tuple[str, ...]) -> bool:
-    """Return whether the bank has of an item under a key what the file has there."""
+    """Return whether the bank's item already has the file's extra value under a key."""
     if key == "importance":
         return importance(item.extra, known.weight) == importance(known.extra, known.weight)
     if key == MODEL:
@@ -463,7 +463,7 @@ def not_applied(
     known_entries: Iterable[BankEntry],
     queries: Mapping[str, str],
 ) -> list[str]:
-    """Return notes on what a file changes that edits of a bank cannot change.
+    """Return notes on changes in a file that edits of a bank cannot make.
 
     `queries` are the texts of the collection's queries by id.
     """

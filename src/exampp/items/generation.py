@@ -1,7 +1,7 @@
-"""Items of a bank made by a model: what is asked, what became of every reply, what is due again.
+"""Generation of bank items by a model: requests, replies, and what is still pending.
 
-One request per query or subtopic, one transaction per reply: an interrupt loses no reply that
-came, and the next run asks only for what has no items of this model by this prompt yet.
+One request per query or subtopic, one transaction per reply: an interrupt loses no received reply,
+and the next run requests only what has no items by this model and prompt yet.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class GenerationOutcome:
-    """What became of one request."""
+    """The result of one request."""
 
     subject: Subject
     state: str
@@ -66,8 +66,10 @@ class GenerationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class GenerationPreview:
-    """What a run would take: requests, tokens of their prompts (by the model's own tokenizer
-    where `exact`), `cost` where prices are given, and two filled prompts.
+    """The expected size of a run.
+
+    It has the requests, the tokens of their prompts (by the model's own tokenizer where `exact`),
+    `cost` if prices are given, and two filled prompts.
     """
 
     requests: int
@@ -81,11 +83,11 @@ class GenerationPreview:
 class GenerationRun:
     """One run of one model over the queries (or subtopics) that have no items of it yet.
 
-    Iterate over `steps` to do the work; every reply is committed before it is yielded. A model
-    that fails `MAX_FAILURES` times in a row raises Unfinished. `stop` ends it in time, called from
-    a signal handler or another thread. `why_stopped` tells what else ended the run before its end,
-    such as a limit on requests or cost, and `left` how many requests remained. Items that ask the
-    same as others of their query are dropped; those that nearly do are marked.
+    Iterate over `steps` to do the work; every reply is committed before it is yielded. A model that
+    fails `MAX_FAILURES` times in a row raises Unfinished. `stop`, called from a signal handler or
+    another thread, ends the run in time. `why_stopped` is the reason if the run stopped early, such
+    as a limit on requests or cost, and `left` is how many requests remained. Items equivalent to
+    others of their query are dropped; near duplicates are marked.
     """
 
     def __init__(
@@ -180,7 +182,7 @@ class GenerationRun:
     def preview(
         self, price_read: float | None = None, price_written: float | None = None
     ) -> GenerationPreview:
-        """Look ahead at the run; prices are per million tokens. Asks the model nothing."""
+        """Preview the run without calling the model; prices are per million tokens."""
         self._load()
         measured = self.grader.limit is not None
         tokens = 0
@@ -198,14 +200,14 @@ class GenerationRun:
         return GenerationPreview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Ask nothing new; `steps` ends when what came within `grace` seconds is kept."""
+        """Send no further requests; `steps` ends once replies within `grace` seconds are stored."""
         self.stopped = True
         self._replies.stop(grace)
 
     def steps(self) -> Iterator[GenerationOutcome]:
-        """Ask for everything that is due; yields what became of each request, once committed.
+        """Send all pending requests; yield the result of each one once it is committed.
 
-        However it ends, by an interrupt too: what the model has replied is kept.
+        Received replies are stored however it ends, including by an interrupt.
         """
         self._load()
         failures = 0
@@ -286,7 +288,7 @@ class GenerationRun:
     # ---- keeping ---------------------------------------------------------------------------------
 
     def _flush(self) -> Iterator[GenerationOutcome]:
-        """Yield what could not be asked at all."""
+        """Yield the requests that could not be sent."""
         while self._unasked:
             subject, reason = self._unasked.pop(0)
             yield self._settle(subject, Reply("", fault=reason))
@@ -367,7 +369,7 @@ class GenerationRun:
 
 
 def _marked(item: Item, one: NearDuplicate) -> Item:
-    """Return the item with a mark in its origin that says which other one it is like."""
+    """Return the item with its near duplicate recorded in its origin."""
     mark = {"item": one.like.item_id, "text": one.like.text, "differs": one.differs}
     return replace(item, extra={"generated": {**item.extra["generated"], "near": mark}})
 
@@ -375,7 +377,7 @@ def _marked(item: Item, one: NearDuplicate) -> Item:
 def generation_tables(
     run: GenerationRun, settled: Sequence[GenerationOutcome]
 ) -> tuple[Table, Table]:
-    """Return one row per request, and one per item that was dropped or marked as like another."""
+    """Return one row per request, and one per item that was dropped or marked as a duplicate."""
     rows: list[tuple[Value, ...]] = []
     near: list[tuple[Value, ...]] = []
     fates: dict[str, list[NearDuplicate]] = {"dropped": [], "kept": []}

@@ -55,7 +55,7 @@ RULES: Mapping[str, str] = {
 class Finding:
     """One item that a rule found; `item_id` is empty for a finding on a query.
 
-    `detail` names the word or the other item that the rule saw, and how to fix invisible faults.
+    `detail` names the word or the other item that the rule found, and how to fix invisible faults.
     """
 
     rule: str
@@ -255,12 +255,12 @@ _BY_FORM = ("the order", "a word")
 
 
 def look_alike(one: str, other: str) -> bool:
-    """Return whether two texts are not the same, but look the same to whoever reads them."""
+    """Return whether two different texts look the same to a reader."""
     return one != other and visible_form(one) == visible_form(other)
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether at most one of two texts has content words that the other does not have.
+    """Return whether at most one of two texts has content words missing from the other.
 
     "The northern coast" and "the southern coast" are spelled alike, but are not the same.
     """
@@ -361,7 +361,7 @@ class NearDuplicate(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word in lower case, as its stem, and whether it is written as a name is."""
+    """A word in lower case, its stem, and whether it is written like a name."""
 
     lower: str
     stem: str
@@ -369,7 +369,7 @@ class _Word(NamedTuple):
 
 
 def text_difference(one: str, other: str) -> str:
-    """Return the gravest difference between two texts, empty if they ask the same."""
+    """Return the most severe difference between two texts, empty if they are equivalent."""
     words, others = _words(one), _words(other)
     # in a text of one case the case does not mark names
     telling = _tells_names(one) and _tells_names(other)
@@ -453,7 +453,7 @@ def _singular(word: str) -> str:
 
 
 def _tells_names(text: str) -> bool:
-    """Return whether case marks the names in a text: not in titles, not in text of one case."""
+    """Return whether case marks the names in a text: not in titles, not in single-case text."""
     words = [word for word in visible_form(text).split() if word[0].isalpha()]
     return bool(words) and words[0][0].isupper() and any(word[0].islower() for word in words[1:])
 

@@ -177,7 +177,7 @@ def without_sealed(
 
 
 def record_of(item: ItemState | Item) -> SealedRecord:
-    """Return the parts of an item that are committed to."""
+    """Return the committed parts of an item."""
     return (
         item.item_id,
         item.query_id,
@@ -300,7 +300,7 @@ class SealFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a check: whether all is as sealed, every item that is not, and notes."""
+    """The result of a check: whether all is as sealed, every item that differs, and notes."""
 
     unchanged: bool
     commitment: str
@@ -308,7 +308,7 @@ class Verification:
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """Return the faults as a table; its notes say what was proved."""
+        """Return the faults as a table; its notes state what was proved."""
         heads = ["sealed item", "query", "item", "what"]
         return Table.of(heads, self.faults, notes=self.notes)
 
@@ -377,7 +377,7 @@ def _mismatch(actual: str, expected: str) -> str:
 def _compare(
     sealed: Sequence[SealedRecord], found: Sequence[SealedRecord]
 ) -> tuple[SealFault, ...]:
-    """Return every item that differs from the ones that were sealed, and how."""
+    """Return every item that differs from the sealed ones, and how."""
     old, new = _by_id(sealed), _by_id(found)
     texts = {(record[1], record[3]): record[0] for record in old.values()}
     changed = {

@@ -1,4 +1,4 @@
-"""A leaderboard, and its tables: wide ones for people, tidy ones (a row a value) for machines."""
+"""A leaderboard and its tables: wide ones for people, tidy ones (a row per value) for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DECIMALS = 10
 
 
 def describe_oversight(oversight: Oversight) -> str:
-    """1 cell decided by 2 people, disputed; 12 cells decided by 3 people, 2 of them disputed."""
+    """Describe human decisions: "12 cells decided by 3 people, 2 of them disputed"."""
     cells = f"{oversight.cells:,} {'cell' if oversight.cells == 1 else 'cells'}"
     people = f"{oversight.people:,} {'person' if oversight.people == 1 else 'people'}"
     some = "" if oversight.cells == 1 else f"{oversight.disputed:,} of them "
@@ -33,7 +33,7 @@ def describe_oversight(oversight: Oversight) -> str:
 
 
 def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[str]:
-    """Yield what people decided, and what their decisions change; or that they were left out."""
+    """Yield notes on human decisions: how many there are and what they change."""
     if book.left_out.cells:
         yield f"Left out, as requested: {describe_oversight(book.left_out)}."
     if board.without_decisions is None:
@@ -58,10 +58,11 @@ def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[str]:
 
 
 class _ColumnChange(NamedTuple):
-    """What human decisions did to one column.
+    """The changes that human decisions made to one column.
 
-    `largest` is the largest change of a mean, of `system`; `swaps` counts the pairs of systems, of
-    `pairs`, that changed their order; `gained` the systems defined only with, or only without.
+    `largest` is the largest change of a mean, for `system`; `swaps` counts the pairs of systems,
+    out of `pairs`, that changed their order; `gained` lists the systems defined only with, or only
+    without, the decisions.
     """
 
     name: str
@@ -95,10 +96,11 @@ def _change(systems: Sequence[str], before: MeasureColumn, after: MeasureColumn)
 class BoardRow(NamedTuple):
     """One system under one measure. What is undefined is None, and the notes say why.
 
-    `min_rating` is None where the measure does not depend on it. `queries` counts those in the
-    mean; `low` and `high` are the means of the bounds, where computed; `ungraded` is the share
-    without a grade of the passages that the measure reads, `missing_cells` (Cover only) that of
-    their cells. `chance` is what as many random passages cover that people judged 0.
+    Undefined values are None, and the notes give the reason. `min_rating` is None where the measure
+    does not depend on it. `queries` counts the queries in the mean; `low` and `high` are the means
+    of the bounds, where computed; `ungraded` is the share of ungraded passages among those that the
+    measure reads, and `missing_cells` (Cover only) the share of missing cells. `chance` is what
+    equally many random passages with judgment 0 cover.
     """
 
     system: str
@@ -134,13 +136,13 @@ Fingerprints = Callable[[int | None], Mapping[tuple[str, str], str]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard(Result):
-    """What `evaluate` found.
+    """The result of `evaluate`: columns of values per system and query, with notes.
 
     `systems` go from best to worst by the first column (undefined ones last, ties by name);
-    `columns` hold the values per query, in the order of `column_systems`. `oversight` counts what
-    people decided; `without_decisions` is the leaderboard without that (None: nothing was
-    decided, or it was left out already). `passages` are how many each system returned for a query,
-    on average. `fingerprints` are those of the gradebook.
+    `columns` hold the values per query, in the order of `column_systems`. `oversight` counts the
+    human decisions; `without_decisions` is the same leaderboard without them (None: there are none,
+    or they were already left out). `passages` is the mean number of passages per query of each
+    system. `fingerprints` are those of the gradebook.
     """
 
     grader: GraderIdentity
@@ -157,7 +159,7 @@ class Leaderboard(Result):
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
-        """Tidy rows of the systems: column by column, each from best to worst of the first."""
+        """Return a row per system, column by column, each from best to worst."""
         order = [self.column_systems.index(system) for system in self.systems]
         return tuple(
             row for column in self.columns for row in _rows(column, self.column_systems, order)
@@ -165,12 +167,12 @@ class Leaderboard(Result):
 
     @property
     def overall(self) -> tuple[BoardRow, ...]:
-        """Rows of `_overall_`, the whole pool taken as a system; Cover and nCover only."""
+        """Return the rows of `_overall_`, the whole pool as a system; Cover and nCover only."""
         pools = (column.of_pool() for column in self.columns)
         return tuple(row for pool in pools if pool for row in _rows(pool, [OVERALL], [0]))
 
     def per_query(self) -> Iterator[QueryRow]:
-        """Yield the values behind the means, `_overall_` last in its columns."""
+        """Yield the values per query, with `_overall_` last in each column."""
         for column in self.columns:
             rankings = self.fingerprints(column.measure.cutoff)
             yield from _query_rows(column, self.column_systems, rankings)
@@ -178,7 +180,7 @@ class Leaderboard(Result):
                 yield from _query_rows(pool, [OVERALL], rankings)
 
     def scores(self, measure: Measure | str, min_rating: int | None = None) -> dict[str, float]:
-        """System -> mean under one measure, undefined ones left out, to be correlated.
+        """Map each system with a defined mean under one measure to that mean.
 
         Raises:
             InputError: That measure is not in the leaderboard at that threshold.
@@ -188,7 +190,7 @@ class Leaderboard(Result):
         return {system: mean.mean for system, mean in pairs if mean.mean is not None}
 
     def means_without_decisions(self) -> dict[tuple[str, str, int | None], float | None]:
-        """(system, measure, threshold) -> the mean without what people decided."""
+        """Map (system, measure, threshold) to the mean without human decisions."""
         other = self.without_decisions or self
         return {
             (row.system, row.measure, row.min_rating): row.mean
@@ -196,9 +198,9 @@ class Leaderboard(Result):
         }
 
     def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
-        """Return the column of a measure; the threshold may be left out where there is only one.
+        """Return the column of a measure; `threshold` is optional if there is only one.
 
-        A measure that does not depend on the threshold is found at any.
+        A measure that does not depend on the threshold is found at any threshold.
 
         Raises:
             InputError: There is none, or several fit.
@@ -219,11 +221,11 @@ class Leaderboard(Result):
         return fitting[0]
 
     def tables(self) -> Mapping[str, Table]:
-        """Return a row a system, a column a measure and threshold."""
+        """Return a row per system and a column per measure and threshold."""
         return {"leaderboard": wide_leaderboard(self)}
 
     def records(self) -> Mapping[str, Table]:
-        """Return a row a system, measure and threshold, with who graded, and a row a query."""
+        """Return a row per system, measure and threshold with the grader, and a row per query."""
         return {"leaderboard": tidy(self), "per_query": per_query(self)}
 
 
@@ -274,7 +276,7 @@ PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENAN
 
 
 def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
-    """Return the values of `PROVENANCE`; decisions that were left out are in no number."""
+    """Return the values of `PROVENANCE`; decisions that were left out are not counted."""
     people = board.oversight
     return (
         board.grader.name,
@@ -288,9 +290,9 @@ def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
 
 
 def caption(board: Leaderboard) -> str:
-    """Return whose grades these are, on which bank, and how many cells people decided.
+    """Return the caption: grader, bank and number of cells that people decided.
 
-    Draft grades are called so, and of nugget scores it says which ratings are support.
+    Draft grades are marked as drafts, and nugget scores name the ratings that count as support.
     """
     scores = [one for one in board.columns if one.measure.name in NUGGET_SCORES]
     thresholds = dict.fromkeys(one.min_rating for one in scores if one.min_rating is not None)
@@ -299,31 +301,31 @@ def caption(board: Leaderboard) -> str:
 
 
 def describe_source(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
-    """Return who graded on which bank, and how many cells people decided."""
+    """Return the grader, the bank and the number of cells that people decided, in words."""
     of_bank = f", bank {bank}" if bank else ""
     people = f"; {describe_oversight(oversight)}" if oversight.cells else ""
     return labelled(f"graded by {grader.name}{of_bank}{people}", draft=grader.is_draft)
 
 
 def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
-    """What the columns of official ranks are called: by their leaderboard if they are several."""
+    """Return the headings of official ranks, with the leaderboard's name if there are several."""
     if len(officials) == 1:
         return ["official rank"]
     return [f"rank in {name}" for name in officials]
 
 
 def official_rank(system: str, ranks: Ranks) -> Value:
-    """Return the rank of a system, a whole number where it is one; None where it has none."""
+    """Return the rank of a system, as int where it is whole; None where it has none."""
     rank = ranks.get(system)
     return int(rank) if rank is not None and float(rank).is_integer() else rank
 
 
 def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
-    """Return a row a system, a column a measure and threshold: mean and standard error.
+    """Return a row per system and a column per measure and threshold: mean and standard error.
 
-    The share of ungraded passages stands beside a column where any system has some. `passages` is
-    how many a system returned for a query, on average, where they differ in that; official ranks
-    are last, by the name of their leaderboard.
+    A column with ungraded passages is followed by their share. `passages`, the mean number of
+    passages per query, is shown where systems differ in it; official ranks come last, under the
+    name of their leaderboard.
     """
     officials = officials or {}
     columns: list[tuple[str | Column, Mapping[str, Cell]]] = []
@@ -360,10 +362,10 @@ def _mean(row: BoardRow) -> Value | Interval:
 
 
 def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
-    """Return a row a system, measure and threshold, full precision, with who graded on which bank.
+    """Return a row per system, measure and threshold at full precision, with grader and bank.
 
-    `mean_without_decisions` is the mean that it is without what people decided; official ranks
-    follow, and last how many passages the system returned for a query, on average.
+    `mean_without_decisions` is the mean without human decisions; official ranks follow, and last
+    the mean number of passages that the system returned per query.
     """
     officials = officials or {}
     without = board.means_without_decisions()
@@ -383,7 +385,7 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
 
 
 def per_query(board: Leaderboard) -> Table:
-    """Return a row a system, measure, threshold and query."""
+    """Return a row per system, measure, threshold and query."""
     *names, ranking = QueryRow._fields
     source = provenance_values(board)
     rows = [[*row[:-1], *source, row.ranking] for row in board.per_query()]
@@ -393,11 +395,11 @@ def per_query(board: Leaderboard) -> Table:
 
 
 def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
-    """One row per system, best by the sealed part first: its score on either part, and by how much
-    the public one is higher. Both boards have one column, of the same measure.
+    """Compare scores on the public and the sealed part: a row per system, best sealed score first.
 
-    A system that was tuned to the public items is higher there than on the sealed ones, by more
-    than others are. The notes give the rank correlation of the two.
+    Both boards have one column, of the same measure. A system that was tuned to the public items
+    scores higher on them than on the sealed ones, by more than other systems do. The notes give the
+    rank correlation of the two parts.
     """
     (one,), (other,) = public.columns, sealed.columns
     means = dict(zip(public.column_systems, one.values.means(), strict=True))

@@ -56,9 +56,10 @@ Floats = NDArray[np.float64]
 
 
 def missing_share(book: Gradebook) -> float:
-    """Return the share of missing cells among passages that are ranked and have some grade.
+    """Return the share of missing cells among ranked passages that have some grade.
 
-    Their labels rest on fewer items than those of others. Passages without any grade have no label.
+    The labels of these passages rest on fewer items than those of others. Passages without any
+    grade have no label.
     """
     missing = cells = 0
     for query in book.queries:
@@ -72,7 +73,7 @@ def missing_share(book: Gradebook) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CoverPolicy:
-    """What Cover and n-Cover do where the papers and their program part.
+    """The points on which the papers and their program differ for Cover and n-Cover.
 
     `graded_items_only`: the bank of a query is the items that have a grade, not all its items.
     `answered_only`: the mean goes over the queries that a system answered, not over all.
@@ -132,8 +133,7 @@ def cover(
     """Compute the measures of covered items at several thresholds, in one pass over the grades.
 
     `measures` are by default Cover@k and nCover@k; their columns come in this order, then by
-    threshold. Where no cell of any query has a grade, nothing counts: what nobody graded has no
-    Cover.
+    threshold. If no cell of any query has a grade, no query counts and Cover is undefined.
 
     Raises:
         InputError: k is below 1, or there is no such subtopic mode or way with missing cells.
@@ -172,7 +172,7 @@ def cover(
 
 
 def _many_missing(found: Sequence[_ExamCover]) -> bool:
-    """Whether more than `FEW_MISSING` of the cells that decide some system's score are missing."""
+    """Return whether more than `FEW_MISSING` of the deciding cells of some system are missing."""
     if not found:
         return False
     missing, cells = np.sum([one.deciding[:, :, :-1] for one in found], axis=0)
@@ -180,7 +180,7 @@ def _many_missing(found: Sequence[_ExamCover]) -> bool:
 
 
 class _CoverSettings(NamedTuple):
-    """What is computed of every exam; `lowest` is that of the grader's scale."""
+    """Settings that are the same for every exam; `lowest` is the lowest rating of the scale."""
 
     k: int
     missing: Missing
@@ -190,7 +190,7 @@ class _CoverSettings(NamedTuple):
 
 
 class _ExamCover(NamedTuple):
-    """One exam, or one query: [thresholds, systems], the whole pool being the last system.
+    """Values of one exam, or one query, [thresholds, systems]; the last system is the whole pool.
 
     `parts` are per measure the values and, if bounds are computed, the lowest and highest ones.
     `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
@@ -207,7 +207,7 @@ class _ExamCover(NamedTuple):
 def cover_exams(
     gradebook: Gradebook, subtopics: Subtopics, k: int, policy: CoverPolicy = EXAM
 ) -> Iterator[QueryExam]:
-    """The exams with the items that count in Cover@k; rankings are whole, except as written."""
+    """Return the exams with the items that count in Cover@k, with uncut rankings by default."""
     if policy.ranks_as_written:
         found = exams(gradebook, "query", _up_to_rank(k), all_together)
     else:
@@ -222,9 +222,9 @@ def cover_exams(
 
 
 def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") -> int:
-    """How many passages the longest ranking of any exam has; Cover is the same at deeper cutoffs.
+    """Return the length of the longest ranking; Cover does not change at deeper cutoffs.
 
-    It is 1 where nothing is ranked.
+    It is 1 where no passage is ranked.
     """
     found = exams(gradebook, resolve_subtopics(gradebook, subtopics))
     ranked = (passages for exam in found for passages in exam.passages if passages is not None)
@@ -241,7 +241,7 @@ def _up_to_rank(k: int) -> Order:
 
 
 def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSettings) -> _ExamCover:
-    """Evaluate one exam; the whole pool is one more system, at the end."""
+    """Evaluate one exam, with the whole pool as an additional last system."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
     depth = None if settings.policy.ranks_as_written else settings.k
@@ -301,10 +301,10 @@ def _missing_in_pool(missing: Bools, exam: QueryExam, layout: PoolLayout) -> NDA
 def _n_cover_bounds(
     covered: Bools, unknown: Bools, by_pool: Bools, elsewhere: Bools, weights: Floats
 ) -> list[Part]:
-    """Return the lowest and highest nCover that any grades of the missing cells can give.
+    """Return the lowest and highest nCover over all possible grades of the missing cells.
 
-    It is lowest if all that is unknown outside the system's passages covers, and nothing inside;
-    it is highest the other way around, where what is covered inside is in the pool too.
+    It is lowest if every unknown cell outside the system's passages covers its item and none inside
+    does; it is highest in the opposite case, where what is covered inside also counts for the pool.
     """
     may = covered | unknown
     low, _ = ratio(covered @ weights, (by_pool | elsewhere) @ weights)
@@ -314,7 +314,7 @@ def _n_cover_bounds(
 
 
 def _deciding_cells(covered: Bools, missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
-    """Missing cells, and all cells, of the items that a system does not cover."""
+    """Return the missing and all cells of the items that each system does not cover."""
     passages = np.bincount(layout.system, minlength=len(layout.answered))
     of_items = per_system(np.add, missing.astype(np.int64), layout, 0)
     return np.array([(~covered * of_items).sum(axis=2), (~covered).sum(axis=2) * passages])
@@ -323,7 +323,7 @@ def _deciding_cells(covered: Bools, missing: Bools, layout: PoolLayout) -> NDArr
 def per_system(
     reduce: np.ufunc, rows: NDArray[Any], layout: PoolLayout, empty: int
 ) -> NDArray[Any]:
-    """Reduce the rows of every system, [systems, items]; `empty` where it returned nothing."""
+    """Reduce the rows of every system, [systems, items]; a system without rows gets `empty`."""
     out = np.full((len(layout.answered), rows.shape[1]), empty, rows.dtype)
     if len(rows):
         out[layout.answered] = reduce.reduceat(rows, np.flatnonzero(layout.position == 0), axis=0)
@@ -331,7 +331,7 @@ def per_system(
 
 
 def _count_cells(missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
-    """Cells, missing cells, passages and ungraded passages of each system."""
+    """Count cells, missing cells, passages and ungraded passages of each system."""
     items = missing.shape[1]
     passages = np.ones(len(missing), np.int64)
     amounts = [passages * items, missing.sum(axis=1), passages, missing.all(axis=1)]
@@ -408,7 +408,7 @@ def _join_queries(
 
 
 def _table(parts: Sequence[Part], counted: Bools, thresholds: int) -> Part:
-    """Per-query values, [thresholds, systems, queries], and which of them count."""
+    """Return values per query, [thresholds, systems, queries], and which of them count."""
     if not parts:
         empty = np.zeros((thresholds, *counted.shape))
         return empty, empty > 0
@@ -417,7 +417,7 @@ def _table(parts: Sequence[Part], counted: Bools, thresholds: int) -> Part:
 
 
 def _fill_undefined(measure: Measure, part: Part, counted: Bools, policy: CoverPolicy) -> Part:
-    """Give undefined values those that a policy has for them."""
+    """Replace undefined values by those that the policy defines."""
     values, defined = part
     if measure.name == "nCover" and policy.empty_n_cover is not None:
         values = np.where(defined, values, policy.empty_n_cover)
@@ -441,9 +441,10 @@ def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> tuple[float | Non
 
 @dataclass(frozen=True, slots=True)
 class ChanceFloor:
-    """The floor of Cover@k per threshold, on `judged` of `queries`: those with passages judged 0.
+    """The chance floor of Cover@k per threshold, over the `judged` of `queries`.
 
-    Empty where there are none. On `short` of them fewer than k are judged 0, and all were taken.
+    `judged` counts the queries with passages judged 0; without any, the floor is empty. On `short`
+    of these queries fewer than k passages are judged 0, and all of them were taken.
     """
 
     k: int
@@ -454,7 +455,7 @@ class ChanceFloor:
 
     @property
     def drawn(self) -> str:
-        """What is drawn, in words."""
+        """The passages that are drawn, in words."""
         limits = [f"of {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
         limits += [f"all of them on {self.short} with fewer"] * bool(self.short)
         some = f" ({', '.join(limits)})" if limits else ""
@@ -489,10 +490,10 @@ def chance_floor(
 
 
 def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) -> NDArray[np.int16]:
-    """Return the ratings, passages x items of an exam, of graded passages that people judged so.
+    """Return the ratings, passages x items, of the graded passages with judgments in a range.
 
-    From `lowest` to less than `below`. The judgments are those for the subtopic where there are
-    any, else for the query.
+    The range is from `lowest` to less than `below`. The judgments are those for the subtopic where
+    there are any, else for the query.
     """
     ratings = exam.query.ratings[:, exam.items]
     judgments = _judgments(exam)
@@ -506,9 +507,9 @@ def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) ->
 
 
 def miss_probability(passages: int, covering: NDArray[np.int64], k: int) -> Floats:
-    """The probability that k of so many passages, drawn at random, hold none of the `covering`.
+    """Return the probability that k passages drawn at random include none of the `covering`.
 
-    Hypergeometric; all of them are drawn where there are no more than k.
+    Hypergeometric; all passages are drawn where there are no more than k.
     """
     drawn = np.arange(min(k, passages))
     left = np.maximum(passages - covering[..., None] - drawn, 0)
@@ -556,7 +557,7 @@ NUGGET_SCORES = {
 
 
 def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
-    """From which rating on support is partial; None where none is."""
+    """Return the lowest rating that is partial support; None where there is no partial support."""
     if measure.param("strict") is True:
         return None
     given = measure.param("partial")
@@ -565,7 +566,7 @@ def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
 
 
 def check_partial(measure: Measure, grader: GraderIdentity) -> None:
-    """Raise InputError where the parameters contradict each other, or the grader's scale."""
+    """Raise InputError where the parameters contradict each other or the grader's scale."""
     given = measure.param("partial")
     if measure.name not in NUGGET_SCORES or given is None:
         return
@@ -585,7 +586,7 @@ def check_partial(measure: Measure, grader: GraderIdentity) -> None:
 def credits_of(
     measure: Measure, best: NDArray[np.int16], thresholds: NDArray[np.int32], lowest: int
 ) -> Floats:
-    """The credit of every item, [thresholds, systems, items], from `best`, systems x items."""
+    """Return the credit of every item, [thresholds, systems, items], from its best ratings."""
     found = []
     for threshold in thresholds.tolist():
         partial = partial_from(measure, threshold, lowest)
@@ -595,14 +596,14 @@ def credits_of(
 
 
 def shares_of(measure: Measure, importances: Sequence[str | None]) -> Floats:
-    """Return how much each item counts."""
+    """Return the share of each item in the score."""
     vital, okay, other = NUGGET_SCORES[measure.name]
     share = {VITAL: vital, OKAY: okay}
     return np.array([share.get(word or "", other) for word in importances], np.float64)
 
 
 def describe_support(measures: Iterable[Measure], thresholds: Iterable[int], lowest: int) -> str:
-    """From which ratings on nuggets are supported, in words; empty where no score is of nuggets."""
+    """Return which ratings support a nugget, in words; empty where no measure scores nuggets."""
     scores = [one for one in measures if one.name in NUGGET_SCORES]
     if not scores:
         return ""
@@ -628,12 +629,13 @@ def importances_of(gradebook: Gradebook) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Systems x items of one exam, in the order of ids: `credit` is 1 where covered, else 0.
+    """Credit of every system on every item of an exam, in the order of ids.
 
-    Per item, `query` is its number among the `queries`, `exam` that of the query or subtopic whose
-    exam it belongs to, `weights` its weight in the bank. A cell without a grade counts as below
-    the minimum; `missing` is the share of such cells among what was read, `unanswered` how many
-    queries each system did not answer, which count 0.
+    `credit` is systems x items, 1 where covered, else 0. Per item, `query` is the index of its
+    query in `queries`, `exam` that of its query or subtopic exam, and `weights` its weight in the
+    bank. A cell without a grade counts as below the minimum rating; `missing` is the share of such
+    cells among those read, and `unanswered` the number of queries that each system did not answer,
+    which count 0.
     """
 
     systems: tuple[str, ...]
@@ -651,22 +653,22 @@ class ItemScores:
 
     @property
     def columns(self) -> Floats:
-        """The credit times the share of each item in Cover, so that a row adds up to Cover."""
+        """Return credit times the item's share in Cover, so that each row adds up to Cover."""
         found: Floats = self.credit * self.shares()
         return found
 
     @property
     def groups(self) -> tuple[NDArray[np.intp], ...]:
-        """The items of each query, by number."""
+        """The indices of the items of each query."""
         return tuple(np.flatnonzero(self.query == one) for one in range(len(self.queries)))
 
     @property
     def equal(self) -> bool:
-        """Whether all items count alike."""
+        """Return whether all items have equal weight."""
         return bool(np.ptp(self.shares()) < _EQUAL) if len(self.item_ids) else True
 
     def shares(self, kept: Bools | None = None) -> Floats:
-        """How much each item counts in Cover, 1 in all; of the `kept` ones alone, where given.
+        """Return the share of each item in Cover, adding up to 1, over all or the `kept` items.
 
         Cover is the mean over the exams of a query, then over the queries that have items.
         """
@@ -680,12 +682,12 @@ class ItemScores:
         return found
 
     def cover(self, kept: Bools | None = None) -> Floats:
-        """Cover of every system on the `kept` items, the mean over the queries that have some."""
+        """Return Cover of every system on the `kept` items, over queries that have some."""
         found: Floats = self.credit @ self.shares(kept)
         return found
 
     def only(self, kept: Bools) -> ItemScores:
-        """Return the same systems and queries with the `kept` items."""
+        """Return the same systems and queries with the `kept` items only."""
         return replace(
             self,
             item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(kept)),
@@ -700,7 +702,7 @@ class ItemScores:
         return len(self.queries) - len(np.unique(self.query[kept]))
 
     def of_queries(self, columns: Floats) -> Floats:
-        """Columns of items added up within their query, systems x queries."""
+        """Sum columns of items within each query, systems x queries."""
         found = np.zeros((len(columns), len(self.queries)))
         np.add.at(found.T, self.query, columns.T)
         return found
@@ -717,7 +719,7 @@ def item_scores(
     subtopics: SubtopicChoice = "auto",
     policy: CoverPolicy = EXAM,
 ) -> ItemScores:
-    """Return what the first k passages of every system make of every item.
+    """Return the credit that the first k passages of every system earn on every item.
 
     Raises:
         InputError: k is below 1, or there is no such subtopic mode.

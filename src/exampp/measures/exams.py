@@ -1,4 +1,4 @@
-"""Which passages of which system are graded on which items: the subtopic modes.
+"""Subtopic modes: which passages of a system are evaluated on which items.
 
 An exam is a set of items that a ranking is evaluated on. In the mode
 
@@ -40,7 +40,7 @@ PassageSelector = Callable[[Mapping[int, Indices], int], Indices | None]
 
 @dataclass(frozen=True, slots=True)
 class QueryExam:
-    """Some items of a query and, per system of the gradebook, the passages that sit for them.
+    """Some items of a query and, per system, the passages that are evaluated on them.
 
     `exam_id` is `query` or `query/subtopic`, `items` are columns of `query.ratings`; a system
     without such a ranking has None.
@@ -67,7 +67,7 @@ class PoolLayout:
 
 
 def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtopics:
-    """Return the requested subtopic mode, or the one that fits the data.
+    """Return the requested subtopic mode, or the default mode for the data.
 
     Raises:
         InputError: No such mode.
@@ -86,7 +86,7 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
 
 
 def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
-    """Return the order of the ranks."""
+    """Return the indices that sort the ranks."""
     return ranking.passages
 
 
@@ -98,7 +98,7 @@ def exams(
 ) -> Iterator[QueryExam]:
     """Yield the exams of a gradebook, query by query; those without items are left out.
 
-    `sitting` chooses among a system's rankings for a subtopic, in place of the mode's own way.
+    `sitting` selects among a system's rankings for a subtopic instead of the mode's own rule.
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
@@ -131,7 +131,7 @@ def lay_out(passages: Sequence[Indices | None], depth: int | None = None) -> Poo
 
 
 def interleave(rankings: Sequence[Indices]) -> Indices:
-    """Return all first passages, then all second ones, and so on; each passage once."""
+    """Interleave rankings: all first passages, then all second ones, each passage once."""
     passages = np.concatenate(rankings)
     position = np.concatenate([np.arange(len(ranking)) for ranking in rankings])
     # A stable sort by position keeps the order of the rankings within a round.
@@ -142,7 +142,7 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
 
 
 def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """(subtopic, its items); the whole bank goes as subtopic 0."""
+    """Yield (subtopic, its items); the whole bank has subtopic 0."""
     if not len(query.item_ids):
         return
     if subtopics != "subtopic":
@@ -153,7 +153,7 @@ def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDA
 
 @functools.lru_cache(maxsize=1024)
 def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], ...]:
-    """(subtopic, its items): used by every measure, threshold and cutoff."""
+    """Yield (subtopic, its items), used by every measure, threshold and cutoff."""
     numbers = np.frombuffer(item_subtopics, np.int32)
     found = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
     for _, items in found:

@@ -1,4 +1,5 @@
-"""Measures of one's own: a function of what a system returned for a query, under a name.
+"""How measures other than Cover are computed: by pytrec_eval, by ir_measures, by a formula here,
+or by a function that is declared in Python:
 
 @exampp.measure("Reach", threshold=True, share=True)
 def reach(query: exampp.RankedQuery) -> float:
@@ -31,12 +32,6 @@ from exampp.measures.rankings import RankedExam, RankedExams, Run
 from exampp.plugins import describe_error
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GraderIdentity
-
-# Measures that trec_eval computes, all of them over all systems in few passes.
-#
-# pytrec_eval is called as ir_measures calls it, one evaluator per relevance level, but without
-# the bookkeeping per value, which would take most of the time.
-
 
 Qrels = dict[str, dict[str, int]]
 
@@ -77,7 +72,7 @@ class MeasureTask:
 
 
 def trec_name(measure: Measure) -> str | None:
-    """Return what trec_eval calls a measure, None where it does not compute it."""
+    """Return the trec_eval name of a measure; None where trec_eval does not compute it."""
     if measure.param("dcg") not in (None, "log2"):
         return None
     if measure.name == "IPrec":
@@ -98,7 +93,9 @@ def trec_scores(
 ) -> list[NDArray[np.float64]]:
     """Values of all tasks, each systems x queries; 0 where a system returned nothing.
 
-    `qrels` are the labels by their name.
+    `qrels` are the labels by their name. pytrec_eval is called as ir_measures calls it, one
+    evaluator per relevance level, but without the bookkeeping per value, which would take most of
+    the time.
     """
     import pytrec_eval
 
@@ -123,7 +120,7 @@ def trec_scores(
 def _invocations(
     tasks: Sequence[MeasureTask],
 ) -> dict[tuple[int | None, bool, Gains | None, int], list[int]]:
-    """Tasks by the evaluator that computes them; those without a level join any that fits.
+    """Group tasks by evaluator; tasks without a level join any evaluator that fits.
 
     An evaluator is (labels, whether judged passages alone count, gains, level).
     """
@@ -153,9 +150,9 @@ def _cut_rank(measure: Measure, values: NDArray[np.float64]) -> NDArray[np.float
 
 
 def ir_measure(measure: Measure) -> Any:
-    """Return the same measure as an object of ir_measures.
+    """Return the ir_measures object of a measure.
 
-    Built here, because its parser of strings needs parts of `ast` that newer Pythons lack.
+    Built here because the ir_measures parser needs parts of `ast` that newer Pythons have removed.
     """
     import ir_measures
 
@@ -175,7 +172,7 @@ def provider_scores(
     runs: Iterable[Run],
     query_ids: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Values, systems x queries; `qrels` are (query, passage, label, subtopic).
+    """Return ir_measures values, systems x queries; `qrels` are (query, passage, label, subtopic).
 
     Raises:
         InputError: ir_measures cannot compute it, or not without a package that is not there.
@@ -204,18 +201,6 @@ def provider_scores(
     return np.array(values).reshape(len(values), len(query_ids))
 
 
-# Measures computed here.
-#
-# Their provider is no part of an installation, or assumes a scale, or takes much longer (P).
-#
-# P        relevant among the first k passages, over k, as trec_eval does
-# Judged   share of the first k passages that have a label
-# RBP      (1 - p) * sum of p^(i-1) over the ranks i of relevant passages; p = 0.8
-# ERR      expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest, the
-#          highest label of the scale (gdeval takes it to be 4 and refuses higher labels)
-# nDCG(dcg='exp-log2')   gains 2^g - 1 over log2(rank + 1)
-
-
 Floats = NDArray[np.float64]
 
 
@@ -236,17 +221,17 @@ class _Ranked:
 LabelFormula = Callable[[Measure, _Ranked, int, int], Floats]
 
 
-def own_formula(measure: Measure) -> LabelFormula | None:
-    """Return how it is computed here, None where it is not."""
+def label_formula(measure: Measure) -> LabelFormula | None:
+    """Return the built-in formula of a measure; None where there is none."""
     if measure.name == "nDCG":
-        own = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
-        return _exponential_ndcg if own else None
+        exponential = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
+        return _exponential_ndcg if exponential else None
     if measure.name == "P" and measure.param("judged_only"):
         return None
     return _FORMULAS.get(measure.name)
 
 
-def own_scores(
+def label_scores(
     formula: LabelFormula,
     measure: Measure,
     one: RankedExam,
@@ -270,16 +255,19 @@ def own_scores(
 
 
 def _judged(_measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
+    """Return the share of the first k passages that have a label."""
     share: Floats = ranked.judged.sum(axis=1) / np.maximum(ranked.lengths, 1)
     return share
 
 
 def _precision(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
+    """Return the relevant among the first k passages, over k, as trec_eval does."""
     share: Floats = (ranked.judged & (ranked.along >= level)).sum(axis=1) / (measure.cutoff or 1)
     return share
 
 
 def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
+    """Return (1 - p) * the sum of p^(i-1) over the ranks i of relevant passages; p = 0.8."""
     p = measure.param("p")
     p = p if isinstance(p, float) else 0.8
     relevant = ranked.judged & (ranked.along >= level)
@@ -288,6 +276,10 @@ def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats
 
 
 def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
+    """Return the expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest.
+
+    `highest` is the highest label of the scale; gdeval takes it to be 4 and refuses higher labels.
+    """
     stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
     reached = np.ones_like(stops)
     reached[:, 1:] = np.cumprod(1 - stops, axis=1)[:, :-1]
@@ -296,6 +288,7 @@ def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Float
 
 
 def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
+    """Return nDCG with gains 2^g - 1 over log2(rank + 1)."""
     ideal = np.sort(ranked.labels)[::-1][: measure.cutoff]
     best = _dcg(ideal[None, :])[0]
     return _dcg(ranked.along) / best if best > 0 else np.zeros(len(ranked.along))
@@ -313,6 +306,8 @@ _FORMULAS: Mapping[str, LabelFormula] = {
     "RBP": _rbp,
     "ERR": _err,
 }
+"""Measures on labels that are computed here: their provider is no part of an installation, assumes
+a scale, or takes much longer (P); or they are `exampp_only`."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -348,7 +343,7 @@ class RankedQuery:
 
     @property
     def min_rating(self) -> int:
-        """The least rating that counts; InputError where the measure declares no threshold."""
+        """The lowest rating that counts; InputError where the measure declares no threshold."""
         if self.threshold is None:
             raise InputError(
                 "it reads min_rating and declares no threshold",
@@ -363,12 +358,12 @@ QueryFunction = Callable[[RankedQuery], float | None]
 def measure(
     name: str, *, cutoff: bool = True, threshold: bool = False, share: bool = False
 ) -> Callable[[QueryFunction], Measure]:
-    """Declare a function as the measure `name`, which every analysis, plot and command then knows.
+    """Register a function as the measure `name`, for use in every analysis, plot and command.
 
     The function gets a `RankedQuery` and returns a number, or None where the query does not count
-    for this system. With `cutoff` it can be written `NAME@k`; a `threshold` says that it reads
-    `min_rating`, and a `share` that its values are from 0 to 1. Gives the measure, which may stand
-    in a list of measures itself; `.cut(10)` is the same at 10 passages.
+    for this system. With `cutoff` the measure can be written `NAME@k`; `threshold` states that it
+    reads `min_rating`, and `share` that its values are from 0 to 1. Returns the measure, which can
+    be used in a list of measures; `.cut(10)` is the same at 10 passages.
 
     Raises:
         InputError: The name is no name, or is taken.
@@ -394,7 +389,7 @@ def measure(
 def declared_scores(
     formula: QueryFunction, task: MeasureTask, ranked: RankedExams, grader: GraderIdentity
 ) -> NDArray[np.float64]:
-    """Return the values of a declared measure, systems x queries; NaN where a query does not count.
+    """Return the values of a custom measure, systems x queries; NaN where a query does not count.
 
     Raises:
         InputError: It gives what is no number, or fails.
@@ -450,10 +445,10 @@ def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:
 
 
 def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the same values, for a function of others, which must not change them for the next."""
-    own = values.copy()
-    own.flags.writeable = False
-    return own
+    """Return a read-only copy of the values, so that a custom function cannot change them."""
+    fixed = values.copy()
+    fixed.flags.writeable = False
+    return fixed
 
 
 def _value(formula: QueryFunction, asked: Measure, query: RankedQuery) -> float:

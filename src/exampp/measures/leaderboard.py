@@ -1,4 +1,4 @@
-"""Leaderboards: all systems, measures and thresholds, and what to know when reading them."""
+"""Leaderboards: evaluate all systems, measures and thresholds, with notes for the reader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from exampp.sanitize import or_default
 
 
 class MissingPrerequisite(NamedTuple):
-    """What a gradebook has none of, with what follows from it, and how to fix it."""
+    """A prerequisite missing from a gradebook, what follows from it, and how to fix it."""
 
     cause: str
     hint: str
@@ -65,7 +65,7 @@ NO_RANKINGS = MissingPrerequisite(
 
 
 def missing_prerequisite(book: Gradebook) -> MissingPrerequisite | None:
-    """The first thing that is missing to compare systems: queries, items, grades, rankings."""
+    """Return the first missing prerequisite: queries, items, grades or rankings."""
     if not book.queries:
         return NO_QUERIES
     if not any(query.item_ids for query in book.queries):
@@ -86,7 +86,7 @@ _FATE: Mapping[Missing, str] = {
 
 
 class EvaluationSettings(NamedTuple):
-    """How systems are evaluated: `missing` and `policy` concern measures of covered items."""
+    """Settings of an evaluation; `missing` and `policy` concern measures of covered items."""
 
     thresholds: tuple[int, ...]
     subtopics: Subtopics
@@ -97,7 +97,7 @@ class EvaluationSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BoardContext:
-    """What the notes of a leaderboard are about.
+    """The data that the notes of a leaderboard are computed from.
 
     `covered` are the results behind each measure of covered items, `floors` the chance levels of
     each Cover, `scored` the result of ranking measures.
@@ -129,7 +129,7 @@ class BoardContext:
 
 
 def board_notes(of: BoardContext) -> tuple[Note, ...]:
-    """Return what a reader of a leaderboard must know, the general first, each once."""
+    """Return the notes on a leaderboard, the general ones first, each once."""
     measures = dict.fromkeys(str(column.measure) for column in of.columns)
     return notes_of(of, _CHECKS, whole=list(measures))
 
@@ -222,7 +222,7 @@ def _undefined(column: MeasureColumn) -> list[str]:
 
 
 def _importances(of: BoardContext) -> Iterator[Note]:
-    """Note which importances are not known, and which queries have no value for it."""
+    """Note unknown importances and the queries that have no value because of them."""
     weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
     words = importances_of(of.gradebook) if of.nuggets else []
     invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
@@ -288,7 +288,7 @@ _CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
-    """Return the largest share and whose it is; nothing if all are 0."""
+    """Return the largest share and its system; nothing if all are 0."""
     share, system = max(
         ((share, system) for share, system in zip(shares, systems, strict=True) if share),
         default=(0.0, ""),

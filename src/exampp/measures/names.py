@@ -1,9 +1,11 @@
-"""A measure is a value: it prints to one short string, and that string reads back as the measure.
+"""Measures as values: each prints to a short string that reads back as the measure.
 
     nDCG@20   P@20   P(rel=2)@10   AP   RR@10   RBP(p=0.8)   Cover@20   nCover@20
     ndcg_cut.20   P_20   map   recip_rank      (as trec_eval writes them)
 
 The string goes into tables and files. How a measure is computed is another matter: see `scores`.
+`KINDS` has the measures of ir_measures 0.4 as data, so that a measure can be read and checked
+without importing it, and those of exampp alone.
 """
 
 from __future__ import annotations
@@ -19,13 +21,6 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.plugins import Registry
 
-# The measures there are, as data: their parameters, their cutoffs, their other names.
-#
-# Our own are `Cover` and `nCover`, and nuggetizer's nugget scores (see `cover`); the rest are
-# those of ir_measures 0.4. The table stands here and is not asked of ir_measures, so that a
-# measure can be read and checked without importing it.
-
-
 Gains = tuple[tuple[int, int], ...]
 ParamValue = int | float | bool | str | Gains
 
@@ -39,7 +34,7 @@ class MeasureKind:
     `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
     `subtopics`: it is computed from subtopic judgments; `cover`: from the items that are covered.
     `share`: no query has a value outside of 0 to 1. `added`: it is added up over queries, not
-    averaged.
+    averaged. `exampp_only`: ir_measures does not have it.
     `formula`: it is declared by others (see `declared_measures`), and reads a rating threshold
     where `threshold` says so.
     """
@@ -53,12 +48,13 @@ class MeasureKind:
     cover: bool = False
     share: bool = True
     added: bool = False
+    exampp_only: bool = False
     threshold: bool = False
     formula: Callable[[Any], float | None] | None = None
 
     @property
     def labelled(self) -> bool:
-        """Whether it reads the labels of passages, and not the ratings of items."""
+        """Return whether the measure reads labels of passages, not ratings of items."""
         return not (self.cover or self.subtopics or self.formula)
 
 
@@ -77,7 +73,8 @@ def _cut(
 
 
 def _nuggets() -> MeasureKind:
-    return MeasureKind({"strict": bool, "partial": int}, at="cutoff", cover=True)
+    params = {"strict": bool, "partial": int}
+    return MeasureKind(params, at="cutoff", cover=True, exampp_only=True)
 
 
 def _without_cutoff(params: Mapping[str, type], *, subtopics: bool = False) -> MeasureKind:
@@ -89,8 +86,8 @@ def _scaled(params: Mapping[str, type], at: str = "") -> MeasureKind:
 
 
 KINDS: Mapping[str, MeasureKind] = {
-    "Cover": MeasureKind(at="cutoff", cover=True),
-    "nCover": MeasureKind(at="cutoff", cover=True),
+    "Cover": MeasureKind(at="cutoff", cover=True, exampp_only=True),
+    "nCover": MeasureKind(at="cutoff", cover=True, exampp_only=True),
     "nDCG": _cut({"dcg": str, "gains": dict, "judged_only": bool}),
     "P": _cut(_JUDGED, required=True),
     "AP": _cut(_JUDGED),
@@ -141,7 +138,7 @@ KINDS: Mapping[str, MeasureKind] = {
 
 
 def _undeclared(name: str, declared: object) -> MeasureKind:
-    """Refuse what a package declares in place of a measure: those add themselves when loaded."""
+    """Refuse measures declared by an entry point; they register themselves when loaded."""
     raise InputError(
         f"{declared!r} is not what exampp.measure({name!r}) gives",
         hint="Name in the entry point what is declared with exampp.measure under the same name",
@@ -215,10 +212,10 @@ LARGEST_NUMBER = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is asked of a ranking, such as `P(rel=2)@10`.
+    """A measure of rankings, such as `P(rel=2)@10`.
 
     `at` is what follows the @ (a cutoff; for IPrec a recall); `params` are sorted by name, a
-    mapping of gains being a sorted tuple of pairs. A parameter that is not given is not filled in.
+    mapping of gains being a sorted tuple of pairs. Defaults of parameters are not filled in.
 
     Raises:
         InputError: No such measure, no such parameter, or a value that makes no sense.
@@ -249,7 +246,7 @@ class Measure:
 
     @property
     def kind(self) -> MeasureKind:
-        """Its family: parameters, and what it is computed from."""
+        """The family of the measure: its parameters and what it is computed from."""
         kind = MEASURES.get(self.name)
         if kind is None:
             raise _unknown_name_error(self.name)
@@ -257,32 +254,32 @@ class Measure:
 
     @property
     def cutoff(self) -> int | None:
-        """How many passages of a ranking it reads; None: all."""
+        """The number of passages of a ranking that the measure reads; None: all."""
         return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
 
     def param(self, key: str) -> ParamValue | None:
-        """Return the value given to a parameter, None where it was not given."""
+        """Return the value of a parameter, None where it is not set."""
         return dict(self.params).get(key)
 
     @property
     def takes_level(self) -> bool:
-        """Whether a rating threshold changes it: ours, a `rel` left open, what is declared so."""
+        """Return whether the measure depends on a rating threshold."""
         kind = self.kind
         return kind.cover or kind.threshold or (kind.level and self.param("rel") is None)
 
     def at_level(self, level: int) -> Measure:
-        """Return the same measure with `rel` set, where it has one and it was left open."""
+        """Return the measure with `rel` set, where it takes `rel` and it was left open."""
         if not self.kind.level or not self.takes_level:
             return self
         return replace(self, params=(*self.params, ("rel", level)))
 
     def cut(self, k: int) -> Measure:
-        """Return the same measure with the cutoff k, where it has none yet."""
+        """Return the measure with the cutoff k, unless it already has one."""
         return self if self.at is not None else replace(self, at=k)
 
 
 def parse_measure(text: str) -> Measure:
-    """Read a measure from its string; the names of trec_eval and second names are understood.
+    """Parse a measure from its string; names of trec_eval and aliases are accepted.
 
     Raises:
         InputError: The string is no measure; says which one may have been meant.
@@ -303,12 +300,12 @@ def parse_measure(text: str) -> Measure:
 
 
 def heading(measure: str, min_rating: int | None) -> str:
-    """Return what a column is called: the measure, and the threshold where it depends on one."""
+    """Return a column heading: the measure, and the threshold where it depends on one."""
     return measure if min_rating is None else f"{measure} \u2265{min_rating}"
 
 
 def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
-    """Measures from measures, strings or objects that print like them; repeated ones once."""
+    """Convert measures, strings or objects that print like measures; drop duplicates."""
     return tuple(dict.fromkeys(map(_as_measure, measures)))
 
 
@@ -379,7 +376,7 @@ def _number(raw: str, text: str) -> int | float:
 
 
 def _read_number(raw: str, *kinds: type[int] | type[float]) -> int | float | None:
-    """Return a number of 32 bits, as those who compute measures hold them; None if it is none."""
+    """Return a 32-bit number, the precision of evaluation tools; None if it is not a number."""
     for kind in kinds:
         with suppress(ValueError):
             number = kind(raw)

@@ -1,4 +1,4 @@
-"""What a linear measure adds up over: the units that people could decide, and how much each counts.
+"""Linear measures: the units that people can decide and their coefficients.
 
 A measure is linear if the score of a system is sum_u A[s, u] y_u, where A is known from the
 rankings and y_u is what people say of the unit:
@@ -41,14 +41,14 @@ _PATIENCE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The units of a measure, in the order of their names, and what grades say of them.
+    """The units of a measure, in the order of their names, and their values by the grades.
 
-    `names` are (query id, passage or item id), `groups` the numbers of their queries among
-    `query_ids`. `coefficients` is A, [systems, units]. `graded` is y by the grades and `bins` what
-    people's verdicts are predicted from: of passages [units], of items [systems, units]. `judged`
-    is y by the judgments of passages, NaN where there is none (of items everywhere).
-    `lists` numbers, per query, the different lists that systems return, [systems, queries].
-    `notes` are what else is to be known.
+    `names` are (query id, passage or item id), `groups` the indices of their queries in
+    `query_ids`. `coefficients` is A, [systems, units]. `graded` is y by the grades, and `bins` are
+    the predictors of human verdicts: for passages [units], for items [systems, units]. `judged` is
+    y by the judgments of passages, NaN where there is none (for items everywhere). `lists` numbers,
+    per query, the different lists that systems return, [systems, queries]. `notes` are further
+    notes.
     """
 
     measure: Measure
@@ -72,7 +72,7 @@ class Population:
 
 
 def check_linear(measure: Measure) -> UnitKind:
-    """Return what the units of a measure are.
+    """Return the kind of unit of a measure.
 
     Raises:
         InputError: It is not linear, or it has no cutoff.
@@ -122,7 +122,7 @@ def population(
 
 
 class _Answered(NamedTuple):
-    """A query, and the first k passages of every system."""
+    """A query and the first k passages of every system."""
 
     query: QueryGrades
     passages: tuple[Indices | None, ...]
@@ -143,7 +143,7 @@ def _answered(book: Gradebook, k: int) -> list[_Answered]:
 
 
 def _discounts(measure: Measure, k: int) -> Floats:
-    """Return how much the passage at each rank counts."""
+    """Return the discount at each rank."""
     if measure.name == "P":
         return np.full(k, 1 / k)
     p = measure.param("p")
@@ -189,7 +189,7 @@ def _passages(
 def _people_labels(
     query: QueryGrades, pool: list[int], min_rating: int, min_relevant: int
 ) -> tuple[Floats, Ints, Floats]:
-    """Of passages: relevant by the grades, the bin (0: no grade), relevant by people (or NaN)."""
+    """Return relevance by the grades, bins (0: no grade) and relevance by people (or NaN)."""
     ratings = query.ratings[pool]
     answers = (ratings >= min_rating).sum(axis=1)
     ungraded = (ratings == MISSING).all(axis=1)
@@ -245,7 +245,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
 
 
 def _weighted(exam: QueryExam) -> list[int]:
-    """Return the items that count, by id."""
+    """Return the items with a weight, by id."""
     kept = exam.items[exam.query.weights[exam.items] > 0].tolist()
     return sorted(kept, key=lambda item: exam.query.item_ids[item])
 
@@ -253,7 +253,7 @@ def _weighted(exam: QueryExam) -> list[int]:
 def _covering(
     query: QueryGrades, passages: tuple[Indices | None, ...], items: list[int], min_rating: int
 ) -> Ints:
-    """Return how many of its passages cover each item, per system: [systems, items]."""
+    """Count the passages that cover each item, per system: [systems, items]."""
     covers = query.ratings[:, items] >= min_rating
     found = np.zeros((len(passages), len(items)), np.int64)
     for row, one in enumerate(passages):
@@ -263,7 +263,7 @@ def _covering(
 
 
 def _lists(answered: list[_Answered]) -> Ints:
-    """Return which systems return the same list for a query: [systems, queries] of numbers."""
+    """Number the distinct lists returned for a query, per system: [systems, queries]."""
     found = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
     for column, (_, passages) in enumerate(answered):
         known: dict[bytes, int] = {}
@@ -289,7 +289,7 @@ def _no_units_error() -> InputError:
 
 
 class ItemVerdict(NamedTuple):
-    """Per system 1, 0, or NaN while it is open; the passages to decide, the most telling first."""
+    """The verdict on an item per system: 1, 0, or NaN while open; passages still to decide."""
 
     covered: NDArray[np.float64]
     open: tuple[str, ...]
@@ -303,7 +303,7 @@ def item_verdicts(
     k: int,
     min_rating: int,
 ) -> dict[tuple[str, str], ItemVerdict]:
-    """Return the verdicts on items, (query id, item id), from ratings of (query, item, passage).
+    """Return the verdicts on items (query id, item id) from ratings of (query, item, passage).
 
     A passage without a text covers nothing.
     """

@@ -1,4 +1,4 @@
-"""EXAM-Qrels: what the grades of a passage say of its relevance, one label per passage.
+"""EXAM-Qrels: one relevance label per passage, derived from its grades.
 
 Only passages with a grade have a label; the others are unjudged, as in any qrels.
 """
@@ -35,8 +35,8 @@ class Labelling:
 
     `kind` "best": the `at_least`-th best rating of the passage (the lowest of the scale if it has
     fewer); "count": the number of items rated at the threshold or above. Either way a passage is
-    relevant if `at_least` items reach the threshold. `gains`: the label is kept as it is
-    ("graded"), is 0 where the passage is not relevant ("above"), or is 1 or 0 ("binary").
+    relevant if `at_least` items reach the threshold. `gains`: "graded" leaves the label unchanged,
+    "above" sets it to 0 where the passage is not relevant, "binary" makes it 1 or 0.
 
     Raises:
         InputError: `at_least` is below 1, or there is no such kind or gains.
@@ -60,7 +60,7 @@ class Labelling:
 
     @property
     def needs_threshold(self) -> bool:
-        """Whether the labels themselves change with the threshold."""
+        """Return whether the labels themselves depend on the threshold."""
         return self.kind == "count" or self.gains != "graded"
 
     def level(self, threshold: int) -> int:
@@ -90,7 +90,7 @@ class SubtopicQrel(NamedTuple):
 def label_passages(
     ratings: Ratings, labelling: Labelling, threshold: int | None = None, lowest: int = 0
 ) -> Labels:
-    """Labels of the passages (rows); meaningless where a passage has no grade at all.
+    """Return the labels of the passages (rows); meaningless where a passage has no grade.
 
     Raises:
         InputError: These labels depend on a threshold and there is none.
@@ -157,7 +157,7 @@ def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
 
 
 def weighted_items(exam: QueryExam) -> NDArray[np.intp]:
-    """Return the items of an exam that have a weight: the subtopics of diversity measures."""
+    """Return the items of an exam with a positive weight: the subtopics of diversity measures."""
     return exam.items[exam.query.weights[exam.items] > 0]
 
 
@@ -180,10 +180,10 @@ def write_exam_qrels(
     *,
     by_subtopic: bool = False,
 ) -> int:
-    """Write EXAM-Qrels, `query 0 passage label`, of all graded passages; returns how many.
+    """Write EXAM-Qrels of all graded passages and return their number.
 
-    Labels that depend on a threshold take `min_rating`. In qrels from draft grades the second
-    column, which no tool reads, says `draft`.
+    A line is `query 0 passage label`. Labels that depend on a threshold use `min_rating`. In qrels
+    from draft grades the second column, which tools ignore, is `draft`.
     """
     labelling = or_default("labelling", labelling, Labelling)
     least = book.grader.threshold(min_rating)
@@ -213,7 +213,7 @@ def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> froze
 
 
 def _of_labels(labelling: Labelling) -> set[str]:
-    """Return what changes the labels themselves."""
+    """Return the options that change the labels themselves."""
     found = {"label", "gains"}
     if labelling.needs_threshold:
         found.add("min_rating")

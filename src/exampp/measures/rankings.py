@@ -1,4 +1,4 @@
-"""Puts runs from elsewhere in the place of a gradebook's own rankings."""
+"""Rankings for evaluation: order by score as trec_eval does, or replace them by other runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Run = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class RankedExam:
-    """One exam: which of its passages (rows of the ratings) have a label, who returned which.
+    """One exam: which of its passages (rows of the ratings) have a label, and the rankings.
 
     `passage_ids` are those of the query as an array.
     """
@@ -60,12 +60,12 @@ class RankedExams:
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Who returned anything, exams x systems."""
+        """Which systems returned passages, exams x systems."""
         found = [one.layout.answered for one in self.exams]
         return np.array(found, np.bool_).reshape(len(found), len(self.systems))
 
     def runs(self) -> Iterator[Run]:
-        """The run of every system over the exams, made one at a time: all would fill the memory."""
+        """Yield the run of every system over the exams, one at a time to save memory."""
         for system in range(len(self.systems)):
             yield {
                 one.exam.exam_id: dict(
@@ -97,7 +97,7 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
 
 
 def by_score() -> Order:
-    """Return the order of trec_eval; the order of the ids is found once per query."""
+    """Return the order of trec_eval; the order of the ids is computed once per query."""
     places: dict[str, NDArray[np.intp]] = {}
     sorted_otherwise: dict[str, set[tuple[str, int]]] = {}
 
@@ -122,7 +122,7 @@ def by_score() -> Order:
 
 
 def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Iterator[Ranking]:
-    """The rankings with a score and the one before it of which `step` holds, all seen at once."""
+    """Yield the rankings that have a step between two scores for which `step` holds."""
     if not query.rankings:
         return
     scores = as_float32(np.concatenate([ranking.scores for ranking in query.rankings]))
@@ -139,7 +139,7 @@ def contradictions(gradebook: Gradebook) -> int:
 
 
 def as_float32(scores: NDArray[np.float64]) -> Scores:
-    """Scores as trec_eval keeps them."""
+    """Convert scores to 32-bit floats, as trec_eval stores them."""
     with np.errstate(over="ignore"):
         return scores.astype(np.float32)
 
@@ -159,7 +159,7 @@ def labels_of(
 
 
 def qrels_of(ranked: RankedExams, labels: tuple[Labels, ...]) -> dict[str, dict[str, int]]:
-    """Return the labels as exam -> passage -> label, graded passages only."""
+    """Map exam -> passage -> label, graded passages only."""
     return {
         one.exam.exam_id: {
             one.exam.query.passage_ids[index]: label
@@ -172,7 +172,7 @@ def qrels_of(ranked: RankedExams, labels: tuple[Labels, ...]) -> dict[str, dict[
 
 
 def unlabelled_shares(ranked: RankedExams, depth: int | None) -> tuple[float | None, ...]:
-    """Per system, the share of its first `depth` passages without a label; None: no passages."""
+    """Return per system the unlabelled share of its first `depth` passages; None: no passages."""
     some = np.zeros(len(ranked.systems))
     of = np.zeros(len(ranked.systems))
     for one in ranked.exams:
@@ -199,7 +199,7 @@ ScoredRun = Mapping[str, Sequence[ScoredPassage]]
 
 
 def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
-    """Evaluate these runs instead: same bank, same grades, other rankings.
+    """Replace the rankings by these runs; bank and grades stay the same.
 
     Passages outside the pool are added without grades. Rankings with ranks are ordered by them
     (ties by score descending, then passage id), others as trec_eval does. The gradebook's notes
@@ -228,7 +228,7 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
 
 
 def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
-    """Return what a query is called in a run -> (query, subtopic)."""
+    """Map query names in a run to (query, subtopic)."""
     places: dict[str, tuple[str, int]] = {}
     for query in gradebook.queries:
         for number, subtopic_id in enumerate(query.subtopic_ids, 1):
@@ -292,7 +292,7 @@ def _by_rank(scored: Sequence[ScoredPassage], ranks: Sequence[int]) -> list[int]
 
 
 def _by_score(scored: Sequence[ScoredPassage], scores: NDArray[np.float64]) -> list[int]:
-    """Two stable sorts: by passage id, then by score, both descending, as trec_eval does."""
+    """Sort by score, then by passage id, both descending, as trec_eval does."""
     order = sorted(range(len(scored)), key=lambda index: scored[index][0], reverse=True)
     by_id = np.array(order, np.intp)
     return [int(index) for index in by_id[np.argsort(-as_float32(scores[by_id]), kind="stable")]]

@@ -22,8 +22,8 @@ from exampp.measures.formulas import (
     LabelFormula,
     MeasureTask,
     declared_scores,
-    own_formula,
-    own_scores,
+    label_formula,
+    label_scores,
     provider_scores,
     trec_name,
     trec_scores,
@@ -92,7 +92,7 @@ def score(
 def _plan_tasks(
     measures: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
 ) -> Iterator[tuple[int | None, MeasureTask]]:
-    """(threshold or None, task): each measure at each threshold that makes a difference."""
+    """Return (threshold or None, task): each measure at each threshold that changes it."""
     for measure in measures:
         labelled = measure.kind.labelled
         relabelled = labelling.needs_threshold and labelled
@@ -111,12 +111,12 @@ def _compute(
     highest: int,
     grader: GraderIdentity,
 ) -> list[NDArray[np.float64]]:
-    """Values of every task, systems x queries; NaN where others say that one does not count."""
+    """Compute values of every task, systems x queries; NaN where a query does not count."""
     qrels = {name: qrels_of(ranked, of_name) for name, of_name in labels.items()}
     values: dict[int, NDArray[np.float64]] = {}
     by_trec: list[int] = []
     for index, task in enumerate(tasks):
-        formula = own_formula(task.measure)
+        formula = label_formula(task.measure)
         declared = task.measure.kind.formula
         if declared is not None:
             values[index] = declared_scores(declared, task, ranked, grader)
@@ -141,7 +141,7 @@ def _by_formula(
     table = np.zeros((len(ranked.systems), len(ranked.exams)))
     for column, (one, of_exam) in enumerate(zip(ranked.exams, labels, strict=True)):
         top = len(one.exam.items) if highest < 0 else highest
-        table[:, column] = own_scores(formula, task.measure, one, of_exam, task.level or 1, top)
+        table[:, column] = label_scores(formula, task.measure, one, of_exam, task.level or 1, top)
     return table
 
 
@@ -169,7 +169,7 @@ def _by_provider(
 
 
 def _without_level(measure: Measure) -> Measure:
-    """The measure to be asked of a provider to which a passage covers an item or does not."""
+    """Return the measure without its level, for providers that read binary coverage."""
     if measure.name in _SHARE_AT_1 and measure.cutoff == 1:
         return Measure("StRecall", 1)
     return replace(measure, params=tuple(pair for pair in measure.params if pair[0] != "rel"))
@@ -181,12 +181,12 @@ divide by the number of items there."""
 
 
 def _weighted(ranked: RankedExams) -> NDArray[np.bool_]:
-    """Which exams have an item with a weight: the others do not count in diversity measures."""
+    """Return which exams have an item with a weight; others do not count in diversity measures."""
     return np.array([len(weighted_items(one.exam)) > 0 for one in ranked.exams], np.bool_)
 
 
 def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
-    """Return the highest label there can be; -1: the number of items of the query."""
+    """Return the highest possible label; -1: the number of items of the query."""
     if labelling.gains == "binary":
         return 1
     return -1 if labelling.kind == "count" else grader.highest

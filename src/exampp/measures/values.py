@@ -25,7 +25,7 @@ class Mean(NamedTuple):
 
 
 def standard_error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
-    """Return one standard error to both sides; of a `share` it ends at 0 and 1."""
+    """Return an error bar of one standard error on both sides; for a `share` within 0 and 1."""
     if mean.mean is None or mean.stderr is None:
         return None, None
     low, high = mean.mean - mean.stderr, mean.mean + mean.stderr
@@ -45,7 +45,7 @@ class Values:
     added: bool = False
 
     def means(self) -> tuple[Mean, ...]:
-        """One mean per system, or the total of what is added up, each with its standard error."""
+        """Return one mean per system, or the total for counts, each with its standard error."""
         if not self.added:
             return self.averages()
         return tuple(
@@ -74,7 +74,7 @@ def _times(stderr: float | None, queries: int) -> float | None:
 
 
 def mean_of(values: NDArray[np.float64]) -> Mean:
-    """Mean and standard error of the values of one system."""
+    """Return mean and standard error of the values of one system."""
     n = len(values)
     if n == 0:
         return Mean(None, None, 0)
@@ -86,7 +86,7 @@ def mean_of(values: NDArray[np.float64]) -> Mean:
 
 
 def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
-    """Return the numbers of the systems from best to worst; undefined ones last, ties by name."""
+    """Return the indices of the systems from best to worst; undefined ones last, ties by name."""
 
     def key(at: int) -> tuple[bool, float, str]:
         mean = means[at].mean
@@ -99,14 +99,14 @@ def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
 def masked(
     values: NDArray[np.float64], counts: NDArray[np.bool_], *, added: bool = False
 ) -> Values:
-    """Values with 0 wherever they do not count."""
+    """Return the values with 0 wherever they do not count."""
     return Values(np.where(counts, values, 0.0), counts, added)
 
 
 def ratio(
     numerator: NDArray[np.float64], denominator: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """(numerator / denominator, where it is defined); broadcasts, 0 where the denominator is 0.
+    """Return numerator / denominator and where it is defined; broadcasts, 0 elsewhere.
 
     At most 1: sums of weights may differ in their last digit by the order of summation.
     """
@@ -148,7 +148,7 @@ class MeasureColumn:
         return heading(str(self.measure), self.min_rating)
 
     def of_pool(self) -> MeasureColumn | None:
-        """Return the same measure of the whole pool as the only system; None where it has none."""
+        """Return the same measure with the whole pool as its only system; None without a pool."""
         if self.overall is None:
             return None
         ungraded, missing_cells = self.overall_shares
@@ -163,7 +163,7 @@ class MeasureColumn:
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """The smallest and largest possible value of a query; None where these are not known."""
+        """The smallest and largest possible value of a query; None where unknown."""
         return (0.0, 1.0) if self.measure.kind.share else None
 
     @property
@@ -174,11 +174,11 @@ class MeasureColumn:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSystems:
-    """Columns that were computed together, and the queries that count.
+    """Columns that were computed together, with their queries.
 
-    `left_out` are the queries that count nowhere: they have no items, or no labelled passage.
-    `unanswered` is per system the number of queries without a passage of it, `answered_by_none`
-    are the queries without a passage of any system, which are among them.
+    `left_out` are the queries that never count: they have no items, or no labelled passage.
+    `unanswered` is per system the number of queries without a passage of it, `answered_by_none` are
+    the queries without a passage of any system, which it includes.
     """
 
     systems: tuple[str, ...]
@@ -194,7 +194,7 @@ class MeasuredSystems:
 
 
 def answered_by_none(query_ids: Sequence[str], answered: NDArray[np.bool_]) -> tuple[str, ...]:
-    """The queries that no system answers, where there are systems; `answered` is by system."""
+    """Return the queries that no system answers, if there are systems; `answered` is by system."""
     if not len(answered):
         return ()
     return tuple(query_ids[index] for index in np.flatnonzero(~answered.any(axis=0)).tolist())

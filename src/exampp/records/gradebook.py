@@ -289,7 +289,8 @@ class Dossier:
     `texts` and `passage_versions` with its passages (None: a passage without a text). `automatic`
     has the grader's grade of a cell, absent if it never tried; `decisions` are in the order in
     which they were made. The versions are keys of the store (empty for a workbench file).
-    `bank_order` are the columns in the order of the bank, for display.
+    `bank_order` are the columns in the order of the bank, for display. `direct_grades` reads the
+    grades of other graders for the query itself, while the collection is open.
     """
 
     grader: GraderIdentity
@@ -305,3 +306,4 @@ class Dossier:
     item_versions: tuple[int, ...] = ()
     passage_versions: tuple[int | None, ...] = ()
     bank_order: tuple[int, ...] = ()
+    direct_grades: Callable[[], Sequence[tuple[GraderIdentity, QueryGrades]]] = tuple

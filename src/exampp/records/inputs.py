@@ -112,10 +112,10 @@ def read_sentence(key: str) -> CitedSentence | None:
 
 
 class SystemCount(NamedTuple):
-    """A system, the number of queries that it answered, and its mean number of passages."""
+    """A system, the number of its rankings, and its mean number of passages per query."""
 
     system: str
-    queries: int
+    rankings: int
     passages: float
 
 

@@ -1,4 +1,4 @@
-"""Tables as fragments of a page: read by people, by screen readers, and without a style sheet."""
+"""Tables as HTML fragments that work for screen readers and without a style sheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables for a paper in LaTeX (booktabs), no wider than the place that they have there."""
+"""Tables as LaTeX (booktabs) that fit the page of a paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def latex_escape(text: str) -> str:
 def view_latex(view: View) -> str:
     """Return the view as a LaTeX float, with the packages that it needs in a comment.
 
-    What is wider than a column of two spans both; what is wider still is scaled down to fit.
+    A table wider than one column spans both; a table wider than the page is scaled down.
     """
     layout = "".join("r" if right else "l" for right in view.numeric)
     packages = "booktabs,graphicx" + ",xcolor" * ("weak" in view.meanings)
@@ -67,7 +67,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _width(view: View) -> int:
-    """Return the width in characters: that of the columns, with two between them."""
+    """Return the width in characters: columns plus two spaces between them."""
     lines = [view.heads, *view.styled("text", str)]
     return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2
 

@@ -1,4 +1,4 @@
-"""Notes: what a reader must know of a result, each a code, a severity and values.
+"""Notes on a result, each with a code, a severity and values.
 
 A check is a function of one context that yields notes; `notes_of` runs checks and joins notes that
 differ in their subject alone. Pages, tables, reports, verdicts and gates select notes by code and
@@ -21,7 +21,7 @@ _LISTED = 5
 
 
 class Severity(IntEnum):
-    """How much a note changes what a result means."""
+    """How much a note changes the meaning of a result."""
 
     DETAIL = 1
     """Good to know: how something was computed."""
@@ -34,7 +34,7 @@ class Severity(IntEnum):
 class Note(str):
     """A sentence with its code, severity, values and the subjects that it names.
 
-    It is a text wherever a text is wanted. Make it by `note`.
+    It is a `str` subclass. Create notes with `note`.
     """
 
     code: str
@@ -51,7 +51,7 @@ class Note(str):
         subjects: Iterable[str] = (),
         values: Mapping[str, object] | None = None,
     ) -> Self:
-        """Return the note of a sentence, in which `_SUBJECT` stands for the subjects."""
+        """Create the note of a sentence, in which `_SUBJECT` stands for the subjects."""
         named = tuple(subjects)
         made = super().__new__(cls, sentence.replace(_SUBJECT, ", ".join(named)))
         made.code, made.severity, made.subjects = code, severity, named
@@ -59,17 +59,17 @@ class Note(str):
         return made
 
     def of(self, subjects: Iterable[str]) -> Note:
-        """Return the same note of other subjects."""
+        """Return the same note for other subjects."""
         return Note(self.sentence, self.code, self.severity, subjects, self.values)
 
     def unnamed(self) -> Note:
-        """Return the note without the subjects that it begins with."""
+        """Return the note without its leading subjects."""
         rest = self.sentence.removeprefix(f"{_SUBJECT}: ")
         return Note(rest, self.code, self.severity, self.subjects, self.values)
 
 
 def note(code: str, *subjects: str, **values: object) -> Note:
-    """Return the note of a code; a list among the values is listed, and cut after five.
+    """Return the note of a code; lists among the values are shortened to five entries.
 
     Raises:
         KeyError: The code is unknown, or a value of its sentence is missing.
@@ -100,14 +100,15 @@ Check = Callable[[Context], Iterable[str]]
 def notes_of(
     context: Context, checks: Iterable[Check[Context]], whole: Collection[str] = ()
 ) -> tuple[Note, ...]:
-    """Return what the checks note, in order, each once; see `joined`."""
+    """Run the checks and return their notes in order, each once; see `joined`."""
     return merge_notes(chain.from_iterable(check(context) for check in checks), whole)
 
 
 def merge_notes(notes: Iterable[str], whole: Collection[str] = ()) -> tuple[Note, ...]:
-    """Return the notes in order, each once; those that differ in their subject alone are one.
+    """Merge notes: keep the order, drop duplicates, join notes that differ only in subject.
 
-    A sentence that begins with its subject leaves it out where it holds for the `whole`.
+    The subject is left out of a sentence that begins with it where the sentence holds for the
+    `whole`.
     """
     found: dict[str, Note] = {}
     for text in notes:
@@ -130,7 +131,7 @@ def with_code(notes: Iterable[str], *codes: str) -> Iterator[Note]:
 
 
 def most_severe(notes: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Return the notes under a table for people: the most severe, and how many others exist."""
+    """Return the most severe notes, shown under a table, and the number of the others."""
     every = [one if isinstance(one, Note) else Note(one) for one in notes]
     shown = sorted(every, key=lambda one: -one.severity)[:most]
     rest = len(every) - len(shown)
@@ -139,7 +140,7 @@ def most_severe(notes: Iterable[str], most: int = 3) -> tuple[str, ...]:
 
 
 def labelled(text: str, *, draft: bool) -> str:
-    """Return a caption or title; where it is about draft grades, that stands before it."""
+    """Return a caption or title, prefixed with "draft" if it is about draft grades."""
     return f"{DRAFT}: {text}" if draft else text
 
 

@@ -1,7 +1,7 @@
 """A report as one self-contained page and as JSON: sections of text, facts, tables and figures.
 
-The page loads nothing, runs no script and follows the reader's choice of light or dark; figures
-are drawn in the ink of the text around them. Everything that a document holds is shown as text.
+The page loads no resources, runs no script and follows the reader's choice of light or dark;
+figures are drawn in the colour of the surrounding text. All content is shown as text.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what is known under them, in order."""
+    """Names and their values, in order."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Numbers that come first: (number, what it counts)."""
+    """Key numbers at the top: (number, what it counts)."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 class Line(NamedTuple):
-    """A line of a verdict: what is asked, the sentence that answers, the section that shows it.
+    """A line of a verdict: question, answer in a sentence, and the section with the details.
 
-    `tone` is `holds` or `doubt` where a rule says so; without one the sentence is plain.
+    `tone` is `holds` or `doubt` where a rule decides it; a line without one is plain.
     """
 
     question: str
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a report comes to, line by line."""
+    """The verdict of a report, line by line."""
 
     lines: tuple[Line, ...]
 
@@ -80,7 +80,7 @@ class Notices:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A table that is out of the way until it is wanted."""
+    """A table that is collapsed until the reader opens it."""
 
     summary: str
     table: Table
@@ -91,7 +91,7 @@ Block = Text | Facts | Tiles | Verdict | Notices | Folded | Table | Figure
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report under a heading; `key` is its address within the page."""
+    """A part of the report under a heading; `key` is its anchor within the page."""
 
     key: str
     title: str
@@ -99,13 +99,13 @@ class Section:
 
     @classmethod
     def of(cls, key: str, title: str, blocks: Sequence[Block | None]) -> Section:
-        """Return a section of the blocks that there are."""
+        """Return a section of the blocks that are not None."""
         return cls(key, title, tuple(block for block in blocks if block is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report: its title, a line below it, its sections, and a line at its end."""
+    """A report: title, subtitle, sections and footer."""
 
     title: str
     subtitle: str
@@ -120,7 +120,7 @@ class Document:
 
 
 def renderer(path: Path) -> Callable[[Document], str]:
-    """Return what writes a report into a file of this name: HTML, or JSON where it ends in .json.
+    """Return the writer for a file name: HTML, or JSON where it ends in .json.
 
     Raises:
         InputError: The ending is that of another kind of file.
@@ -156,7 +156,7 @@ def to_html(document: Document) -> str:
 
 @functools.cache
 def _template() -> Template:
-    """Return what a page is made from, read and compiled once."""
+    """Return the template of the page, read and compiled once."""
     import jinja2
     from markupsafe import Markup
 
@@ -177,14 +177,14 @@ def _template() -> Template:
 
 
 def _readable(value: object) -> object:
-    """A text without control characters other than line ends; markup and all else as it is."""
+    """Return the text without control characters other than line ends; markup stays as it is."""
     if type(value) is not str:
         return value
     return "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "\ufffd" for c in value)
 
 
 def report_json(document: Document) -> str:
-    """Return the report as JSON: the same sections, tables and figures with all their data."""
+    """Return the report as JSON: sections, tables and figures with all their data."""
     value = {
         "title": document.title,
         "subtitle": document.subtitle,
@@ -231,5 +231,5 @@ _NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def _drawing(figure: Figure) -> str:
-    """Return the figure in the ink of the page; its inner names are made its own."""
+    """Return the figure as SVG in the text colour, with ids that are unique within the page."""
     return _NAMES.sub(rf"\g<1>{figure.name}-", figure.svg("page"))

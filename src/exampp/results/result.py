@@ -1,4 +1,4 @@
-"""Results: what was found, as tables that are declared once for programs and for people.
+"""Results: tables that are declared once for programs and for people.
 
 The rows of a `Table` hold numbers at full precision. Programs read each column under its `key`
 (tsv, csv, json, frames), and a value with an interval as three columns; people read a `View`.
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """Something that was found, and the tables that show it.
+    """Base of all results: a record with the tables that show it.
 
-    A record derives from it and declares its `tables`. Where programs need other rows than people
-    (a row a value instead of a wide table), it declares `records`, too.
+    A subclass declares its `tables`. Where programs need other rows than people (a row per value
+    instead of a wide table), it declares `records`, too.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def tables(self) -> Mapping[str, Table]:
-        """Return the tables that people read, by name, in order."""
+        """Return the tables for people, by name, in order."""
 
     def records(self) -> Mapping[str, Table]:
-        """Return the tables that programs read: a row a value."""
+        """Return the tables for programs: a row per value."""
         return self.tables()
 
     def render(self, style: str = "text", digits: int | None = None) -> str:
-        """Return all tables in one of `STYLES`; those for programs show the `records`.
+        """Render all tables in one of `STYLES`; styles for programs show the `records`.
 
         JSON is one object, by the names of the tables, or the only table itself.
 
@@ -66,7 +66,7 @@ class Result:
         return self.render("json")
 
     def to_latex(self) -> str:
-        """Return the tables for a paper (needs the LaTeX package booktabs)."""
+        """Return the tables as LaTeX (needs the package booktabs)."""
         return self.render("latex")
 
     def to_markdown(self) -> str:
@@ -74,7 +74,7 @@ class Result:
         return self.render("markdown")
 
     def to_frame(self, name: str | None = None) -> pandas.DataFrame:
-        """Return one of the `records` as a pandas frame; the first unless a name is given.
+        """Return one of the `records` as a pandas frame, by default the first.
 
         Raises:
             InputError: The table is unknown, or pandas is not installed.
@@ -84,7 +84,7 @@ class Result:
         return frame.convert_dtypes()
 
     def to_polars(self, name: str | None = None) -> polars.DataFrame:
-        """Return one of the `records` as a polars frame; the first unless a name is given.
+        """Return one of the `records` as a polars frame, by default the first.
 
         Raises:
             InputError: The table is unknown, or polars is not installed.
@@ -107,7 +107,7 @@ class Result:
         return self.render().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """Return the tables with a style sheet that holds for them alone, for notebooks."""
+        """Return the tables for notebooks, with a style sheet that is limited to them."""
         style = files("exampp.results").joinpath("notebook.css").read_text(encoding="utf-8")
         return f'<div class="exampp">\n<style>\n{style}</style>\n{self.render("html")}</div>\n'
 
@@ -124,8 +124,8 @@ def _installed(package: str) -> Any:
 class Table(Result):
     """Rows of values under columns, with a caption above and notes below.
 
-    `legend` says what a mark means in this table, where that is more than its usual meaning.
-    `grouped`: rows that share their first value belong together, and people see it once.
+    `legend` overrides the usual meaning of a mark in this table. `grouped`: rows that share their
+    first value belong together, and people see it once.
     """
 
     columns: tuple[Column, ...]
@@ -146,7 +146,7 @@ class Table(Result):
         legend: Mapping[str, str] | None = None,
         grouped: bool = False,
     ) -> Self:
-        """Return the table of plain lists; a column may be given by its heading alone."""
+        """Create the table from plain lists; a column may be given by its heading alone."""
         named = tuple(one if isinstance(one, Column) else Column(one) for one in columns)
         body = tuple(map(tuple, rows))
         return cls(named, body, printable(caption), tuple(notes), legend or {}, grouped)
@@ -161,9 +161,10 @@ class Table(Result):
         missing: Value = None,
         **more: Any,
     ) -> Self:
-        """Return the pivot of (row, column, value): both in the order in which they first occur.
+        """Pivot (row, column, value) triples; rows and columns keep their first order.
 
-        A row is the values of the columns of the `index`; a cell without a value is `missing`.
+        A row consists of the values of the columns of the `index`; a cell without a value is
+        `missing`.
         """
         found: dict[tuple[Value, ...], dict[Column, Cell]] = {}
         columns: dict[Column, None] = {}
@@ -174,20 +175,20 @@ class Table(Result):
         return cls.of([*index, *columns], rows, caption, **more)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return this table alone."""
+        """Return a `Tables` with this table alone."""
         return {self.caption: self}
 
     def keyed(self, key: str | None) -> Self:
-        """Return the table with a last column, the key of the grader that every row is about."""
+        """Return the table with the grader's key as last column."""
         columns = (*self.columns, Column("grader_key"))
         return replace(self, columns=columns, rows=tuple((*row, key) for row in self.rows))
 
     def headings(self) -> list[str]:
-        """Return the names of all columns; a repeated one has its number, as in JSON."""
+        """Return the names of all columns; repeated ones get a number, as in JSON."""
         return _unique(column.key or column.heading for column in self.columns)
 
     def view(self, digits: int | None = None) -> View:
-        """Return what people see, with so many digits or the decimals of the columns."""
+        """Return the view for people, rounded to `digits` or to the decimals of the columns."""
         return View.of(
             self.columns,
             self.rows,
@@ -199,7 +200,7 @@ class Table(Result):
         )
 
     def for_programs(self) -> tuple[list[str], list[tuple[Value, ...]]]:
-        """Return the names of the columns, each once, and the rows, at full precision."""
+        """Return unique column names and the rows, at full precision."""
         columns = list(self._for_programs())
         rows = list(zip(*(values for _, values in columns), strict=True))
         return _unique(name for name, _ in columns), rows
@@ -212,7 +213,7 @@ class Table(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tables(Result):
-    """Tables that belong together, by name: unpacked, or taken by name."""
+    """Tables that belong together, accessed by position or by name."""
 
     parts: Mapping[str, Table]
 
@@ -228,7 +229,7 @@ class Tables(Result):
 
 
 def _parts(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Value]]]:
-    """Yield the columns that programs read, with their values: one, or three for an interval."""
+    """Yield the columns for programs with their values: one, or three for an interval."""
     name = column.key or column.heading
     yield name, [cell_value(cell) for cell in cells]
     bounds = [_bounds(cell) for cell in cells]
@@ -333,7 +334,7 @@ UNLINKED = "<!-- -->"
 def markdown_escape(text: str) -> str:
     """Escape what Markdown reads as markup (`_` only at the edge of a word), and GitHub as a link.
 
-    GitHub notifies @org/team and links #12 even behind a backslash: an empty comment breaks both.
+    GitHub notifies @org/team and links #12 even after a backslash: an empty comment breaks both.
     """
     return _LINKED.sub(rf"\g<0>{UNLINKED}", _MARKUP.sub(r"\\\g<0>", text))
 

@@ -1,8 +1,8 @@
-"""Tables as text: whole, or as wide as a terminal is, in bold and colour where it can.
+"""Tables as text, in full or fitted to the width of a terminal, with bold and colour.
 
-What does not fit is narrowed: headings and texts of several words wrap, names are shortened in the
-middle as far as they stay distinct, and columns without room stand below, beside the first ones
-again. Numbers are never shortened.
+A table that does not fit is narrowed: headings and texts of several words wrap, names lose their
+middle as far as they stay distinct, and columns that do not fit follow below, with the first ones
+repeated. Numbers are never shortened.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _COLOURS = {"best": "1;32", "near": "32", "weak": "2", "noted": "33"}
 def view_text(view: View, room: int | None = None, *, styled: bool = False) -> str:
     """Return the view as text, ending in a line end.
 
-    `room` is the width of a terminal, None where nothing is to be narrowed; `styled` text has
-    codes for bold and colour.
+    `room` is the width of the terminal, None for no limit; `styled` text has codes for bold and
+    colour.
     """
     paint = _painted if styled else _plain
     lines = [paint(line, _BOLD) for line in _paragraph(view.caption, room)]
@@ -42,12 +42,12 @@ def view_text(view: View, room: int | None = None, *, styled: bool = False) -> s
 
 
 def width_of(text: str) -> int:
-    """Return how many columns of a terminal the text takes."""
+    """Return the width of the text in terminal columns."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def shortened(text: str, room: int) -> str:
-    """Return the text without its middle: what names differ in is at their ends."""
+    """Return the text without its middle, as names usually differ at their ends."""
     if width_of(text) <= room:
         return text
     left = (room - 1) // 2
@@ -71,7 +71,7 @@ def _words(heading: str) -> list[str]:
 
 
 def _paragraph(text: str, room: int | None) -> list[str]:
-    """Return the text in lines of so many columns; a longer word has its own line, whole."""
+    """Wrap the text to so many columns; a longer word gets its own line, uncut."""
     if room is None or width_of(text) <= room:
         return [text] * bool(text)
     return _wrapped([f"{word} " for word in text.split()], room)
@@ -109,7 +109,7 @@ class _TextColumn:
 
     @property
     def least(self) -> int:
-        """The smallest width at which the cells can be read, and told apart."""
+        """The smallest width at which the cells are readable and distinct."""
         words = (width_of(word.rstrip()) for word in _words(self.head))
         head = min(_LEAST_NAME, max(words, default=0))
         body = max(map(width_of, self.cells), default=0)
@@ -124,7 +124,7 @@ class _TextColumn:
 
 
 def _text_columns(view: View) -> list[_TextColumn]:
-    """Return the columns as text; marks stand outside the columns of the digits."""
+    """Return the columns as text; marks are outside the columns of the digits."""
     found = []
     lines = view.once()
     for at, (head, number) in enumerate(zip(view.heads, view.numeric, strict=True)):
@@ -144,7 +144,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _fitting(view: View, room: int | None) -> Iterator[View]:
-    """Return the view, or where it has no room its columns in several, each with those of names."""
+    """Return the view, split into several if too wide, each with the naming columns."""
     least = [column.least for column in _text_columns(view)] if room is not None else []
     if room is None or _total(least) <= room:
         yield view
@@ -206,7 +206,7 @@ def _cell(text: str, room: int) -> list[str]:
 
 
 def _group_line(widths: list[int], groups: Iterable[tuple[str, int]], room: int | None) -> str:
-    """Return the headings of groups over their columns, the last of which may be widened."""
+    """Return the line of group headings; widen the last column of a group if needed."""
     parts, start = [], 0
     for name, size in groups:
         end = start + size

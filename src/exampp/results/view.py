@@ -1,4 +1,4 @@
-"""What a table is made of, and the view of it that people get in every style.
+"""The parts of a table, and the view of it that people get in every style.
 
 Values stay numbers and booleans until they are rendered. None is an undefined value: its reason
 stands in the notes, and no renderer prints it as a number.
@@ -48,7 +48,7 @@ Value = str | int | float | bool | None
 
 
 class Marked(NamedTuple):
-    """A value that people see set apart by one of `MARKS`."""
+    """A value that is highlighted for people by one of `MARKS`."""
 
     value: Value | HasInterval
     mark: str
@@ -58,7 +58,7 @@ Cell = Value | HasInterval | Marked
 
 
 def marked(value: Value | HasInterval, mark: str | None) -> Cell:
-    """Return the value, marked where there is a mark."""
+    """Return the value, wrapped in `Marked` if there is a mark."""
     return Marked(value, mark) if mark else value
 
 
@@ -69,7 +69,7 @@ def cell_value(cell: Cell) -> Value:
 
 
 class Mark(NamedTuple):
-    """What a mark means, and what surrounds a marked cell in each style."""
+    """The meaning of a mark, and what surrounds a marked cell in each style."""
 
     meaning: str
     text: tuple[str, str]
@@ -87,11 +87,11 @@ MARKS: Mapping[str, Mark] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading, and how many decimals people see of its floats.
+    """A column: its heading and the number of decimals for people.
 
-    Neighbours of the same `group` stand under one heading. Programs know the column by its `key`,
-    which is the heading unless one is given. `readers` are those who get to see it. A column of
-    numbers with an `interval` is three columns for programs, even where it has no rows.
+    Neighbours of the same `group` share a group heading. Programs use the `key` of the column, by
+    default its heading. `readers` are those who see the column. A column of numbers with an
+    `interval` is three columns for programs, even without rows.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The name behind that of the group, in one line."""
+        """The heading after that of its group, in one line."""
         return f"{self.group} {self.name}".strip()
 
 
@@ -118,10 +118,10 @@ def programs_only(*names: str) -> list[Column]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What people see of a table, before any style: rounded text without control characters.
+    """A table for people before any style: rounded text without control characters.
 
-    `numeric` tells which columns hold numbers, to be aligned right. `row_groups` are the rows that
-    belong together; where there are `titles`, they name them, in place of a first column.
+    `numeric` marks the columns of numbers, which are aligned right. `row_groups` are the rows that
+    belong together; if there are `titles`, they name the groups in place of a first column.
     """
 
     columns: Sequence[Column]
@@ -146,7 +146,7 @@ class View:
         notes: Sequence[str],
         legend: Mapping[str, str],
     ) -> View:
-        """Return the view of some rows, with so many digits or the decimals of the columns."""
+        """Return the view of some rows, rounded to `digits` or to the decimals of the columns."""
         shown = [at for at, one in enumerate(columns) if one.readers != "programs"]
         decimals = [columns[at].decimals if digits is None else digits for at in shown]
         cells = [[row[at] for at in shown] for row in rows]
@@ -172,7 +172,7 @@ class View:
 
     @property
     def column_groups(self) -> list[tuple[str, int]]:
-        """(heading, number of columns) of neighbours that share one; empty if none does."""
+        """(heading, number of columns) of neighbours in a group; empty if there are no groups."""
         if not any(column.group for column in self.columns):
             return []
         groups = groupby(printable(column.group) for column in self.columns)
@@ -180,7 +180,7 @@ class View:
 
     @property
     def meanings(self) -> dict[str, str]:
-        """What the marks that occur mean, in the order of `MARKS`."""
+        """The meanings of the marks that occur, in the order of `MARKS`."""
         used = {mark for line in self.marks for mark in line}
         legend = self.legend or {}
         return {
@@ -190,7 +190,7 @@ class View:
         }
 
     def select(self, places: Sequence[int]) -> View:
-        """Return the view of these columns alone, in this order."""
+        """Return the view with only these columns, in this order."""
         return replace(
             self,
             columns=[self.columns[at] for at in places],
@@ -200,7 +200,7 @@ class View:
         )
 
     def once(self) -> list[list[str]]:
-        """Return the cells with the name of a group of rows in the first of them alone."""
+        """Return the cells; the name of a group is only in its first row."""
         firsts = {group.start for group in self.row_groups}
         return [
             ["", *line[1:]] if self.grouped and row not in firsts else list(line)
@@ -208,14 +208,14 @@ class View:
         ]
 
     def styled(self, style: str, escape: Callable[[str], str]) -> list[list[str]]:
-        """Return the cells, escaped, within the marks of a style."""
+        """Return the cells, escaped and with the marks of a style."""
         lines = zip(self.once(), self.marks, strict=True)
         return [
             [_around(m, style, escape(c)) for c, m in zip(*line, strict=True)] for line in lines
         ]
 
     def footnotes(self, style: str, escape: Callable[[str], str] = str) -> list[str]:
-        """Return the legend, where there are marks, and the notes."""
+        """Return the legend, if there are marks, and the notes."""
         legend = (f"{_around(m, style, 'x')}: {escape(why)}" for m, why in self.meanings.items())
         return [line for line in ("; ".join(legend),) if line] + [*map(escape, self.notes)]
 
@@ -237,12 +237,12 @@ def _text(cell: Cell, decimals: int) -> str:
 
 
 def spelled(value: Value) -> Value:
-    """Return booleans in words, as JSON has them; all else as it is."""
+    """Return booleans as words, as in JSON; all else as it is."""
     return str(value).lower() if isinstance(value, bool) else value
 
 
 def interval_text(one: HasInterval, decimals: int) -> str:
-    """Return 0.36 [0.30, 0.42], or what there is of it."""
+    """Return an interval as text, such as 0.36 [0.30, 0.42]; omit missing parts."""
     parts = [] if one.value is None else [f"{one.value:z.{decimals}f}"]
     if one.low is not None and one.high is not None:
         parts.append(f"[{one.low:z.{decimals}f}, {one.high:z.{decimals}f}]")
@@ -262,7 +262,7 @@ def _is_numeric(cells: Sequence[Cell]) -> bool:
 
 
 def printable(text: str) -> str:
-    """Return the text without control characters: untrusted text must not steer a terminal."""
+    """Return the text without control characters, so that it cannot control a terminal."""
     if text.isprintable():
         return text
     return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)

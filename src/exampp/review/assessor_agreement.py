@@ -1,4 +1,4 @@
-"""How people and grader agree, and people among each other: on the scale, and at the threshold."""
+"""Agreement of people with the grader and with each other: by rating and at the threshold."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Said = dict[str, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonComparison:
-    """The ratings of a person beside those of the grader or of another person.
+    """The ratings of a person compared with those of the grader or of another person.
 
     `counts` is [person's ratings, other's ratings] on the scale; `answers` the same with ratings
     of at least the threshold as answers: [no, yes] x [no, yes]. `kappa` and `linear_kappa` (a
@@ -52,12 +52,12 @@ class PersonComparison:
 
     @property
     def cells(self) -> int:
-        """How many cells both rated."""
+        """The number of cells that both rated."""
         return int(self.counts.sum())
 
     @property
     def same(self) -> Estimate:
-        """The share of cells that both rated the same."""
+        """The share of cells with the same rating from both."""
         return _share(self.counts)
 
     @property
@@ -68,7 +68,7 @@ class PersonComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssessorAgreement:
-    """People's decisions beside a grader's grades.
+    """Human decisions compared with a grader's grades.
 
     `with_grader` has a comparison per assessor and one of `EVERYBODY`; `blind` the same from
     decisions made while the grade was hidden. `between` compares assessors two by two on the
@@ -90,7 +90,7 @@ class AssessorAgreement:
 
 
 class ComparedCell(NamedTuple):
-    """A cell of a confusion: what an assessor says, and what the grader or another one says."""
+    """A cell of a confusion table: the ratings of an assessor and of the other side."""
 
     query_id: str
     item_id: str
@@ -107,10 +107,10 @@ def compared_cells(
     *,
     blind: bool = False,
 ) -> list[ComparedCell]:
-    """The cells that a comparison of a person with the grader counts, or with an `other` person.
+    """Return the cells counted in a comparison of a person with the grader or an `other` person.
 
-    They are those of `judging`, one by one: of everybody a cell once for each assessor, with
-    `blind` by decisions made while the grade was hidden.
+    They are the cells of `judging`: for everybody, a cell once per assessor; with `blind`, by
+    decisions made while the grade was hidden.
     """
     found = []
     for cell in cells:
@@ -217,7 +217,7 @@ def _said(cell: JudgedCell, counts: Callable[[Decision], bool]) -> Said:
 
 
 def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
-    """What assessors said of each cell, by the decisions that count; undecided cells left out."""
+    """Return the assessors' ratings of each cell by the decisions that count."""
     found = ((cell, _said(cell, counts)) for cell in cells)
     return [_Rated(cell.query_id, cell.automatic, said) for cell, said in found if said]
 
@@ -288,7 +288,7 @@ def _how(one: CellDecision) -> str:
 
 
 def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Table:
-    """Return a row per cell on which assessors differ, the first `limit`: who decided what."""
+    """Return a row per cell on which assessors differ, up to `limit`, with all decisions."""
     rows: list[tuple[Value, ...]] = [
         (
             one.query_id,
@@ -309,7 +309,7 @@ def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Tab
 
 
 def agreement_table(found: AssessorAgreement) -> Table:
-    """Return a row per assessor beside the grader, then per two assessors, with the alphas."""
+    """Return a row per assessor and grader, then per pair of assessors, with the alphas."""
     groups = (("", found.with_grader), ("blind", found.blind), ("", found.between))
     compared = [(decided, one) for decided, group in groups for one in group]
     rows = [

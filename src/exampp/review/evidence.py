@@ -1,8 +1,8 @@
-"""By whose word a passage is relevant: judgments, or what there is in their place.
+"""Evidence of relevance: judgments, or substitutes where there are none.
 
-Missing and spurious entries of a bank show in passages that are known to be relevant or not. Where
-nobody judged, the systems' agreement or people's decisions on cells tell something of it, each with
-passages of which it tells nothing.
+Missing and spurious items of a bank show in passages that are known to be relevant or not. Without
+judgments, the agreement of the systems, graders of the query itself or human decisions on cells
+give weaker evidence, for some of the passages only.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ FEW = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What counts as an answer and as relevant.
+    """The thresholds for an answer and for relevance.
 
     `min_rating` is the lowest rating that covers an item, `min_relevant` the lowest judgment of a
-    relevant passage. `by` is one of `BASES`, or `auto`: for each query the first of them that has
-    something to say. `depth` passages of each ranking count as returned. Where cells are looked at,
-    only passages are that cover `min_answers` items.
+    relevant passage. `by` is one of `BASES`, or `auto`: for each query the first basis that has
+    evidence. `depth` passages of each ranking count as returned. Lists of cells include only
+    passages that cover `min_answers` items.
     """
 
     min_rating: int = 4
@@ -55,9 +55,9 @@ class Criteria:
 
 
 class Evidence(NamedTuple):
-    """What is known of the relevance of each passage; where neither holds, nothing is.
+    """What is known of the relevance of each passage; neither array is true if nothing is known.
 
-    `strength` orders passages by it, and `shown` says it in a word.
+    `strength` orders passages by the evidence, and `shown` describes it in a word.
     """
 
     by: str
@@ -68,12 +68,12 @@ class Evidence(NamedTuple):
 
     @property
     def speaks(self) -> bool:
-        """Whether anything is known of any passage."""
+        """Return whether there is evidence for any passage."""
         return bool(self.relevant.any() or self.irrelevant.any())
 
 
 class ReturnCounts(NamedTuple):
-    """How many systems returned each passage, its best rank (0: none), and how many answered."""
+    """Per passage: the number of systems that returned it and its best rank (0: none)."""
 
     counts: Counts
     best: Counts
@@ -107,7 +107,7 @@ def returned_by(grades: QueryGrades, passage: int) -> list[tuple[str, int]]:
 
 
 def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]:
-    """Return the passages of a query by `order`, or by agreement if it is unknown.
+    """Return the passages of a query sorted by `order`, by agreement if it is unknown.
 
     `agreement` counts the systems that return a passage, `rating` the items that it covers,
     `judgment` adds its judged relevance, `rank` is the best rank, `pool` the order of ids. Ties are
@@ -136,14 +136,14 @@ def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]
 
 
 def item_coverage(grades: QueryGrades, min_rating: int) -> list[tuple[int, int]]:
-    """Return of each item how many passages cover it, and how many are graded."""
+    """Count, for each item, the covering and the graded passages."""
     covered = (grades.ratings >= min_rating).sum(axis=0)
     graded = (grades.ratings != MISSING).sum(axis=0)
     return list(zip(covered.tolist(), graded.tolist(), strict=True))
 
 
 def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Return what is known of the relevance of a query's passages, on the basis asked for."""
+    """Return the evidence of relevance of a query's passages, on the requested basis."""
     if criteria.by != "auto":
         return BASES[criteria.by](dossier, criteria)
     found = None
@@ -161,7 +161,7 @@ def _nothing(dossier: Dossier) -> Evidence:
 
 
 def by_judgments(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Human judgments; of those for several subtopics the highest."""
+    """Return evidence from human judgments, the highest of those for several subtopics."""
     best = dossier.grades.judgments.max(axis=0)
     judged = best != MISSING
     return Evidence(
@@ -176,7 +176,7 @@ def by_judgments(dossier: Dossier, criteria: Criteria) -> Evidence:
 
 
 def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Rank agreement: relevant is what most systems return, not relevant what hardly any does."""
+    """Return evidence from rank agreement: relevant are passages that most systems return."""
     found = returned(dossier.grades, criteria.depth)
     if found.systems < LEAST_SYSTEMS:
         return _nothing(dossier)._replace(by="systems")
@@ -189,10 +189,41 @@ def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
     )
 
 
-def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """People's decisions: not relevant are passages in which they found no answer to any item.
+def by_graders(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Return the majority of the graders that grade passages for the query itself.
 
-    Relevant are those where the grader saw an answer, and people did not.
+    Their grades stand for judgments: relevant is `min_relevant`, or the highest of a shorter scale.
+    """
+    ids = dossier.grades.passage_ids
+    row = {passage_id: at for at, passage_id in enumerate(ids)}
+    votes, of = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
+    for grader, query in dossier.direct_grades():
+        least = min(criteria.min_relevant, grader.highest)
+        best = query.ratings.max(axis=1, initial=MISSING).tolist()
+        for passage_id, rating in zip(query.passage_ids, best, strict=True):
+            if rating != MISSING and passage_id in row:
+                of[row[passage_id]] += 1
+                votes[row[passage_id]] += rating >= least
+    return Evidence(
+        "graders",
+        votes * 2 > of,
+        votes * 2 < of,
+        np.divide(votes, of, out=np.zeros(len(ids)), where=of > 0),
+        tuple(_describe_votes(n, m) for n, m in zip(votes.tolist(), of.tolist(), strict=True)),
+    )
+
+
+def _describe_votes(count: int, of: int) -> str:
+    if of == 1:
+        return "graded relevant" if count else "graded not relevant"
+    return f"{count} of {of} graders" if of else ""
+
+
+def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Return evidence from human decisions on cells.
+
+    Not relevant are passages in which people found no answer to any item. Relevant are those in
+    which people or the grader found one, so that a passage may be both.
     """
     count = len(dossier.grades.passage_ids)
     decided, found = np.zeros(count, bool), np.zeros(count, bool)
@@ -212,6 +243,7 @@ def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
 BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {
     "judgments": by_judgments,
     "systems": by_systems,
+    "graders": by_graders,
     "decisions": by_decisions,
 }
 """What relevance can be told from, the best first."""

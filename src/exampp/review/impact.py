@@ -1,4 +1,4 @@
-"""What an edit of a bank does to the leaderboard, before it is saved: labels, scores, swaps, cells.
+"""Impact of an edit of a bank on the leaderboard, before it is saved.
 
 A `Baseline` holds the values of all systems on all queries. If an edit touches one query, only this
 one is evaluated anew, by the code that evaluates everything, and takes its place among the others:
@@ -55,7 +55,7 @@ _DECIMALS = 10
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """A passage whose label in the qrels changes; None: it has none.
+    """A passage whose label in the qrels changes; None: no label.
 
     `exam_id` is the query, or `query/subtopic`.
     """
@@ -87,13 +87,13 @@ class Move:
 
     @property
     def change(self) -> float:
-        """After less before; 0 where either is undefined."""
+        """After minus before; 0 where either is undefined."""
         return 0.0 if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A pair that swaps: the mean of `ahead` less that of `behind`, before and after the edit."""
+    """A pair that swaps: the mean of `ahead` minus that of `behind`, before and after the edit."""
 
     ahead: str
     behind: str
@@ -102,13 +102,13 @@ class Swap:
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the interval of the new difference leaves out 0."""
+        """Return whether the interval of the new difference excludes 0."""
         return self.after.low is not None and self.after.low > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """What becomes of one measure: all systems by the size of their moves, and all swaps."""
+    """The changes under one measure: systems by the size of their moves, and all swaps."""
 
     measure: Measure
     min_rating: int | None
@@ -130,13 +130,13 @@ class Impact:
 
     @property
     def swaps_beyond_noise(self) -> int:
-        """How many pairs swap beyond noise, over all measures."""
+        """The number of pairs that swap beyond noise, over all measures."""
         return sum(swap.beyond_noise for shift in self.shifts for swap in shift.swaps)
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The leaderboard as it is, to which edits are compared; make it with `Baseline.of`.
+    """The current leaderboard, to which edits are compared; create it with `Baseline.of`.
 
     `means` are those of the `columns`, per system of the gradebook.
     """
@@ -160,7 +160,7 @@ class Baseline:
         labelling: Labelling | None = None,
         subtopics: SubtopicChoice = "auto",
     ) -> Baseline:
-        """Evaluate the gradebook as it is; `min_rating` is by default 4 or the scale's highest.
+        """Evaluate the unchanged gradebook; `min_rating` is by default 4 or the scale's highest.
 
         Raises:
             InputError: As `measures.leaderboard.evaluate`.
@@ -173,14 +173,14 @@ class Baseline:
         return cls(gradebook, asked, min_rating, labelling, subtopics, mode, columns, means)
 
     def query(self, query_id: str) -> QueryGrades:
-        """Return a query as it is. InputError if there is no query of that id."""
+        """Return an unchanged query. InputError if there is no query of that id."""
         for query in self.gradebook.queries:
             if query.query_id == query_id:
                 return query
         raise InputError(f"there is no query {query_id!r}")
 
     def with_queries(self, after: Mapping[str, QueryGrades]) -> Baseline:
-        """Return the baseline once the queries of these ids have become others.
+        """Return the baseline with these queries replaced.
 
         Raises:
             InputError: The gradebook has no such query.
@@ -219,7 +219,7 @@ class Baseline:
         )
 
     def impact(self, after: Mapping[str, QueryGrades]) -> Impact:
-        """Return the effect if the queries of these ids become others, all of them together.
+        """Return the effect of replacing these queries, all of them together.
 
         Raises:
             InputError: The gradebook has no such query.
@@ -338,7 +338,7 @@ def _columns(
 def _merged(
     old: MeasureColumn, new: MeasureColumn, places: Mapping[str, int], changed: int
 ) -> MeasureColumn:
-    """Return a column with the values of the query at one place from another column.
+    """Return a column in which one query has its values from another column.
 
     `places` are those of the queries, by the id of an exam.
     """
@@ -372,7 +372,7 @@ def _means(values: Values | None) -> _Means:
 
 
 def _order(means: _Means) -> NDArray[np.float64]:
-    """1 where the system of the row is ahead of that of the column, -1 behind, 0 if undefined."""
+    """Return 1 where the row's system is ahead of the column's, -1 behind, 0 if undefined."""
     rounded = np.array([np.nan if mean is None else round(mean, _DECIMALS) for mean in means])
     with np.errstate(invalid="ignore"):
         order: NDArray[np.float64] = np.sign(rounded[:, None] - rounded)
@@ -391,7 +391,7 @@ LISTED = 20
 
 
 class GraderStanding(NamedTuple):
-    """What a grader says of a bank, and how many cells are due for it."""
+    """The leaderboard of a grader on a bank, and its number of pending cells."""
 
     book: Gradebook
     due: int
@@ -399,7 +399,7 @@ class GraderStanding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an edit does to the leaderboard of one grader; cells due before and after it."""
+    """The effect of an edit on one grader's leaderboard; pending cells before and after it."""
 
     grader: GraderIdentity
     impact: Impact
@@ -409,18 +409,18 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DryRun(Result):
-    """An edit that was tried out: what it changes in the bank, and its effects by grader."""
+    """An edit that was tried out: its changes of the bank, and its effects by grader."""
 
     changes: Table
     effects: tuple[Effect, ...]
 
     def tables(self) -> Mapping[str, Table]:
-        """`changes`, and where the bank was graded `effects`, `labels` and `scores`."""
+        """Return `changes`, and where the bank was graded `effects`, `labels` and `scores`."""
         return {"changes": self.changes, **effect_tables(self.effects)}
 
 
 def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
-    """`effects`, `labels` and `scores`, where there are graders to speak of."""
+    """Return the tables `effects`, `labels` and `scores`, if there are graders."""
     if not found:
         return {}
     scores: list[str | Column] = [
@@ -451,7 +451,7 @@ Effects = Callable[..., tuple[Effect, ...]]
 def watch(
     connection: sqlite3.Connection, bank: str, settle: BeforeCommit
 ) -> tuple[Effects, BeforeCommit]:
-    """Return the effects of an edit, and the `settle` that looks at the bank at its end."""
+    """Return the effects of an edit, and the `settle` function that reads the bank at its end."""
     before, after = standings(connection, bank), dict[str, GraderStanding]()
 
     def look(edited: sqlite3.Connection) -> None:
@@ -479,7 +479,7 @@ def preview(
     query_ids: Sequence[str],
     edit: Callable[[BeforeCommit], object],
 ) -> EditPreview:
-    """Make an edit of some queries, look at them as one grader graded them, and take it back.
+    """Apply an edit of some queries, read them as one grader graded them, and undo it.
 
     Raises InputError for edits that the bank would refuse.
     """
@@ -515,11 +515,11 @@ def import_or_dry_run(
     scale: RatingScale | None = None,
     **how: Any,
 ) -> ImportReport:
-    """Take files over; of a dry run, tell what that would do to labels and scores.
+    """Import files; for a dry run, report the effect on labels and scores.
 
     `on_error="skip"` leaves bad lines out and counts them. With a corpus, ranked passages need no
-    text of their own, and the depth is by default that of the pool. `how` is what else an Importer
-    knows. Raises InputError as `import_files` does.
+    text in the files, and the depth is by default that of the pool. `how` holds the other options
+    of Importer. Raises InputError as `import_files` does.
     """
     skipped = error_counter(on_error)
     edit = edit_by(author, "import")
@@ -542,7 +542,7 @@ def import_or_dry_run(
 
 
 def _check(importer: Importer) -> None:
-    """InputError for what was asked for and makes no sense."""
+    """Raise InputError for options that make no sense together."""
     check_choice("unknown_passages", importer.unknown_passages, UNKNOWN_PASSAGES)
     check_integer("passage_tokens", importer.passage_tokens, 0)
     if importer.depth is not None:
@@ -552,7 +552,7 @@ def _check(importer: Importer) -> None:
 
 
 def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:
-    """Return where every grader of a bank stands, by its key."""
+    """Return the standing of every grader of a bank, by its key."""
     return {
         one.identity.key: GraderStanding(
             read_gradebook(connection, one, bank),
@@ -569,9 +569,9 @@ def edit_effects(
     measures: Sequence[Measure | str] = MEASURES,
     min_rating: int | None = None,
 ) -> tuple[Effect, ...]:
-    """Return what happened between two looks at a bank, for every grader with grades of it.
+    """Return the changes between two states of a bank, for every grader with grades of it.
 
-    Graders whose queries or systems changed are left out: that is another evaluation.
+    Graders whose queries or systems changed are left out: their leaderboards are not comparable.
     """
     found = []
     for key, then in before.items():

@@ -1,7 +1,7 @@
 """The four lists of the workbench paper (003, section 4.4), as plain records of one query each.
 
-Verify grading: what the grader said, item by item. Grid: passages by items. Missing: relevant
-passages that no item covers. Spurious: items that passages cover which are not relevant.
+Verify grading: the grader's result, item by item. Grid: passages by items. Missing: relevant
+passages that no item covers. Spurious: items that non-relevant passages cover.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXAMPLES = 3
 
 
 class QueryItem(NamedTuple):
-    """An item, and the query that it belongs to."""
+    """An item and its query."""
 
     query_id: str
     query_text: str
@@ -51,10 +51,10 @@ class QueryItem(NamedTuple):
 
 
 class PassageEvidence(NamedTuple):
-    """A passage, and what is known of its relevance.
+    """A passage and the evidence of its relevance.
 
-    `evidence` says it in a word (empty: nothing is known), `by` on which basis; `systems` returned
-    it, at best at `rank` (None: no system did).
+    `evidence` describes it in a word (empty: unknown), `by` is its basis; `systems` returned the
+    passage, at best at `rank` (None: no system did).
     """
 
     passage_id: str
@@ -69,10 +69,10 @@ class PassageEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CellRecord:
-    """One cell: what the grader said, what was extracted, what people decided, what holds.
+    """One cell: the grader's rating and answer, the human decisions and the resulting rating.
 
-    `rating` is what holds and `automatic` the grader's, None where there is none; `state` is None
-    where the grader never tried. `decision` is the one that stands over the grade.
+    `rating` is the rating in force and `automatic` the grader's, None where there is none; `state`
+    is None where the grader never tried. `decision` is the one that overrides the grade.
     """
 
     item: QueryItem
@@ -114,7 +114,7 @@ class MissingEntry:
 
 @dataclass(frozen=True, slots=True)
 class SpuriousEntry:
-    """An item that `count` passages cover which are not relevant.
+    """An item that `count` non-relevant passages cover.
 
     There are `irrelevant` such passages with a grade; `relevant` ones cover it `relevant_count`
     times. `overturned` counts cells where the grader saw an answer and people none. `examples` are
@@ -135,7 +135,7 @@ class SpuriousEntry:
 
 
 class QueryView:
-    """A query's dossier under some criteria: what all lists are made from."""
+    """A query's dossier under some criteria, from which all lists are made."""
 
     def __init__(self, dossier: Dossier, criteria: Criteria) -> None:
         self.dossier = dossier
@@ -189,7 +189,7 @@ class QueryView:
         )
 
     def by_relevance(self) -> NDArray[np.intp]:
-        """Rows, the most relevant first; then those that most systems returned."""
+        """The rows, the most relevant first; then those that most systems returned."""
         return np.lexsort((-self.returned.counts, -self.evidence.strength))
 
 
@@ -203,11 +203,11 @@ def verification_list(
     item_id: str | None = None,
     limit: int | None = None,
 ) -> Iterator[CellRecord]:
-    """Every cell that was tried or decided, item by item, from both ends: best, worst, next best.
+    """Return the tried or decided cells of each item from both ends: best, worst, next best.
 
-    The best has the highest rating and, of several, the passage least likely to be relevant; the
-    worst is the other end. So what is likely wrong comes first. Cells without a rating come last.
-    `limit` leaves so many cells of each item.
+    The best has the highest rating and, among equals, the passage least likely to be relevant; the
+    worst is the other end. So the likeliest errors come first. Cells without a rating come last.
+    `limit` is the number of cells per item.
     """
     for column in chosen_items(view.dossier, item_id):
         yield from item_cells(view, column, cell_order(view, column)[:limit], answers or {})
@@ -234,7 +234,7 @@ def item_cells(
 
 
 def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
-    """Return the columns of all items; of the one with this id; or of those whose ids start so."""
+    """Return the columns of all items, of one item, or of items whose ids start with a prefix."""
     ids = dossier.grades.item_ids
     if item_id is None:
         return list(dossier.bank_order)
@@ -258,7 +258,7 @@ def grid(
     item_id: str | None = None,
     limit: int | None = None,
 ) -> Grid:
-    """Return all passages with a text by all items, or by one; `limit` leaves so many passages."""
+    """Return up to `limit` passages with a text, by all items or by one."""
     dossier = view.dossier
     columns = chosen_items(dossier, item_id)
     items = [view.item(column) for column in columns]
@@ -278,7 +278,7 @@ def grid(
 
 
 def missing(view: QueryView) -> Iterator[MissingEntry]:
-    """Relevant passages with grades, all of them below the threshold; the most relevant first."""
+    """Return relevant passages with all grades below the threshold, the most relevant first."""
     dossier = view.dossier
     if not dossier.items:
         return
@@ -292,7 +292,7 @@ def missing(view: QueryView) -> Iterator[MissingEntry]:
 
 
 def spurious(view: QueryView) -> list[SpuriousEntry]:
-    """Return items that passages cover which are not relevant, the most frequent first."""
+    """Return items that non-relevant passages cover, the most frequent first."""
     dossier, known = view.dossier, view.evidence
     wrong = view.covers & known.irrelevant[:, None]
     right = view.covers & known.relevant[:, None]
@@ -320,10 +320,10 @@ def spurious(view: QueryView) -> list[SpuriousEntry]:
 def item_errors(
     view: QueryView, item_id: str, most: int = EXAMPLES
 ) -> tuple[list[CellRecord], list[CellRecord]]:
-    """What is likely wrong with an item: passages that cover it in vain, and those it misses.
+    """Return likely errors of an item: passages it wrongly covers, and those it misses.
 
     The first are not relevant and cover it, the best rated first; the others are relevant, graded
-    and do not cover it, the most relevant first. Nothing of an item that is not known.
+    and do not cover it, the most relevant first. Both are empty for an unknown item.
     """
     if item_id not in view.grades.item_ids:
         return [], []
@@ -341,7 +341,7 @@ def item_errors(
 
 
 def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
-    """Per item, the cells where the grader saw an answer and people do not."""
+    """Count per item the cells where the grader saw an answer and people do not."""
     found = np.zeros(len(dossier.items), np.int64)
     for (row, column), made in dossier.decisions.items():
         stands, grade = effective_decision(made), dossier.automatic.get((row, column))
@@ -502,7 +502,7 @@ def _missing_table(
 def _spurious_table(
     entries: Iterable[SpuriousEntry], options: ListOptions, notes: Sequence[str]
 ) -> Table:
-    """Return a row per item that passages cover which are not relevant."""
+    """Return a row per item that non-relevant passages cover."""
     rows = [
         (
             *(one.item.query_id, one.item.query_text, one.item.item_id, one.item.text),
@@ -522,7 +522,7 @@ def _spurious_table(
 
 
 def _without_empty(table: Table) -> Table:
-    """Hide columns from people that hold nothing in any row."""
+    """Hide columns from people that are empty in every row."""
     empty = {
         at
         for at in range(len(table.columns))
@@ -545,9 +545,9 @@ Seen = tuple[Dossier, Answers]
 class ListOptions:
     """The options of a list.
 
-    `item_id` is an item or the start of several, `limit` leaves the first few: cells of each item
+    `item_id` is an item or a prefix of several, `limit` the number of entries: cells of each item
     (verify), passages of each query (grid), rows (missing, spurious). `width` is the number of
-    characters that people see of a text; None makes tables for programs alone.
+    characters of a text that people see; None makes tables for programs only.
     """
 
     grader: GraderIdentity
@@ -561,12 +561,12 @@ class ListOptions:
             check_integer("limit", self.limit, 0)
 
     def shortened(self, text: str, part: int = 1) -> str:
-        """Return as much of a text as people see, or a part of that; "" for programs alone."""
+        """Return as much of a text as people see, or of a part of it; "" for programs only."""
         return "" if self.width is None else cut_text(text, self.width // part)
 
 
 def answers_beside(grades: QueryGrades, other: Dossier) -> Answers:
-    """Return what another grader extracted of the cells of a query."""
+    """Return the answers that another grader extracted from the cells of a query."""
     rows = {passage_id: row for row, passage_id in enumerate(grades.passage_ids)}
     columns = {item_id: column for column, item_id in enumerate(grades.item_ids)}
     found = {}
@@ -651,10 +651,12 @@ _MEANINGS = {
     "judgments": "relevant is a passage judged {0.min_relevant} or higher",
     "systems": "relevant is what most systems return in their first {0.depth}, not relevant what "
     f"at most {FEW:.0%} of them do (at least {LEAST_SYSTEMS} systems)",
+    "graders": "relevant is what most graders of the query itself rate {0.min_relevant} or higher, "
+    "or highest on a shorter scale",
     "decisions": "not relevant is where people found no answer; relevant where they or the grader "
     "did",
     "nothing": "nobody tells which passages are relevant: no judgments, too few systems, no "
-    "decisions",
+    "graders of the query itself, no decisions",
 }
 
 
@@ -681,7 +683,7 @@ LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = 
 
 
 def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
-    """Yield a list as tables, each made when it is asked for.
+    """Yield a list as tables, each computed on demand.
 
     Raises InputError where there is no such list or no such item.
     """
@@ -702,7 +704,7 @@ def _with_item(seen: Iterable[Seen], item_id: str | None) -> Iterator[Seen]:
 
 
 def concatenate(parts: Iterable[Table]) -> Table:
-    """Tables of the same columns as one. Raises InputError where there is none."""
+    """Concatenate tables of the same columns. Raises InputError where there is none."""
     found = list(parts)
     if not found:
         raise InputError("there are no queries to list")
@@ -718,7 +720,7 @@ class MissingAndSpurious:
     """Missing and spurious entries of some queries under some criteria.
 
     `bases` counts queries by the basis of relevance; `ungraded` relevant passages have no grade, so
-    that nobody knows what they cover.
+    it is unknown which items they cover.
     """
 
     criteria: Criteria
@@ -729,7 +731,7 @@ class MissingAndSpurious:
 
     @classmethod
     def of(cls, dossiers: Iterable[Dossier], criteria: Criteria) -> MissingAndSpurious:
-        """Look through queries one at a time; spurious items are in order of frequency."""
+        """Collect both from queries, read one at a time; spurious items in order of frequency."""
         lacking: list[MissingEntry] = []
         vain: list[SpuriousEntry] = []
         bases, ungraded = Counter[str](), 0
@@ -748,7 +750,8 @@ class QuerySummary(NamedTuple):
 
     `missing` counts its cells without a grade, `covered` the items that any passage answers,
     `decided` the cells with a decision. `mean` and `spread` are the mean and the standard deviation
-    of the systems' scores, None where undefined. `findings` are those of lint, None if unknown.
+    of the systems' scores, None where undefined. `findings` is the number of lint findings, None if
+    unknown.
     """
 
     query_id: str

@@ -1,4 +1,4 @@
-"""Which grades people should look at first: those whose change would change the leaderboard.
+"""Review queue: the grades whose change would change the leaderboard most.
 
 A decision matters if it lifts a cell over the threshold or pulls it below. That changes Cover of a
 system only if the passage is among its first k and no other of these covers the item, and then by
@@ -57,7 +57,7 @@ CellName = tuple[str, str, str]
 
 
 class CoverMeans(NamedTuple):
-    """Where systems stand: mean Cover of each, over how many queries, in which subtopic mode."""
+    """Mean Cover of each system, with the number of queries and the subtopic mode."""
 
     means: Floats
     queries: int
@@ -83,7 +83,7 @@ class OverturnCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A cell to be looked at, and what comes of it if it lands on the other side of the threshold.
+    """A cell to review, and the effect if it moves to the other side of the threshold.
 
     `systems` is how many systems move, each by `move` in mean Cover (negative: down); `swaps`
     counts the pairs of systems that swap, ties made or broken as halves; `gaps` is by how much the
@@ -102,17 +102,17 @@ class Candidate:
 
     @property
     def cell(self) -> CellName:
-        """Which cell it is."""
+        """The cell's query, item and passage."""
         return self.query_id, self.item_id, self.passage_id
 
     @property
     def priority(self) -> tuple[float, float]:
-        """What the queue is ordered by: expected swaps, expected change of the differences."""
+        """The sort key of the queue: expected swaps, then expected change of the differences."""
         return self.chance * self.swaps, self.chance * self.gaps
 
 
 def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, OverturnCount]:
-    """Return what people did to the grades with each rating, from (automatic, human) ratings."""
+    """Count decided and overturned grades per rating, from (automatic, human) ratings."""
     found: dict[int, OverturnCount] = {}
     for automatic, human in pairs:
         decided, overturned = found.get(automatic, OverturnCount(0, 0))
@@ -132,11 +132,11 @@ def most_influential_cells(
     subtopics: SubtopicChoice = "auto",
     most: int = 500,
 ) -> list[Candidate]:
-    """Return the `most` cells that matter most for Cover@k, the first one first.
+    """Return the `most` cells that matter most for Cover@k, the most important first.
 
     Cells that are `decided`, have no text, or can move no system are left out. `confidence` holds,
-    by query id, passages x items, the probability that the model gave to its rating (NaN: not
-    known); `seen` is what people decided so far (see `overturns`).
+    by query id, passages x items, the probability that the model gave to its rating (NaN: unknown);
+    `seen` counts the decisions so far (see `overturns`).
     """
     chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
     by_query = _by_query(decided)
@@ -150,7 +150,7 @@ def most_influential_cells(
 
 
 def by_passage(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the queue with the cells of one passage together, where the first of them stands."""
+    """Return the queue with all cells of a passage moved to the first of them."""
     passages: dict[tuple[str, str], list[Candidate]] = {}
     for one in found:
         passages.setdefault((one.query_id, one.passage_id), []).append(one)
@@ -170,7 +170,7 @@ def _moving(
     k: int,
     before: CoverMeans,
 ) -> Iterator[_Cells]:
-    """The cells that can move a system, exam by exam, of the queries that are in the gradebook."""
+    """Yield the cells that can move a system, exam by exam, of the queries in the gradebook."""
     for _, papers in groupby(
         exams(gradebook, before.mode, by_rank), key=lambda exam: exam.query.query_id
     ):
@@ -181,14 +181,14 @@ def _moving(
 
 
 class _Chances(NamedTuple):
-    """How likely people overturn a grade."""
+    """The probability that people overturn a grade."""
 
     min_rating: int
     seen: Mapping[int, OverturnCount]
     covered_share: float
 
     def of(self, ratings: Ratings, confidence: Floats | None) -> Floats:
-        """Of every cell; `confidence` is aligned with the ratings."""
+        """Return the chances of every cell; `confidence` is aligned with the ratings."""
         values = ratings.astype(np.int64)
         distance = np.where(
             values >= self.min_rating, values - self.min_rating + 1, self.min_rating - values
@@ -204,7 +204,7 @@ class _Chances(NamedTuple):
 
 
 def _covered_share(gradebook: Gradebook, min_rating: int) -> float:
-    """Return the share of covered cells among those with a grade; a half where there is none."""
+    """Return the share of covered cells among those with a grade; 0.5 without grades."""
     graded = sum(int((query.ratings != MISSING).sum()) for query in gradebook.queries)
     covered = sum(int((query.ratings >= min_rating).sum()) for query in gradebook.queries)
     return covered / graded if graded else 0.5
@@ -212,7 +212,7 @@ def _covered_share(gradebook: Gradebook, min_rating: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Cells of one query, aligned: row and column of its ratings, and what is in a candidate."""
+    """Cells of one query, aligned: row and column of its ratings, and the fields of a candidate."""
 
     query: QueryGrades
     passages: NDArray[np.intp]
@@ -224,7 +224,7 @@ class _Cells:
     chances: Floats
 
     def at(self, places: NDArray[np.intp]) -> _Cells:
-        """Some of them."""
+        """Select some of the cells."""
         return _Cells(
             self.query,
             self.passages[places],
@@ -237,12 +237,12 @@ class _Cells:
         )
 
     def order(self) -> tuple[Floats, Floats]:
-        """Return what they are ordered by: see `Candidate.priority`."""
+        """Return the sort order: see `Candidate.priority`."""
         return self.chances * self.swaps, self.chances * self.gaps
 
 
 def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
-    """Return every cell of an exam that can move a system; the chances are still open."""
+    """Return every cell of an exam that can move a system; the chances are set later."""
     query, weights = exam.query, exam.query.weights[exam.items]
     sat = lay_out(exam.passages, k)
     known = sat.passages < query.pool_size
@@ -295,7 +295,7 @@ def _first(
     decided: AbstractSet[CellName],
     most: int,
 ) -> _Cells:
-    """Return the cells of a query that come first, with their chances, without those decided."""
+    """Return the first undecided cells of a query, with their chances."""
     query = cells.query
     sure = None if confidence is None else confidence[cells.passages, cells.items]
     found = chances.of(query.ratings[cells.passages, cells.items], sure)
@@ -315,7 +315,7 @@ def _sorted(swaps: Floats, gaps: Floats) -> NDArray[np.intp]:
 
 
 def _candidates(best: Sequence[_Cells], most: int) -> list[Candidate]:
-    """Return the first cells of all queries, merged; ties in the order of the gradebook."""
+    """Merge the first cells of all queries; ties in the order of the gradebook."""
     if not best:
         return []
     keys = [cells.order() for cells in best]
@@ -367,18 +367,18 @@ class Assignment:
         return _number(cell) < self.share
 
     def owner(self, cell: CellName) -> str | None:
-        """Return who decides a cell first; None where everybody does."""
+        """Return who decides a cell first; None for shared cells."""
         number = _number(cell)
         if number < self.share or not self.people:
             return None
         return self.people[int((number - self.share) / (1 - self.share) * len(self.people))]
 
     def ordered(self, found: Iterable[_C], person: str) -> list[_C]:
-        """Candidates as a person walks through them: what is others' comes after all the rest."""
+        """Order candidates for a person: cells assigned to others come last."""
         return sorted(found, key=lambda one: self.owner(one.cell) not in (None, person))
 
     def owed(self, judged: Sequence[JudgedCell], person: str) -> list[CellName]:
-        """Return what everybody decides and others have decided already, but not this person."""
+        """Return the shared cells that others have decided and this person has not."""
         return [
             cell
             for one in judged
@@ -404,10 +404,10 @@ def queue_of(
     k: int = 20,
     most: int = 500,
 ) -> list[Candidate]:
-    """Return what to decide next about a grader's grades on a bank; see `review.queue.queue`.
+    """Return the next grades to decide of a grader on a bank; see `review.queue.queue`.
 
-    `gradebook` is theirs. Cells on which a decision stands are left out, and tell how often people
-    overturn such grades.
+    `gradebook` is the grader's. Cells with a decision in force are left out; they show how often
+    people overturn such grades.
     """
     settled = [
         (cell, effective_decision(cell.decisions))
@@ -435,7 +435,7 @@ def queue_of(
 def confidence_tables(
     gradebook: Gradebook, rows: Iterable[tuple[str, str, str, float]]
 ) -> Mapping[str, Floats]:
-    """Confidences by query id as passages x items, NaN where none is known.
+    """Return confidences by query id as passages x items, NaN where unknown.
 
     `rows` are (query id, item id, passage id, confidence), those of a query together.
     """

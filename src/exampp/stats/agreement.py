@@ -33,7 +33,7 @@ ONE_CATEGORY = "there is only one category"
 
 
 class Disagreement(NamedTuple):
-    """Observed and expected disagreement of a stack of tables, in one and the same unit."""
+    """Observed and expected disagreement of a stack of tables, in the same unit."""
 
     observed: Floats
     expected: Floats
@@ -49,9 +49,9 @@ def confusion(
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
 ) -> Counts:
-    """Return how often each row label met each column label, [row labels, column labels].
+    """Count how often each row label met each column label, [row labels, column labels].
 
-    `rows` and `columns` are aligned; a pair with a value that is no label is not counted.
+    `rows` and `columns` are aligned; a pair with a value that is not a label is not counted.
 
     Raises:
         ValueError: They are not of one length.
@@ -69,7 +69,7 @@ def confusions(
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
 ) -> Counts:
-    """`confusion` for every group (query), [groups, row labels, column labels].
+    """Return `confusion` for every group (query), [groups, row labels, column labels].
 
     `groups` is aligned with `rows` and counts from 0.
 
@@ -87,12 +87,12 @@ def confusions(
 
 
 def cohen_kappa(counts: ArrayLike) -> Estimate:
-    """Cohen's kappa of a square table of counts; 2 x 2 included."""
+    """Return Cohen's kappa of a square table of counts; 2 x 2 included."""
     return statistic_of(kappa, counts)
 
 
 def weighted_kappa(counts: ArrayLike, weights: Weights = "linear") -> Estimate:
-    """Cohen's weighted kappa: disagreement counts by the distance, or its square."""
+    """Return Cohen's weighted kappa: disagreement counts by the distance, or its square."""
     return statistic_of({"linear": linear_kappa, "quadratic": quadratic_kappa}[weights], counts)
 
 
@@ -103,7 +103,7 @@ def krippendorff_alpha(
     missing: int = MISSING,
     values: Sequence[int] | None = None,
 ) -> Estimate:
-    """Krippendorff's alpha of whole numbers [raters, units], `missing` where there is none.
+    """Return Krippendorff's alpha of whole numbers [raters, units]; `missing` marks gaps.
 
     `values` lists the categories (default: those that occur). Units with fewer than two ratings do
     not count.
@@ -117,7 +117,7 @@ def krippendorff_alpha(
 
 
 def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
-    """Krippendorff's coincidence matrix [values, values] of ratings [raters, units].
+    """Return Krippendorff's coincidence matrix [values, values] of ratings [raters, units].
 
     Every pair of ratings of a unit counts 1 / (ratings of the unit - 1).
     """
@@ -139,22 +139,22 @@ def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MI
 
 
 def kappa(tables: Floats) -> Disagreement:
-    """Cohen's kappa."""
+    """Return Cohen's kappa."""
     return _weighted(tables, (_distance(tables) > 0).astype(np.float64))
 
 
 def linear_kappa(tables: Floats) -> Disagreement:
-    """Cohen's kappa, disagreement weighted by the distance."""
+    """Return Cohen's kappa with disagreement weighted by the distance."""
     return _weighted(tables, _distance(tables))
 
 
 def quadratic_kappa(tables: Floats) -> Disagreement:
-    """Cohen's kappa, disagreement weighted by the squared distance."""
+    """Return Cohen's kappa with disagreement weighted by the squared distance."""
     return _weighted(tables, _distance(tables) ** 2)
 
 
 def ac1(tables: Floats) -> Disagreement:
-    """Gwet's AC1."""
+    """Return Gwet's AC1."""
     total = tables.sum(axis=(-2, -1))
     both = tables.sum(axis=-1) + tables.sum(axis=-2)
     agreed = np.trace(tables, axis1=-2, axis2=-1)
@@ -217,7 +217,7 @@ def statistic_of(statistic: Statistic, counts: ArrayLike) -> Estimate:
 
 
 def why_undefined(table: Floats) -> str:
-    """Return why no statistic of this table can be defined; empty where one may be."""
+    """Return why no statistic of this table is defined; empty if one may be."""
     if table.shape[0] != table.shape[1]:
         return TWO_SCALES
     if not table.sum():
@@ -243,7 +243,7 @@ def _distance(tables: Floats) -> Floats:
 
 
 def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[np.intp]:
-    """Return the place of every value among the labels, -1 where it is none of them."""
+    """Return the index of every value in the labels, -1 for values that are not labels."""
     if not len(labels):
         return np.full(values.shape, -1, np.intp)
     known = np.asarray(labels)
@@ -280,10 +280,10 @@ _ROUNDING = 1e-8
 def clustered(
     tables: ArrayLike, statistic: Statistic, *, level: float = LEVEL, samples: int = SAMPLES
 ) -> Estimate:
-    """A statistic of the sum of the tables [queries, categories, categories], with its interval.
+    """Return a statistic of the summed tables [queries, categories, categories] with its interval.
 
-    Queries without a count do not count. The bounds stay within -1 and 1; an interval that holds
-    all of that is none.
+    Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
+    all of that range is dropped.
     """
     stack = np.asarray(tables, np.float64)
     total = stack.sum(axis=0)
@@ -308,7 +308,7 @@ def clustered(
 
 
 def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples: int) -> Floats:
-    """|value of a resample - value| in standard errors of the resample; infinite if undefined."""
+    """Return |value of a resample - value| / its standard error; infinite if undefined."""
     queries, size, _ = stack.shape
     draws, back = _distinct_draws(queries, samples)
     tables = (draws @ stack.reshape(queries, -1)).reshape(-1, size, size)
@@ -322,7 +322,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
 
 
 def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
-    """How a statistic of each table changes with the weight of each query, [tables, queries]."""
+    """Return the derivative of a statistic by the weight of each query, [tables, queries]."""
     cells = stack.reshape(len(stack), -1)
     counts = cells.sum(axis=1)
     units = np.eye(cells.shape[1])[cells.any(axis=0)]
@@ -336,7 +336,7 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Estim
 
 
 def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
-    """Return the derivative of a statistic, one count more in each of some ways, [tables, ways]."""
+    """Return the derivative of a statistic for one more count in some cells, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways
     centre = tables[:, np.newaxis]
@@ -348,7 +348,7 @@ def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateR
 
 @functools.lru_cache(maxsize=16)
 def _distinct_draws(queries: int, samples: int) -> tuple[Floats, NDArray[np.intp]]:
-    """Each resample once, and which of them every sample is: of few queries many are alike."""
+    """Return each distinct resample once, and the index of every sample's resample."""
     draws, back = np.unique(draw_queries(queries, samples), axis=0, return_inverse=True)
     return draws, back.ravel()
 

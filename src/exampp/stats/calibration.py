@@ -1,12 +1,10 @@
-"""From rating vectors to probabilities of ordinal labels: cumulative models, fitted and applied.
+"""Calibration models: from rating vectors to probabilities of ordinal labels.
 
-For every label c but the lowest a model says P(label >= c); a running minimum over c makes these
-probabilities fall, and their differences are those of the labels. A label is given by cut points on
-the expected label, apart from the probabilities: the most probable label would nearly always be the
-most frequent one.
-
-Sources: Frank and Hall, *A Simple Approach to Ordinal Classification* (ECML 2001); see `monotone`,
-`logistic` and `cut_points`.
+For every label c but the lowest a model predicts P(label >= c); a running minimum over c makes
+these probabilities fall, and their differences are those of the labels. Labels are assigned by cut
+points on the expected label, separately from the probabilities: the most probable label would
+nearly always be the most frequent one. Sources: Frank and Hall, *A Simple Approach to Ordinal
+Classification* (ECML 2001); see `monotone`, `logistic` and `cut_points`.
 """
 
 from __future__ import annotations
@@ -31,10 +29,11 @@ _CLOSE = 1e-10
 
 
 def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
-    """Return the intercept and the coefficients, of `x` observations x features and `y` 0 or 1.
+    """Fit a logistic regression: `x` is observations x features, `y` 0 or 1.
 
-    They minimise the sum of the log losses + penalty / 2 times the squared coefficients (the
-    intercept goes without). The penalty keeps them finite where a feature separates all.
+    Returns the intercept and the coefficients. They minimise the sum of the log losses + penalty /
+    2 times the squared coefficients (the intercept is not penalised). The penalty keeps them finite
+    where a feature separates all.
     """
     design = np.column_stack([np.ones(len(x)), x])
     ridge = np.full(design.shape[1], penalty)
@@ -61,7 +60,7 @@ def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
 
 
 def sigmoid(z: Floats) -> Floats:
-    """1 / (1 + exp(-z)), without overflow."""
+    """Return 1 / (1 + exp(-z)), without overflow."""
     return np.asarray(0.5 * (1 + np.tanh(z / 2)), np.float64)
 
 
@@ -84,7 +83,7 @@ def _loss(design: Floats, y: Floats, beta: Floats, ridge: Floats) -> float:
 
 
 def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return the places of x, ascending, and the fitted values there; equal x share a value.
+    """Fit an isotonic regression: return the x, ascending, and the fitted values there.
 
     Between two places the function is their straight line, beyond the ends it stays as it is
     (`numpy.interp`). Only the places where the line turns are given.
@@ -122,10 +121,10 @@ def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floats:
-    """size - 1 ascending cut points: a score of at least the c-th has at least the label c.
+    """Return size - 1 ascending cut points: scores from the c-th on have at least label c.
 
     `labels` are 0 to size - 1. A label that only lowers kappa gets no scores: its cut point is that
-    of the next one; where there is none left it is infinite.
+    of the next one, or infinite if there is no next one.
     """
     places, group = np.unique(scores, return_inverse=True)
     counts = np.zeros((len(places), size))
@@ -150,7 +149,7 @@ def labels_by(scores: Floats, cut_points: Floats) -> NDArray[np.intp]:
 
 
 def _bands(gains: Floats) -> NDArray[np.intp]:
-    """Where to cut, so that the sum over c of gains[end of c, c] - gains[start of c, c] is most."""
+    """Find cuts that maximise sum over c of gains[end of c, c] - gains[start of c, c]."""
     rows, size = gains.shape
     # value[i]: the best of bands 0 .. c - 1, band c beginning at i
     value = gains[:, 0] - gains[0, 0]
@@ -194,7 +193,7 @@ BINS = 10
 
 
 def equal_bins(p: Floats, bins: int = BINS) -> Indices:
-    """Return the bin of every observation, from 0: as equal in size as may be, equal p together."""
+    """Return the bin of every observation, from 0: nearly equal sizes, equal p together."""
     _, group = np.unique(p, return_inverse=True)
     counts = np.bincount(group)
     # by the middle of the observations that share a probability
@@ -215,7 +214,7 @@ def reliability_curve(p: Floats, y: Floats, bins: int = BINS) -> tuple[Calibrati
 
 
 class Scorer:
-    """Scores of one set of predictions, for any weights of its queries.
+    """Computes scores of one set of predictions, for any weights of its queries.
 
     `groups` is the query of every observation, from 0. A score of weights [queries] is NaN where
     it is undefined: the AUC of one class, the log loss of an impossible event that happened.
@@ -242,21 +241,21 @@ class Scorer:
         )
 
     def brier(self, weights: Floats) -> float:
-        """Mean squared difference of probability and event."""
+        """Return the mean squared difference of probability and event."""
         return float(weights @ self._brier / (weights @ self._sizes))
 
     def log_loss(self, weights: Floats) -> float:
-        """Mean negative logarithm of the probability of what was."""
+        """Return the mean negative logarithm of the probability of the outcome."""
         drawn = weights > 0
         total = float(weights[drawn] @ self._loss[drawn])
         return total / float(weights @ self._sizes) if np.isfinite(total) else np.nan
 
     def ece(self, weights: Floats) -> float:
-        """Expected calibration error: mean over bins of |predicted - observed|, by size."""
+        """Return the expected calibration error: the mean over bins of |predicted - observed|."""
         return float(np.abs(weights @ self._gaps).sum() / (weights @ self._sizes))
 
     def auc(self, weights: Floats) -> float:
-        """The probability that an event has a higher p than a non-event; ties are one half."""
+        """Return the probability that an event has a higher p than a non-event; ties count half."""
         w = weights[self._groups][self._order]
         event = w * self._y[self._order]
         events, all_ = np.cumsum(event)[self._ends], np.cumsum(w)[self._ends]
@@ -281,7 +280,7 @@ Labels = NDArray[np.int64]
 def fit_levels(
     model: CalibrationModel, vectors: Floats, means: Floats, labels: Labels, known: Sequence[int]
 ) -> tuple[LevelModel, ...]:
-    """Return a model for every label of `known` (ascending) but the lowest.
+    """Fit a model for every label of `known` (ascending) but the lowest.
 
     `vectors` are passages x features, for logistic models; `means` the mean ratings, for isotonic.
     """
@@ -299,7 +298,7 @@ def fit_levels(
 
 
 def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Floats:
-    """P(label >= c), passages x levels, falling from left to right."""
+    """Return P(label >= c), passages x levels, falling from left to right."""
     columns = [
         np.interp(means, level.places, level.values)
         if level.places
@@ -319,10 +318,10 @@ def expected_labels(reached: Floats, known: Sequence[int]) -> Floats:
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
-    """Passages x (width + 1): the ratings of a passage best first, then their mean over all items.
+    """Return passages x (width + 1): the best ratings, then the mean over all items.
 
-    Missing ratings are the lowest. Fewer than `width` are filled up with that, of more the best
-    count (in the mean all do).
+    Missing ratings are the lowest. Shorter rows are padded with the lowest rating, longer ones are
+    cut to the best (the mean uses all).
     """
     known = np.where(ratings == MISSING, lowest, ratings).astype(np.float64)
     best = -np.sort(-known, axis=1)[:, :width]
@@ -334,7 +333,7 @@ def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RatedPassages:
-    """Passages of one query that every source gave a grade.
+    """Passages of one query that are graded in every source.
 
     Ratings go from 0 (the lowest of their grader's scale) to 1: `vectors` are passages x features,
     source after source, best rating first and their mean last; `means` the mean over the sources
@@ -363,7 +362,7 @@ def rated_by(book: Gradebook) -> SourceGrader:
 def rated_passages(
     books: Sequence[Gradebook], sources: Sequence[SourceGrader]
 ) -> Iterator[RatedPassages]:
-    """The queries of the gradebooks of some sources that have such passages, in their order."""
+    """Yield the queries of several gradebooks that have such passages, in their order."""
     others = [{query.query_id: query for query in book.queries} for book in books[1:]]
     for first in books[0].queries:
         queries = [first, *(known[first.query_id] for known in others if first.query_id in known)]

@@ -1,4 +1,4 @@
-"""What every statistic returns: a number with its interval, or the reason why there is none."""
+"""Estimates: the result of every statistic, a number with its interval or a reason for none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEVEL = 0.95
 
 
 def check_draws(samples: int, seed: int) -> None:
-    """Raise InputError for numbers that no bootstrap is made of."""
+    """Raise InputError for invalid bootstrap settings."""
     check_integer("samples", samples, FEWEST_SAMPLES, MOST_DRAWS)
     check_integer("the seed", seed, 0)
 
@@ -41,7 +41,7 @@ def check_draws(samples: int, seed: int) -> None:
 def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
     """Return how often each query was drawn, [samples, queries]; each row sums to `queries`.
 
-    Only for reading: who asks again is given the same.
+    Read-only: equal calls return the same array.
     """
     drawn = np.zeros((samples, 0))
     if queries:
@@ -53,7 +53,7 @@ def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
 
 
 def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Floats, Bools]:
-    """Means of every system in every resample, and where they are defined: [samples, systems].
+    """Return the mean of every system in every resample, and where defined: [samples, systems].
 
     `values` and `counts` are systems x queries (see `evaluate.values.Values`): a query that does
     not count for a system leaves its mean. A mean without queries is 0 and undefined.
@@ -66,10 +66,10 @@ def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Float
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic; None where it is undefined, and `reason` then says why.
+    """A statistic; None where it is undefined, with the `reason`.
 
-    `low` and `high` bound its confidence interval. They are None where there is none: because
-    none was asked for, or for the reason that `no_interval` gives.
+    `low` and `high` bound its confidence interval. They are None if there is none: because none was
+    requested, or for the reason in `no_interval`.
     """
 
     value: float | None
@@ -80,7 +80,7 @@ class Estimate:
 
     @property
     def why(self) -> str:
-        """Why it is undefined, or else has no interval; empty where it has both."""
+        """The reason why it is undefined or else has no interval; empty where it has both."""
         return self.reason or self.no_interval
 
 
@@ -92,5 +92,5 @@ class EstimateRows(NamedTuple):
 
 
 def undefined(reason: str) -> Estimate:
-    """Return a statistic that is undefined, because ..."""
+    """Return an undefined statistic with its reason."""
     return Estimate(None, reason=reason)

@@ -1,4 +1,4 @@
-"""Generalizability theory: how much of the spread of scores is systems, queries, items, graders.
+"""Generalizability theory: the variance of scores by systems, queries, items and graders.
 
 Scores are taken apart by a random-effects analysis of variance into components of variance: those
 of systems (the signal) and those of queries, items, graders and their interactions (the noise of
@@ -34,8 +34,8 @@ from exampp.stats.estimate import Estimate, Floats, undefined
 
 ALL_ALIKE = "every system has the same score on every query"
 NO_RESIDUAL = "systems differ by the same amount on every query"
-FEW_SYSTEMS = "fewer than 2 systems are compared"
-FEW_QUERIES = "fewer than 2 queries count for all systems"
+TOO_FEW_SYSTEMS = "fewer than 2 systems are compared"
+TOO_FEW_COMMON_QUERIES = "fewer than 2 queries count for all systems"
 FEWEST_QUERIES = 4
 """Intervals from fewer queries are not made: `benchmarks/coverage_reliability.py` has no rate."""
 NO_SAMPLE = f"fewer than {FEWEST_QUERIES} queries count for all systems"
@@ -46,7 +46,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """Systems x queries: mean squares of systems, queries, and their interaction with error."""
+    """A systems x queries study: mean squares of systems, queries, and interaction with error."""
 
     systems: int
     queries: int
@@ -56,31 +56,31 @@ class Crossed:
 
     @property
     def raw_s(self) -> float:
-        """The variance of systems as it comes out, perhaps negative."""
+        """The variance of systems, without setting negative values to 0."""
         return (self.ms_s - self.ms_e) / self.queries
 
     @property
     def raw_q(self) -> float:
-        """The variance of queries as it comes out, perhaps negative."""
+        """The variance of queries, without setting negative values to 0."""
         return (self.ms_q - self.ms_e) / self.systems
 
     def relative(self, queries: float) -> float | None:
-        """Erho2 with so many queries; None where nothing varies."""
+        """Return Erho2 with so many queries; None where there is no variance."""
         return _share(self.raw_s, self.ms_e / queries)
 
     def absolute(self, queries: float) -> float | None:
-        """Phi with so many queries; None where nothing varies."""
+        """Return Phi with so many queries; None where there is no variance."""
         return _share(self.raw_s, (max(0.0, self.raw_q) + self.ms_e) / queries)
 
     def errors(self, queries: float) -> tuple[float, float]:
-        """Standard errors of measurement with so many queries: of differences, of levels."""
+        """Return standard errors of measurement with so many queries: of differences, of levels."""
         relative = self.ms_e / queries
         return math.sqrt(relative), math.sqrt(relative + max(0.0, self.raw_q) / queries)
 
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """Systems x (items in queries): mean squares within queries, and the table of query means.
+    """A systems x (items in queries) study: mean squares within queries, and of query means.
 
     `items` is the harmonic mean of the sizes of the banks.
     """
@@ -92,7 +92,7 @@ class Nested:
 
     @property
     def raw(self) -> dict[str, float]:
-        """The five components as they come out: s, q, sq, iq (i:q), siq (si:q with error)."""
+        """The five components, possibly negative: s, q, sq, iq (i:q), siq (si:q with error)."""
         iq = (self.ms_iq - self.ms_siq) / self.means.systems
         return {
             "s": self.means.raw_s,
@@ -103,25 +103,25 @@ class Nested:
         }
 
     def relative(self, queries: float, items: float) -> float | None:
-        """Erho2 with so many queries of so many items, which may be infinite."""
+        """Return Erho2 with so many queries of so many items, which may be infinite."""
         return self._coefficient(queries, items, ("sq", "siq"))
 
     def absolute(self, queries: float, items: float) -> float | None:
-        """Phi with so many queries of so many items."""
+        """Return Phi with so many queries of so many items."""
         return self._coefficient(queries, items, ("sq", "siq", "q", "iq"))
 
     def errors(self, queries: float, items: float) -> tuple[float, float]:
-        """Standard errors of measurement with such an exam: of differences, of levels."""
+        """Return standard errors of measurement with such an exam: of differences, of levels."""
         found = (self._error(queries, items, of) for of in (("sq", "siq"), ("q", "iq")))
         relative, level = found
         return math.sqrt(relative), math.sqrt(relative + level)
 
     @property
     def _counted(self) -> dict[str, float]:
-        """The components, negative ones as 0.
+        """The components, with negative ones set to 0.
 
-        Where systems x queries is negative, all of the error is that of items: an exam of this
-        size has the error that it shows, and more items never raise it.
+        Where systems x queries is negative, all of the error is assigned to items: an exam of this
+        size then has its observed error, and more items never raise it.
         """
         var = _positive(self.raw)
         if not var["sq"]:
@@ -141,7 +141,7 @@ Ratio = tuple[float, float]
 
 
 class Needed(NamedTuple):
-    """How many queries a target takes, and the fewest and the most that the limits allow.
+    """The number of queries that a target needs, with the fewest and the most by the limits.
 
     None: no number follows from the scores.
     """
@@ -155,7 +155,7 @@ class Needed(NamedTuple):
 
 
 def crossed(scores: Floats) -> Crossed:
-    """Return the study of a table [systems, queries] of scores, 2 or more of both."""
+    """Return the study of a table [systems, queries] of scores, at least 2 x 2."""
     n_s, n_q = scores.shape
     centred = scores - scores.mean()
     of_system, of_query = centred.mean(axis=1), centred.mean(axis=0)
@@ -172,7 +172,7 @@ def crossed(scores: Floats) -> Crossed:
 def nested(exams: Sequence[Floats]) -> Nested | None:
     """Return the study of exams, [systems, items] each; None where no query has two items.
 
-    A query with one item counts in the table of query means alone.
+    A query with one item counts only in the table of query means.
     """
     items = np.array([exam.shape[1] for exam in exams], np.float64)
     freedom = int((items - 1).sum())
@@ -206,7 +206,7 @@ class Ratios(NamedTuple):
 
 
 def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
-    """Return the limits that queries like these leave, for exactly these systems.
+    """Return the limits for queries like these and exactly these systems.
 
     A limit is the ratio at which resampled queries give a ratio as far off as the observed one
     in (1 - level) / 2 of the draws. The sample has one query more than was observed. On it a
@@ -234,7 +234,7 @@ def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
 
 
 def _added_queries(scores: Floats) -> tuple[list[Floats], list[Floats]]:
-    """Return scores [systems] of queries that bring systems together, and that set them apart."""
+    """Return scores [systems] of queries that bring systems together, and that separate them."""
     means = scores.mean(axis=1)
     order = np.argsort(-np.round(means, 9), kind="stable")
     place = np.empty(len(order), np.intp)
@@ -301,12 +301,12 @@ class _Drawn:
 
 
 def erho2(study: Crossed, queries: float, limits: Ratios | None = None) -> Estimate:
-    """Return Erho2 with so many queries, with its interval where there are limits."""
+    """Return Erho2 with so many queries, with its interval if there are limits."""
     return _estimate(study, study.relative(queries), queries, limits and limits.order)
 
 
 def phi(study: Crossed, queries: float, limits: Ratios | None = None) -> Estimate:
-    """Return Phi with so many queries, with its interval where there are limits."""
+    """Return Phi with so many queries, with its interval if there are limits."""
     return _estimate(study, study.absolute(queries), queries, limits and limits.levels)
 
 
@@ -349,7 +349,7 @@ def _needed(target: float, signal: float, error: float) -> int | None:
 
 
 def _up(number: float) -> int:
-    """Return the next whole number, where rounding does not make it one more."""
+    """Return the next whole number, ignoring rounding errors."""
     return math.ceil(number - 1e-9 * max(1.0, number))
 
 
@@ -363,5 +363,5 @@ def _positive(raw: dict[str, float]) -> dict[str, float]:
 
 
 def _settled(mean_square: float, scores: Floats) -> float:
-    """Return the mean square, 0 where it is rounding alone."""
+    """Return the mean square, 0 where it is only rounding."""
     return mean_square if mean_square > _ROUNDING * float(np.abs(scores).max()) ** 2 else 0.0

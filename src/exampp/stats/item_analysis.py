@@ -1,4 +1,4 @@
-"""Classical item analysis: systems sit an exam, and its items are looked at.
+"""Classical item analysis: statistics of the items of an exam over systems.
 
 A matrix is systems x items: 1 where a system covers an item, or its credit for it, times the weight
 that the item has in the score; the sum of a row is the score of a system. What is undefined has a
@@ -27,7 +27,7 @@ _EQUAL = 1e-12
 
 
 def ranked(scores: Floats) -> Floats:
-    """Scores as they may be ranked: equal where they differ by rounding alone."""
+    """Return scores for ranking: equal where they differ only by rounding."""
     return np.asarray(np.round(scores, DECIMALS), np.float64)
 
 
@@ -39,12 +39,12 @@ def is_constant(columns: Floats) -> Bools:
 
 
 def item_total(matrix: Floats) -> EstimateRows:
-    """Pearson's correlation of every item with the total."""
+    """Return Pearson's correlation of every item with the total."""
     return _correlations(matrix, matrix.sum(axis=1, keepdims=True))
 
 
 def item_rest(matrix: Floats) -> EstimateRows:
-    """Pearson's correlation of every item with the total of the others (point-biserial for 0/1).
+    """Return Pearson's correlation of every item with the rest (point-biserial for 0/1).
 
     Undefined where the item or the rest is the same for all systems, and with fewer than three
     systems, of which any two lie on a line.
@@ -53,9 +53,9 @@ def item_rest(matrix: Floats) -> EstimateRows:
 
 
 def coefficient_alpha(matrix: Floats) -> float | None:
-    """Cronbach's alpha, which is KR-20 for 0/1 items; constant items count among the k.
+    """Return Cronbach's alpha, which is KR-20 for 0/1 items; constant items count in k.
 
-    None with fewer than two items or systems, or where no total differs.
+    None with fewer than two items or systems, or if all totals are equal.
     """
     items = matrix.shape[1]
     total = matrix.sum(axis=1, keepdims=True)
@@ -65,7 +65,7 @@ def coefficient_alpha(matrix: Floats) -> float | None:
 
 
 def alpha_if_deleted(matrix: Floats) -> EstimateRows:
-    """Alpha without each item in turn."""
+    """Return alpha without each item in turn."""
     items = matrix.shape[1]
     rest = matrix.sum(axis=1, keepdims=True) - matrix
     defined = ~is_constant(rest) if items > 2 and len(matrix) > 1 else np.zeros(items, np.bool_)
@@ -78,7 +78,7 @@ def alpha_if_deleted(matrix: Floats) -> EstimateRows:
 
 
 def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
-    """Alpha without each system in turn."""
+    """Return alpha without each system in turn."""
     return tuple(coefficient_alpha(np.delete(matrix, one, axis=0)) for one in range(len(matrix)))
 
 
@@ -89,7 +89,7 @@ def jackknife_error(values: Sequence[float]) -> float:
 
 
 def kept_systems(scores: Floats, drop: float) -> Bools:
-    """Return those who score at least the `drop` quantile of the scores (type 7); ties stay in."""
+    """Return the systems with at least the `drop` quantile of the scores (type 7), with ties."""
     if not len(scores):
         return np.zeros(0, np.bool_)
     rounded = ranked(scores)
@@ -128,7 +128,7 @@ FEWEST_SYSTEMS = 3
 
 @dataclass(frozen=True, slots=True)
 class SplitHalves:
-    """What random halves of an exam say of each other, on average over splits.
+    """Agreement of random halves of an exam, on average over splits.
 
     `r` is the correlation of their scores over systems, `whole` that stepped up to the whole exam
     (Spearman-Brown of the mean), `tau` Kendall's tau-b of their leaderboards; `r_error` and
@@ -143,9 +143,9 @@ class SplitHalves:
 
 
 def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int) -> Bools:
-    """[splits, items]: a random half of each group of items, rounded down, group by group.
+    """Draw [splits, items]: a random half of each group of items, rounded down, group by group.
 
-    Only for reading: who asks again is given the same.
+    Read-only: equal calls return the same array.
     """
     return _item_halves(tuple(tuple(group.tolist()) for group in groups), splits, seed)
 
@@ -163,9 +163,9 @@ def _item_halves(groups: tuple[tuple[int, ...], ...], splits: int, seed: int) ->
 
 @functools.lru_cache(maxsize=16)
 def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bools]:
-    """Two [splits, queries]: a random half of the queries, rounded down, and another.
+    """Draw two [splits, queries]: a random half of the queries, rounded down, and another.
 
-    Only for reading: who asks again is given the same.
+    Read-only: equal calls return the same array.
     """
     rng = np.random.default_rng(seed)
     half = queries // 2
@@ -179,9 +179,9 @@ def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bool
 
 
 def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
-    """Return the sums of some columns against those of others, in every split, over systems.
+    """Return the agreement of some columns' sums with those of others, in every split.
 
-    Of halves that contradict each other the formula of Spearman and Brown says nothing of a whole.
+    The Spearman-Brown formula does not apply to halves that contradict each other.
     """
     a, b = one @ columns.T, other @ columns.T
     r, tau = _mean_of(pearson_rows(a, b)), _mean_of(kendall_rows(ranked(a), ranked(b)))
@@ -191,7 +191,7 @@ def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
 
 
 def pearson_rows(x: Floats, y: Floats) -> EstimateRows:
-    """Pearson's correlation row by row of [samples, n]."""
+    """Return Pearson's correlation row by row of [samples, n]."""
     return _correlations(x.T, y.T)
 
 
@@ -204,14 +204,14 @@ def _mean_of(found: EstimateRows) -> tuple[float | None, float | None]:
 
 
 def order_changes(before: Floats, after: Floats) -> int:
-    """Return how many pairs of systems stand otherwise: before, behind, or equal."""
+    """Count the pairs of systems whose order changes: before, behind, or equal."""
     a, b = ranked(before), ranked(after)
     changed = np.sign(a[:, None] - a) != np.sign(b[:, None] - b)
     return int(changed.sum()) // 2
 
 
 def ranks_of_systems(scores: Floats) -> list[int]:
-    """Return the rank of every system: 1 and the number of those with a higher score."""
+    """Return the rank of every system: 1 plus the number of systems with a higher score."""
     rounded = ranked(scores)
     above: list[int] = (1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)).tolist()
     return above
@@ -236,7 +236,7 @@ Score = Callable[[Bools], Floats]
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Kendall's tau-b of systems that had no part in choosing the items, over random splits.
+    """Kendall's tau-b of systems not used for choosing the items, over random splits.
 
     `better` is the share of splits in which it beats that of the whole exam.
     """
@@ -247,7 +247,7 @@ class HeldOut:
 
 
 def select_items(columns: Floats, cut: float) -> Bools:
-    """The items with an item-rest correlation of at least `cut`; undefined ones are not kept."""
+    """Return the items with an item-rest correlation of at least `cut`; undefined ones are out."""
     found = item_rest(columns)
     return np.asarray(found.defined & (found.values >= cut - _EQUAL_TAU), np.bool_)
 
@@ -262,10 +262,11 @@ def cross_validate(
     splits: int = SPLITS,
     seed: int = SEED,
 ) -> dict[tuple[float | str, int], HeldOut]:
-    """(cut, "all" or "random"; which of the `scores`) -> how such exams rank systems held out.
+    """Cross-validate item selections: how exams of fewer items rank systems held out.
 
-    `columns` is systems x items, `better` the official values of the systems. The control has as
-    many random items as the cut `control` keeps.
+    The result maps (cut, "all" or "random"; which of the `scores`) to the correlations. `columns`
+    is systems x items, `better` the official values of the systems. The control has as many random
+    items as the cut `control` selects.
     """
     rng = np.random.default_rng(seed)
     half = len(columns) // 2

@@ -1,6 +1,6 @@
 """Means over queries with their intervals: of systems, and of differences of two systems.
 
-Values in a known range have Gaffke's limits (`bounded_means`): they assume nothing of the shape,
+Values in a known range have Gaffke's limits (`bounded_means`): they assume nothing about the shape,
 and exist for any number of queries. A measure without a known range has Student's interval, which
 assumes that means of so many queries are nearly normal. A difference of two systems that returned
 the same passages is 0, and so is the width of its interval.
@@ -56,7 +56,7 @@ _CELLS_AT_ONCE = 2_000_000
 
 
 class MeanLimits(NamedTuple):
-    """Ends of the intervals of means, and two-sided p-values of the mean 0, one a row."""
+    """Interval bounds of means and two-sided p-values of the mean 0, one per row."""
 
     low: Floats
     high: Floats
@@ -87,17 +87,17 @@ def bounded_means(values: Floats, counts: Bools, within: Range, level: float) ->
 
 
 def unseen_share(queries: int, level: float) -> float:
-    """Return the largest share of queries that an event may have which `queries` never showed."""
+    """Return the largest share of an event that `queries` observations without it allow."""
     return 1 - math.pow((1 - level) / 2, 1 / queries)
 
 
 def queries_for(margin: float, level: float) -> int:
-    """Return how many unchanged queries exclude a loss of the whole range on a `margin` of all."""
+    """Return how many unchanged queries exclude the largest possible loss on a `margin` of all."""
     return math.ceil(math.log((1 - level) / 2) / math.log1p(-margin))
 
 
 def _lower(scaled: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
-    """(the lower limits, the chance that the weighted mean is at most `zero`), of values in [0, 1].
+    """Return lower limits, and P(weighted mean <= `zero`), of values in [0, 1].
 
     NaN stands for what does not count.
     """
@@ -124,7 +124,7 @@ def _exact(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Fl
 
 
 def _chance_below(x: Floats, t: Floats) -> Floats:
-    """P(sum w_i x_i <= t) of every column of x; the weights are uniform on the simplex.
+    """Return P(sum w_i x_i <= t) of every column of x; the weights are uniform on the simplex.
 
     x is ascending, NaN last; t > 0 = x[0].
     """
@@ -143,7 +143,7 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
 
 
 def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
-    """`_exact` by the saddlepoint u = -exp(-y), of which the quantile t is an explicit function."""
+    """Approximate `_exact` by the saddlepoint u = -exp(-y), an explicit function of which is t."""
     low, high = np.full(len(top), -_FARTHEST), np.full(len(top), _FARTHEST)
     normal = NormalDist()
     z = normal.inv_cdf(tail)
@@ -163,7 +163,7 @@ def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floa
 
 
 def _tilted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """(t, r*) of every column at the saddlepoint: P(sum w_i x_i <= t) is that of a normal r*."""
+    """Return (t, r*) of every column at the saddlepoint: P(sum w_i x_i <= t) = P(normal <= r*)."""
     u = -np.exp(-y)
     scale = 1 / (1 - x * u)
     t = np.nansum(x * scale, axis=0) / np.nansum(scale, axis=0)
@@ -277,7 +277,7 @@ def _student(values: Floats, level: float) -> MeanTest:
 
 @functools.lru_cache(maxsize=256)
 def student_quantile(level: float, freedom: int) -> float:
-    """Return the t within which `level` of Student's distribution lies, on both sides of 0."""
+    """Return the two-sided quantile of Student's distribution at `level`."""
     low, high = 0.0, math.pi / 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -289,12 +289,12 @@ def student_quantile(level: float, freedom: int) -> float:
 
 
 def student_tail(t: float, freedom: int) -> float:
-    """The share of Student's distribution that is at least as far from 0 as t, on both sides."""
+    """Return the two-sided tail probability of Student's distribution at t."""
     return max(0.0, 1 - _within(math.atan(abs(t) / math.sqrt(freedom)), freedom))
 
 
 def _within(angle: float, freedom: int) -> float:
-    """P(|t| <= sqrt(freedom) tan(angle)), a finite sum (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    """Return P(|t| <= sqrt(freedom) tan(angle)) (Abramowitz and Stegun 26.7.3, 26.7.4)."""
     sine, square = math.sin(angle), math.cos(angle) ** 2
     odd = freedom % 2
     term = math.cos(angle) if odd else 1.0

@@ -39,7 +39,7 @@ TIE_TOLERANCE = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class RankCorrelation:
-    """How far two leaderboards agree on the `systems` that both have, and who is only in one."""
+    """The correlation of two leaderboards on the shared `systems`, and the systems of only one."""
 
     spearman: Estimate
     kendall: Estimate
@@ -49,17 +49,17 @@ class RankCorrelation:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> Estimate:
-    """Spearman's rho of two aligned sequences."""
+    """Return Spearman's rho of two aligned sequences."""
     return one_row(spearman_rows, x, y)
 
 
 def kendall(x: ArrayLike, y: ArrayLike) -> Estimate:
-    """Kendall's tau-b of two aligned sequences."""
+    """Return Kendall's tau-b of two aligned sequences."""
     return one_row(kendall_rows, x, y)
 
 
 def spearman_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
-    """Spearman's rho row by row; x and y are [samples, n], or [n] to go with every row.
+    """Return Spearman's rho row by row; x and y are [samples, n], or [n] for every row.
 
     Raises:
         ValueError: The shapes do not fit.
@@ -71,7 +71,7 @@ def spearman_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
 
 
 def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
-    """Kendall's tau-b row by row; x and y are [samples, n], or [n] to go with every row.
+    """Return Kendall's tau-b row by row; x and y are [samples, n], or [n] for every row.
 
     All pairs are compared: meant for up to some thousand values a row.
 
@@ -84,7 +84,7 @@ def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
 
 
 class RankPlaces(NamedTuple):
-    """Where every value stands within its row, both [samples, n]."""
+    """The rank of every value within its row, [samples, n], in two forms."""
 
     below: Ints
     """How many values are smaller."""
@@ -93,7 +93,7 @@ class RankPlaces(NamedTuple):
 
 
 def ranks_within_rows(values: ArrayLike) -> RankPlaces:
-    """Return where every value stands within its row of [samples, n]."""
+    """Return the rank of every value within its row of [samples, n]."""
     table = np.asarray(values, np.float64)
     samples, n = table.shape
     order = np.argsort(table, axis=1) + n * np.arange(samples)[:, np.newaxis]
@@ -110,13 +110,13 @@ def ranks_within_rows(values: ArrayLike) -> RankPlaces:
 
 
 def average_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 1 within every row of [samples, n], ties sharing the mean of their ranks."""
+    """Return ranks from 1 within every row of [samples, n]; ties share their mean rank."""
     found = ranks_within_rows(values)
     return found.below + (found.size + 1) / 2
 
 
 def agreement_above(x: RankPlaces, y: RankPlaces) -> NDArray[np.int32]:
-    """For every value, those above it in y: how many are above it in x too, less those below.
+    """Return, for every value, concordant minus discordant pairs with the values above it in y.
 
     [samples, n]; values tied with it in x or in y count nothing. Its sum over a row is the number
     of concordant pairs less that of discordant ones.
@@ -194,7 +194,7 @@ def correlate(
 
 
 def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
-    """Values as they are printed with so many decimals: trec_eval prints 4, which ties some."""
+    """Round values as they are printed: trec_eval prints 4 decimals, which ties some."""
     table = np.asarray(values, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         product = table * 10.0**decimals
@@ -210,7 +210,7 @@ def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
 def one_row(
     rows: Callable[[ArrayLike, ArrayLike], EstimateRows], x: ArrayLike, y: ArrayLike
 ) -> Estimate:
-    """Return one of the `_rows` functions for two sequences, with the reason where it is undefined.
+    """Apply one of the `_rows` functions to two sequences, with a reason where undefined.
 
     Raises:
         ValueError: The shapes do not fit.
@@ -229,7 +229,7 @@ def one_row(
 
 
 def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    """Both sides as [samples, n]; a single row goes with every row of the other side.
+    """Return both sides as [samples, n]; a single row is used for every row of the other side.
 
     Raises:
         ValueError: The shapes do not fit.
@@ -314,7 +314,7 @@ COMMONEST = 0.8
 
 
 class Draws(NamedTuple):
-    """How often every query is taken in every sample: `weights`, samples x queries.
+    """How often each query is drawn in each sample: `weights`, samples x queries.
 
     First come `resamples` of as many queries, with replacement; then the four quarters of `splits`
     splits, [4, splits]; then the two halves of every way to pair the quarters, [3, 2, splits].
@@ -325,17 +325,17 @@ class Draws(NamedTuple):
     splits: int
 
     def doublings(self) -> tuple[float, float]:
-        """How often a quarter is to be doubled to give a half, and a half to give the whole."""
+        """The doublings from a quarter to a half, and from a half to the whole."""
         queries = self.weights.shape[1]
         half = queries // 2
         return math.log2(half / (queries // 4)), math.log2(queries / half)
 
 
 def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
-    """Resamples of the queries, and splits into quarters and halves, of 4 queries or more.
+    """Draw resamples of the queries, and splits into quarters and halves, of 4 or more queries.
 
-    Of a number of queries that 4 does not divide each split leaves some out: quarters and halves
-    have the same sizes throughout.
+    If 4 does not divide the number of queries, each split leaves some out: quarters and halves have
+    the same sizes throughout.
     """
     random = np.random.default_rng([seed, 1])  # other numbers than those of the resamples
     splits = max(FEWEST_SPLITS, -(-samples // RESAMPLES_A_SPLIT))
@@ -360,7 +360,7 @@ def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
 
 
 def resample(values: Floats, counts: NDArray[np.bool_], draws: Draws) -> Floats:
-    """Scores of the systems in all samples, [rows of the draws, systems].
+    """Return scores of the systems in all samples, [rows of the draws, systems].
 
     `values` and `counts` are systems x queries (see `resampling.resampled_means`). Where no query
     counts for some system all scores are tied, so that no correlation is defined.
@@ -406,7 +406,7 @@ def interval(
 
 
 def _widening(level: float, freedom: float) -> float:
-    """Return how far Student's t reaches beyond a normal variable."""
+    """Return the ratio of Student's t quantile to the normal one."""
     square = NormalDist().inv_cdf((1 + level) / 2) ** 2
     second = 5 * square**2 + 16 * square + 3
     return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)
@@ -420,7 +420,7 @@ def _widening(level: float, freedom: float) -> float:
 
 
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
-    """tau_AP row by row."""
+    """Return tau_AP row by row."""
     x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
     # The orders of a tie group put a member at any of its ranks alike, with those above the group

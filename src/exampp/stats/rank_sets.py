@@ -1,17 +1,17 @@
-"""Which of many estimates differ, all pairs at once, and between which ranks each one lies.
+"""Simultaneous comparison of estimates: which ones differ, and the range of each one's rank.
 
-How large the largest |difference - truth| / standard error gets by chance is found by drawing the
-sample anew many times from a population made of the sample itself, with a standard error of its
-own each time: normal vectors in its place hold too seldom where few units tell two apart, or where
-nearly all units are drawn. A pair that such a sample tells too little of does not count in it, as
-it would not in the sample at hand: without that rule intervals from small samples are too wide.
+The distribution of the largest |difference - truth| / standard error is simulated by drawing
+samples from a population made of the sample itself, each with its own standard error: normal
+vectors would have too low coverage if few units differ between two estimates, or if nearly all
+units are drawn. A pair for which a simulated sample has too little evidence does not count in it,
+as it would not in the observed sample: without that rule intervals from small samples are too wide.
 
-Sources: Mogstad, Romano, Shaikh & Wilhelm (2024), Inference for ranks with applications to
-mobility across neighbourhoods and academic achievement across countries (rank sets from
-simultaneous intervals of all differences); Romano & Wolf (2005), Exact and approximate stepdown
-methods for multiple hypothesis testing (the studentised maximum); Booth, Butler & Hall (1994),
-Bootstrap methods for finite populations; Mashreghi, Haziza & Léger (2016), A survey of bootstrap
-methods in finite population sampling (a population made of 1 / pi copies, for Poisson sampling).
+Sources: Mogstad, Romano, Shaikh & Wilhelm (2024), Inference for ranks with applications to mobility
+across neighbourhoods and academic achievement across countries (rank sets from simultaneous
+intervals of all differences); Romano & Wolf (2005), Exact and approximate stepdown methods for
+multiple hypothesis testing (the studentised maximum); Booth, Butler & Hall (1994), Bootstrap
+methods for finite populations; Mashreghi, Haziza & Léger (2016), A survey of bootstrap methods in
+finite population sampling (a population made of 1 / pi copies, for Poisson sampling).
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ TIE_DECIMALS = 9
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Scores without the rounding noise of their sums; NaN stays."""
+    """Return scores without the rounding noise of their sums; NaN stays."""
     return np.asarray(np.round(scores, TIE_DECIMALS) + 0.0, np.float64)
 
 
 def competition_ranks(scores: Floats) -> Floats:
-    """1 + the number of systems that are strictly better, [specifications, systems]; NaN stays."""
+    """Return 1 + the number of strictly better systems, [specifications, systems]; NaN stays."""
     better = (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
     return np.where(np.isnan(scores), np.nan, 1.0 + better)
 
 
 def shares_above(scores: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the share of specifications in which one system is above another, and of how many.
+    """Return the share of specifications with one system above another, and their number.
 
     [systems, systems] each, a tie being half; of those specifications in which both have a score.
     """
@@ -69,7 +69,7 @@ def shares_above(scores: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def correlations(scores: Floats, other: Floats | None = None) -> Floats:
-    """Kendall's tau-b between all specifications, or of each with one order; NaN: undefined.
+    """Return Kendall's tau-b between all specifications, or with one order; NaN: undefined.
 
     Systems without a score in one of the two are left out of theirs.
     """
@@ -108,12 +108,13 @@ _LEAST_ERROR = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """What estimates are sums of, and how that is drawn anew.
+    """The parts that estimates are sums of, and the way to resample them.
 
-    `values` is [n, parts]. With `pi`, [parts], these are units that were drawn with such chances,
-    and an estimate is the sum of values / pi. Without, parts are queries, drawn with replacement,
-    and an estimate is the mean of values. A part tells two estimates apart where its `kinds`,
-    [n, parts], differ; a pair counts in a sample in which `fewest` parts or more tell it apart.
+    `values` is [n, parts]. With `pi`, [parts], these are units that were drawn with such
+    probabilities, and an estimate is the sum of values / pi. Without, parts are queries, drawn with
+    replacement, and an estimate is the mean of values. Two estimates differ on a part if its
+    `kinds`, [n, parts], differ; a pair counts in a sample in which it differs on `fewest` parts or
+    more.
     """
 
     values: Floats
@@ -124,10 +125,10 @@ class Resampling:
     seed: int = 0
 
     def largest(self, counted: Bools, errors: Floats, level: float) -> float:
-        """The quantile of the largest |difference| / standard error of the counted pairs, [n, n].
+        """Return the quantile of the largest |difference| / error of counted pairs, [n, n].
 
-        0 where no pair is counted, infinite where no sample drawn anew tells enough of one.
-        `errors` are the standard errors of the sample at hand.
+        0 where no pair is counted, infinite where no resample has enough evidence on one. `errors`
+        are the standard errors of the observed sample.
         """
         counted = np.triu(counted & (errors > 0), 1)
         if not counted.any():
@@ -174,7 +175,7 @@ class PairTests:
     """All pairs of estimates, [n, n] each: row minus column.
 
     `errors` are standard errors, `half` half the width of the interval of one pair (NaN where a
-    pair is not `resolved`). What all pairs show at once is found when it is asked for.
+    pair is not `resolved`). The simultaneous intervals are computed on demand.
     """
 
     differences: Floats
@@ -186,12 +187,12 @@ class PairTests:
 
     @cached_property
     def quantile(self) -> float:
-        """How many standard errors `joint` is."""
+        """The ratio of `joint` to the standard error."""
         return self.resampling.largest(self.resolved, self.errors, self.level)
 
     @cached_property
     def joint(self) -> Floats:
-        """Half the width of the interval of all pairs at once; NaN where a pair is not resolved.
+        """Half the width of the simultaneous interval; NaN where a pair is not resolved.
 
         It is never shorter than the interval of the pair alone.
         """
@@ -200,12 +201,12 @@ class PairTests:
 
     @cached_property
     def better(self) -> Bools:
-        """Which row is better than which column, all at once."""
+        """Whether the row is better than the column, in simultaneous intervals."""
         found: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
         return found & (self.differences > 0)
 
     def rank_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The best and the worst rank that each may have: 1 + those better, n - those worse."""
+        """The best and worst possible rank of each: 1 + those better, n - those worse."""
         ahead, behind = self.better.sum(axis=0), self.better.sum(axis=1)
         return 1 + ahead, len(self.better) - behind
 
@@ -219,7 +220,7 @@ def pair_tests(
     *,
     level: float = 0.95,
 ) -> PairTests:
-    """Intervals of all differences, one by one and all at once.
+    """Return intervals of all differences, separate and simultaneous.
 
     `covariance` is that of the scores, `freedom` [n, n] the degrees of freedom of the standard
     error of each difference, `resolved` [n, n] which pairs there is evidence about. Student's t
@@ -243,12 +244,12 @@ def pair_tests(
 
 
 def student_reach(level: float, freedom: Floats) -> Floats:
-    """The t within which `level` of Student's distribution lies, for many degrees of freedom."""
+    """Return the two-sided t quantile at `level`, for many degrees of freedom."""
     return _as_student(NormalDist().inv_cdf((1 + level) / 2), freedom)
 
 
 def _as_student(z: float, freedom: Floats) -> Floats:
-    """Return what Student's t is where a normal variable is z, of the same probability.
+    """Return the quantile of Student's t with the same probability as a normal z.
 
     Above `_FEW` degrees of freedom by the expansion of Cornish and Fisher (Abramowitz and Stegun
     26.7.5), which is right to 1 % even for z = 4.

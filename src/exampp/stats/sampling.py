@@ -1,4 +1,4 @@
-"""Drawing a sample of units with known inclusion probabilities, reproducible without state.
+"""Reproducible sampling of units with known inclusion probabilities.
 
 Poisson sampling with permanent random numbers: a unit has a number in [0, 1) that its name and the
 seed determine, and is drawn if that is below its inclusion probability. The sample does not depend
@@ -50,7 +50,7 @@ def random_numbers(seed: int, units: Sequence[UnitName]) -> Floats:
 def folds(seed: int, units: tuple[UnitName, ...]) -> NDArray[np.int64]:
     """Return the fold of every unit, from 0 to FOLDS - 1; read-only.
 
-    Kept for the pool at hand: another measure, or another look at it, has the same.
+    Cached for the current pool: another measure, or another call, reuses it.
     """
     names = (f"fold\t{seed}\t{query}\t{unit}" for query, unit in units)
     found = np.array([_hash(name, _FOLD_DIGITS) % FOLDS for name in names], np.int64)
@@ -65,7 +65,7 @@ def _hash(text: str, digits: int) -> int:
 
 
 def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
-    """Inclusion probabilities that add up to `expected`, or 1 each where that is all units.
+    """Return inclusion probabilities that add up to `expected`, or 1 each if that is all units.
 
     None draws uniformly. By `weights` (0 or more) they are min(1, (1 - FLOOR) c w + FLOOR n/N), c
     such that they add up. They grow with `expected`, unit by unit.
@@ -103,7 +103,7 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
 
 
 def influence(coefficients: Floats) -> Floats:
-    """Return how much a unit moves the differences of systems: the root mean square over all pairs.
+    """Return the effect of a unit on the differences of systems: root mean square over all pairs.
 
     `coefficients` is [systems, units]; of one system, how much the unit moves its score.
     """
@@ -114,7 +114,7 @@ def influence(coefficients: Floats) -> Floats:
 
 
 def uncertainty(chances: Floats) -> Floats:
-    """The standard deviation of a verdict that is yes with these chances, never below a floor."""
+    """Return the standard deviation of a verdict with these probabilities, with a floor."""
     return np.asarray(np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE)), np.float64)
 
 
@@ -143,7 +143,7 @@ SHRINK = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Units drawn from a population: where they are in it, and with which probability each."""
+    """Units drawn from a population: their indices and inclusion probabilities."""
 
     places: NDArray[np.intp]
     pi: Floats
@@ -186,7 +186,7 @@ def totals(
 
 
 def _by_group(values: Floats, groups: NDArray[np.intp], count: int) -> Floats:
-    """Sums over the units of each group, [systems, groups]."""
+    """Return sums over the units of each group, [systems, groups]."""
     at = np.arange(len(values))[:, None] * count + groups
     sums = np.bincount(at.ravel(), values.ravel(), len(values) * count)
     return np.asarray(sums, np.float64).reshape(-1, count)
@@ -197,7 +197,7 @@ ScoreLimits = tuple[Floats, Floats]
 
 
 class DrawnUnits(NamedTuple):
-    """What the sample shows of the error of each score, [systems].
+    """The evidence in the sample on the error of each score, [systems].
 
     `units` counts the drawn units that count for a system and were not certain to be drawn.
     `low` and `high` are the variance that one more such unit would add, if people judged it not
@@ -210,7 +210,7 @@ class DrawnUnits(NamedTuple):
 
 
 def drawn_units(coefficients: Floats, predicted: Floats, sample: Sample) -> DrawnUnits:
-    """Return what the drawn units show of the error of each score.
+    """Return the evidence of the drawn units on the error of each score.
 
     `coefficients` is [systems, units]; `predicted` [units], or [systems, units].
     """
@@ -270,7 +270,7 @@ def _reach(sums: Floats, squares: Floats, most: Floats, level: float) -> Floats:
 
 
 def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Floats) -> Floats:
-    """What people are expected to say of every unit, from a grader's bin of it, cross-fitted.
+    """Predict human verdicts on every unit from the grader's bin of it, cross-fitted.
 
     f(x) = (n_x mean_x + 5 mean) / (n_x + 5): of the labels in the other folds, weighted by 1/pi,
     the weights rescaled to add up to their number. `bins` is [units] or [systems, units] of whole

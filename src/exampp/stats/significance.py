@@ -1,4 +1,4 @@
-"""Do two systems differ? Paired tests over queries, for many pairs of systems at once.
+"""Paired significance tests of systems over queries, for many pairs at once.
 
 The test is the randomisation test: if two systems are alike, then on each query their values could
 as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
@@ -41,7 +41,7 @@ _LETTERS = string.ascii_lowercase + string.ascii_uppercase
 
 
 def letter_display(differs: Bools) -> tuple[str, ...] | None:
-    """The letters of every system; `differs` is symmetric, systems x systems, best system first.
+    """Return the letters of every system; `differs` is symmetric, best system first.
 
     The letter a goes to the group of the best system, and so on; after z come the capitals, then
     a1, b1 ... None where it takes more than `MOST_GROUPS` groups.
@@ -61,7 +61,7 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
 
 
 def _needed(groups: list[list[int]], systems: int) -> list[list[int]]:
-    """Without the groups of which every two members share another group too, small ones first."""
+    """Drop groups whose every two members also share another group, small ones first."""
     shared = np.zeros((systems, systems), np.int64)
     for group in groups:
         shared[np.ix_(group, group)] += 1
@@ -75,7 +75,7 @@ def _needed(groups: list[list[int]], systems: int) -> list[list[int]]:
 
 
 def _split(groups: list[int], one: int, other: int) -> list[int]:
-    """Insert: every group with both becomes two; absorb: a group within another one goes."""
+    """Split groups that contain both members into two, then absorb subsets of other groups."""
     both = one | other
     kept = [group for group in groups if group & both != both]
     halves = (
@@ -97,7 +97,7 @@ def _letter(number: int) -> str:
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Adjusted p-values that control the chance of any false finding (Holm 1979)."""
+    """Return adjusted p-values that control the chance of any false finding (Holm 1979)."""
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
     scaled = values[order] * np.arange(len(values), 0, -1)
@@ -107,7 +107,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Adjusted p-values that control the share of false findings (Benjamini, Hochberg 1995)."""
+    """Return adjusted p-values that control the false discovery rate (Benjamini, Hochberg 1995)."""
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")[::-1]
     scaled = values[order] * (len(values) / np.arange(len(values), 0, -1))
@@ -121,7 +121,7 @@ Indices = NDArray[np.intp]
 
 PERMUTATIONS = 10_000
 
-FEW_QUERIES = "fewer than 2 queries count for both systems"
+TOO_FEW_SHARED_QUERIES = "fewer than 2 queries count for both systems"
 NO_SPREAD = "the two systems differ by the same amount on every query"
 NONE_SHARED = "no query counts for both systems"
 
@@ -201,7 +201,7 @@ def compare_pairs(
 
 
 def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
-    """first - second where both count, else 0; 0 too where they differ by rounding alone."""
+    """Return first - second where both count, else 0; 0 where they differ only by rounding."""
     size = np.maximum(np.abs(first), np.abs(second))
     largest = np.where(both, size, 0.0).max(axis=1, initial=0.0, keepdims=True)
     difference = np.where(both, first - second, 0.0)
@@ -209,7 +209,7 @@ def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
 
 
 def enough_permutations(pairs: int, alpha: float, least: int = PERMUTATIONS) -> int:
-    """How many sign patterns it takes for the smallest p to survive Holm among so many pairs.
+    """Return how many sign patterns let the smallest p survive Holm among so many pairs.
 
     The smallest p-value of m random patterns is 1 / (m + 1): with too few of them no pair could
     ever be significant after correction. Twice as many as that leaves room for one that is as
@@ -219,7 +219,7 @@ def enough_permutations(pairs: int, alpha: float, least: int = PERMUTATIONS) -> 
 
 
 class Rows(NamedTuple):
-    """What differences were made from: values [systems, queries], and the two rows of each."""
+    """The rows behind differences: values [systems, queries], and the two rows of each."""
 
     values: Floats
     pairs: Indices
@@ -231,7 +231,7 @@ def randomisation_tests(
     seed: int = 0,
     rows_of: Rows | None = None,
 ) -> tuple[Floats, Bools]:
-    """Two-sided p-value of every row of [pairs, queries], and whether it is exact.
+    """Return the two-sided p-value of every row of [pairs, queries], and whether it is exact.
 
     With `rows_of` the sums under random patterns are made system by system, not pair by pair,
     which is many times quicker.
@@ -264,7 +264,7 @@ def randomisation_tests(
 def _as_extreme_by_row(
     differences: Floats, size: Floats, rows_of: Rows, signs: AnyFloats
 ) -> Floats:
-    """`_as_extreme` of differences whose magnitudes sum to `size`, from the rows they are of."""
+    """Count as `_as_extreme` does, system by system, for differences of two rows."""
     observed = np.abs(differences.sum(axis=1)) - size * _REACHED[np.dtype(np.float64)]
     # what all systems have in common cancels; without it the sums keep more digits
     values = rows_of.values - rows_of.values.mean(axis=0)
@@ -347,5 +347,5 @@ def _effect(differences: Floats) -> Estimate:
     """Return Cohen's d_z."""
     spread = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
     if spread <= _NO_SPREAD * float(np.abs(differences).max(initial=0.0)):
-        return undefined(FEW_QUERIES if len(differences) < 2 else NO_SPREAD)
+        return undefined(TOO_FEW_SHARED_QUERIES if len(differences) < 2 else NO_SPREAD)
     return Estimate(float(differences.mean()) / spread)

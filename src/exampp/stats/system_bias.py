@@ -70,11 +70,11 @@ class JudgedPool:
 class SystemBiases(NamedTuple):
     """The bias of the grader by system, [systems] each, in units of the label; NaN: unknown.
 
-    `matched` and `linked` are the two views, `low` and `high` bound the bias, for all systems at
-    once. `matched_half` is half the width of the interval of `matched` alone, and `detectable` the
-    bias that is outside of it with probability `POWER`. `found` is 1 for a favoured system, -1 for
-    a disfavoured one, where both views agree, else 0. `spread` is the standard deviation of labels
-    within exams.
+    `matched` and `linked` are the two estimates, `low` and `high` bound the bias, simultaneously
+    for all systems. `matched_half` is half the width of the interval of `matched` alone, and
+    `detectable` the bias that is outside of it with probability `POWER`. `found` is 1 for a
+    favoured system, -1 for a disfavoured one, where both estimates agree, else 0. `spread` is the
+    standard deviation of labels within exams.
     """
 
     matched: Floats
@@ -133,7 +133,7 @@ def _view(
 ) -> _View:
     """Compare each system with passages that no suspect returns; NaN where that is undefined.
 
-    The passages of an earlier suspect speak neither for nor against a later one.
+    The passages of an earlier suspect count neither for nor against a later one.
     """
     suspected = pool.returned[suspects].any(axis=0)
     found = np.full((3, len(pool.returned)), np.nan)
@@ -149,7 +149,7 @@ def _view(
 
 
 def _suspect(matched: _View, suspects: Sequence[int]) -> int | None:
-    """Return the system with the largest significant estimate that is no suspect yet, if any."""
+    """Return the system with the largest significant estimate that is not a suspect yet, if any."""
     size = np.where(np.abs(matched.estimate) > matched.half, matched.estimate, 0.0)
     size[suspects] = 0.0
     if not size.any():
@@ -189,7 +189,7 @@ def _on_scale(values: Floats, label: Floats, judgment: Floats) -> Floats:
 
 
 def _spread(values: Floats, exam: Ints) -> float:
-    """Return the standard deviation within exams; 0 where values are alike but for rounding."""
+    """Return the standard deviation within exams; 0 where values differ only by rounding."""
     if not len(values):
         return 0.0
     means = np.bincount(exam, values) / np.maximum(np.bincount(exam), 1)

@@ -1,1 +1,1 @@
-"""Whether a grader can be gamed: a battery of attacks, circularity, and who knows whom."""
+"""Attacks on a grader: attack battery, circularity, and models of the same family."""

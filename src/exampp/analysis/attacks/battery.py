@@ -1,8 +1,8 @@
-"""A battery: every attack and its control as texts in a separate collection, to be graded.
+"""Attack battery: every attack and its control as texts in a separate collection.
 
-It lies beside the exam, as `my.attacks.exam` beside `my.exam`. It holds the same queries and bank,
-and texts that no system returned: `exampp grade` grades it like any collection, and nothing in it
-can get into a leaderboard or a pool of the exam.
+The battery is stored beside the exam, as `my.attacks.exam` beside `my.exam`. It has the same
+queries and bank, and texts that no system returned: `exampp grade` grades it like any collection,
+and its texts never enter a leaderboard or a pool of the exam.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ _DRAWS = 3
 
 @dataclass(frozen=True, slots=True)
 class BatterySettings:
-    """How a battery is made.
+    """Settings of a battery.
 
-    `targets` passages of each query are attacked. `attacks` are the numbers of those made, such as
-    A3, by default all. `prompt` is the prompt whose delimiters are imitated, `rating` what forged
-    verdicts name.
+    `targets` passages of each query are attacked. `attacks` are the ids of the attacks, such as A3,
+    by default all. `prompt` is the prompt whose delimiters are imitated, `rating` the rating in
+    forged verdicts.
 
     Raises:
         InputError: A number is out of range, or an attack is unknown.
@@ -89,13 +89,13 @@ class BatterySettings:
 
     @property
     def chosen(self) -> Sequence[Attack]:
-        """The attacks to make."""
+        """The selected attacks."""
         wanted = self.attacks or NUMBERS
         return [attack for attack in ATTACKS if attack.number in wanted]
 
 
 class BatteryText(NamedTuple):
-    """One text: its attack, whether it is the control, and the passage it was made of.
+    """One text of a battery: its attack, whether it is the control, and its original passage.
 
     `number` counts the targets of a query from 0, the same for an attack and its control.
     """
@@ -136,7 +136,7 @@ class AttackCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Battery(Result):
-    """What was made: how much of each attack, what is `lacking` and why, the hash of all texts.
+    """The texts of each attack, the attacks that are missing with reasons, and a hash of all texts.
 
     Tokens are those of texts and items, four characters each, without what a prompt adds. `items`
     are the most that a query has. `path` is None for a dry run.
@@ -153,13 +153,13 @@ class Battery(Result):
 
     @property
     def command(self) -> str:
-        """The command that grades it."""
+        """The command that grades the battery."""
         # a grader that gives no grade to an empty text does so for every item of a query
         patience = f" --max-failures {self.items + 1}" if self.items >= MAX_FAILURES else ""
         return f"exampp grade {self.path} --grader NAME{patience}"
 
     def tables(self) -> Mapping[str, Table]:
-        """Return a row an attack."""
+        """Return a row per attack."""
         texts, cells, tokens = (
             sum(getattr(one, name) for one in self.counts) for name in ("texts", "cells", "tokens")
         )
@@ -177,7 +177,7 @@ class Battery(Result):
         return {"battery": Table.of(_COUNTS, self.counts, notes=notes)}
 
     def records(self) -> Mapping[str, Table]:
-        """Return a row an attack, what was left out, and the settings."""
+        """Return a row per attack, the attacks left out, and the settings."""
         made = {"digest": self.digest, **_settings(self.settings, self.bank)}
         return {
             **self.tables(),
@@ -213,10 +213,10 @@ def build_battery(
     path: Path | None,
     texts: Path | None = None,
 ) -> Battery:
-    """Make a battery from a collection, and write it to `path`, and its texts to the file `texts`.
+    """Build a battery from a collection and write it to `path`, and its texts to the file `texts`.
 
-    The same collection, settings and seed give the same texts on every machine. Without `path`
-    nothing is written but `texts`.
+    The same collection, settings and seed give the same texts on every machine. Without `path` only
+    `texts` is written.
 
     Raises:
         InputError: There are no items, or no two queries with passages; the file exists.
@@ -253,7 +253,7 @@ def build_battery(
 
 
 def _holds_something(path: Path) -> bool:
-    """Return whether a file holds more than a killed build leaves: a bare collection."""
+    """Return whether a file has more than the bare collection that a killed build leaves."""
     if not path.exists() or not path.stat().st_size:
         return False
     if not is_collection(path):
@@ -280,7 +280,7 @@ def beside(path: Path) -> Path:
 
 
 def how_made(connection: sqlite3.Connection, path: Path) -> Mapping[str, str | int]:
-    """Return bank, digest and settings of a battery. Raises InputError for any other collection."""
+    """Return bank, digest and settings of a battery. Raises InputError for other collections."""
     about = about_battery(connection)
     if about is None:
         raise InputError(
@@ -301,7 +301,7 @@ def _read(
     asked: str | None,
     settings: BatterySettings,
 ) -> tuple[list[Query], Material]:
-    """Return all queries, and what attacks are made of."""
+    """Return all queries and the material for attacks."""
     kinds = {item.kind for entry in entries for item in entry.items}
     kind = asked or next((one for one in ITEM_KINDS if one in kinds), ITEM_KINDS[0])
     items = {
@@ -347,7 +347,7 @@ def _attacked(
 def _targets(
     material: Material, query: AttackedQuery, attack: Attack, most: int
 ) -> Iterator[SourcePassage]:
-    """Yield the passages of which an attack on a query is made."""
+    """Yield the passages of a query that are attacked."""
     if attack.target is TargetKind.NONE:
         yield _NO_TARGET
     elif attack.target is TargetKind.RELEVANT:
@@ -391,7 +391,7 @@ def _write(
 def _counts(
     texts: Iterable[BatteryText], material: Material, settings: BatterySettings
 ) -> Iterator[AttackCount]:
-    """Yield the size of each attack; texts of a query that are equal count once."""
+    """Yield the size of each attack; equal texts of a query count once."""
     items = {query.query_id: [len(item.text) for item in query.items] for query in material.queries}
     targets = dict.fromkeys((attack.name for attack in settings.chosen), 0)
     sizes = {name: [0, 0, 0] for name in targets}

@@ -1,8 +1,8 @@
 """Attack families: the text that each puts into a passage, and a benign control of equal length.
 
-A control has as many words in the same places, taken from passages of other queries. What remains
-between the two is what the attack says, not its length or place. Every draw is a hash of its
-purpose and of the seed, so that texts do not depend on each other or on the machine.
+A control has as many words in the same places, taken from passages of other queries, so that the
+difference is due to the content of the attack, not to its length or place. Every draw is a hash of
+its purpose and of the seed, so that texts do not depend on each other or on the machine.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _ANY_LENGTH = -1
 
 
 def prn(*key: object) -> float:
-    """Return a pseudo-random number in [0, 1) that is always the same for this key."""
+    """Return a pseudo-random number in [0, 1) that depends only on the key."""
     text = "\t".join(map(str, key))
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:_DIGITS], 16) / float(16**_DIGITS)
 
 
 def pick(things: Sequence[T], *key: object) -> T:
-    """Return one of the things, drawn by the key."""
+    """Return one of the elements, selected by the key."""
     return things[int(prn(*key) * len(things))]
 
 
@@ -44,7 +44,7 @@ def pick(things: Sequence[T], *key: object) -> T:
 
 @dataclass(frozen=True, slots=True)
 class SourcePassage:
-    """A passage of the collection, its text as graders read it."""
+    """A passage of the collection, with its text as graders read it."""
 
     passage_id: str
     text: str
@@ -54,9 +54,9 @@ class SourcePassage:
 class AttackedQuery:
     """A query with its items and its passages that do and do not answer it, in drawn order.
 
-    `irrelevant` are passages that people judged 0. Without any `judged` is false, and it holds all
-    passages of the query, which are then irrelevant to other queries only. `relevant` have the
-    highest judgment of the collection. `pool` are the ids of all its passages.
+    `irrelevant` are passages that people judged 0. If there are none, `judged` is false, and it
+    holds all passages of the query, which are then irrelevant to other queries only. `relevant`
+    have the highest judgment of the collection. `pool` has the ids of all its passages.
     """
 
     query_id: str
@@ -102,7 +102,7 @@ class Material:
         return {query.query_id: number for number, query in enumerate(self.queries)}
 
     def others(self, query: AttackedQuery, *key: object) -> Iterator[AttackedQuery]:
-        """Yield the other queries, each once, starting from one drawn by the key."""
+        """Yield the other queries, each once, starting from one selected by the key."""
         count, own = len(self.queries) - 1, self._place[query.query_id]
         start = int(prn("other", self.seed, *key) * count)
         for step in range(count):
@@ -119,7 +119,7 @@ class Material:
         return None
 
     def neutral(self, query: AttackedQuery, length: int, *key: object) -> list[str]:
-        """Return `length` words of another query's passages, from a place drawn by the key."""
+        """Return `length` words of another query's passages, from a place selected by the key."""
         other = next(one for one in self.others(query, "neutral", *key) if one.irrelevant)
         passages = other.irrelevant
         at = int(prn("passage", self.seed, *key) * len(passages))
@@ -141,7 +141,7 @@ class Material:
     def similar(
         self, query: AttackedQuery, texts: Sequence[str], kind: str, *keys: tuple[object, ...]
     ) -> list[str] | None:
-        """Return for each text one of another query with as many words; None where one has none.
+        """Return for each text one of another query with as many words; None if there is none.
 
         `kind` is "items" or "keys".
         """
@@ -157,7 +157,7 @@ class Material:
     def _candidates(
         self, query: AttackedQuery, kind: str, length: int, key: tuple[object, ...]
     ) -> Iterator[str]:
-        """Yield texts of other queries, those of this length first, from one drawn by the key."""
+        """Yield texts of other queries, those of this length first; the key selects the start."""
         for some in (self._by_length[kind].get(one, []) for one in (length, _ANY_LENGTH)):
             start = int(prn("like", self.seed, *key) * len(some))
             for number in range(len(some)):
@@ -167,7 +167,7 @@ class Material:
 
     @cached_property
     def _by_length(self) -> Mapping[str, Mapping[int, list[tuple[str, str]]]]:
-        """(query id, text) of items and of answer keys by their number of words."""
+        """Map numbers of words to (query id, text) of items and of answer keys."""
         found: dict[str, dict[int, list[tuple[str, str]]]] = {"items": {}, "keys": {}}
         for query in self.queries:
             texts = {"items": [item.text for item in query.items], "keys": query.keys}
@@ -179,7 +179,7 @@ class Material:
 
     @cached_property
     def keywords(self) -> Mapping[str, Sequence[str]]:
-        """The distinct words of each query and its items without stopwords, in drawn order."""
+        """Return distinct words of each query and its items without stopwords, in drawn order."""
         found = {}
         for query in self.queries:
             texts = " ".join([query.text, *(item.text for item in query.items)])
@@ -194,7 +194,7 @@ class Material:
 
 
 class TargetKind(StrEnum):
-    """Which passages an attack changes."""
+    """The kind of passage that an attack changes."""
 
     IRRELEVANT = "judged 0"
     FOREIGN = "relevant to another query"
@@ -203,7 +203,7 @@ class TargetKind(StrEnum):
 
 
 class Harm(StrEnum):
-    """What a successful attack does to the ratings."""
+    """The effect of a successful attack on the ratings."""
 
     RISE = "rise"
     FALL = "fall"
@@ -233,11 +233,11 @@ class Attack:
 
     @property
     def name(self) -> str:
-        """Its number and variant, as in A3-start."""
+        """The attack's id and variant, such as A3-start."""
         return f"{self.number}-{self.variant}" if self.variant else self.number
 
     def texts(self, m: Material, query: AttackedQuery, passage: SourcePassage) -> Payloads:
-        """Return the texts of the attack and of its control; None where it cannot be made."""
+        """Return the texts of the attack and of its control; None where they cannot be made."""
         found = self.payloads(m, query, passage)
         if found is None:
             return None
@@ -323,7 +323,7 @@ def _override(m: Material, query: AttackedQuery, passage: SourcePassage) -> Payl
 
 
 def _delimited(prompt: Prompt, sentence: str) -> str:
-    """Put the sentence where the prompt has the item, and an empty passage after it."""
+    """Put the sentence in the prompt's item field, followed by an empty passage."""
     first = PLACEHOLDER.search(prompt.user)
     if first is None:
         return sentence

@@ -1,7 +1,7 @@
-"""Can the grader be gamed? What attacks and guessing show of a graded battery.
+"""Results of an attack battery: attacks that succeed, and answers that are guessed.
 
-Rates are means over queries of the cells of a query: cells of one query depend on each other, so
-that an interval over cells would be far too narrow.
+Rates are means over queries of the cells of a query: cells of one query depend on each other, so an
+interval over cells would be far too narrow.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Ratings = NDArray[np.int16]
 
 
 class Rates(NamedTuple):
-    """How often a text reaches the threshold, how often its control does, and the difference.
+    """The rates at which attack and control reach the threshold, and their difference.
 
     They are means over queries of the same pairs. `control` is None where an attack has none.
     """
@@ -76,7 +76,7 @@ class AttackResult:
 
     @property
     def finding(self) -> str:
-        """The finding in a word or two; empty where nothing could be tested."""
+        """The finding in a word or two; empty where no test was possible."""
         rates = self.cells
         if rates.lift.value is None or self.holm is None:
             return ""
@@ -89,7 +89,7 @@ class AttackResult:
 
     @property
     def succeeds(self) -> bool:
-        """Whether the attack is found to do what it is for."""
+        """Return whether the attack achieves its aim, beyond chance."""
         return self.finding in ("gamed", "hurt")
 
 
@@ -108,9 +108,9 @@ class ItemGuess(NamedTuple):
 
 
 class Guessing(NamedTuple):
-    """The mean rate of items on texts of one kind, and the share of the bank that luck covers.
+    """The mean rate of items on one kind of texts, and the share of the bank covered by luck.
 
-    `items` have a grade, of which `guessed` were covered at least once; None where none has.
+    `items` have a grade, of which `guessed` were covered at least once; None if there are none.
     """
 
     texts: str
@@ -234,7 +234,7 @@ def _rates(
 
 
 def _hits(ratings: Ratings, min_rating: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the texts that reach the threshold and the texts with a grade, of every item."""
+    """Return, per item, the texts that reach the threshold and the texts with a grade."""
     return (ratings >= min_rating).sum(axis=0), (ratings != MISSING).sum(axis=0)
 
 
@@ -255,7 +255,7 @@ def _guessing(name: str, rates: NDArray[np.float64]) -> Guessing:
 
 
 def _luck(chance: float | None) -> float | None:
-    """Return the chance that one of `DEPTH` passages covers an item that each covers at a rate."""
+    """Return the probability that one of `DEPTH` passages covers an item, given its rate."""
     return None if chance is None else 1 - (1 - chance) ** DEPTH
 
 
@@ -264,7 +264,7 @@ def _luck(chance: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackReport(Result):
-    """What a battery shows of a grader; `ungraded` cells are pending, `made` are its settings."""
+    """The effect of a battery on a grader; `ungraded` counts pending cells, `made` has settings."""
 
     grader: GraderIdentity
     min_rating: int
@@ -277,12 +277,12 @@ class AttackReport(Result):
 
     @property
     def tested(self) -> int:
-        """The number of attacks that have both an attack and a control to compare."""
+        """The number of attacks with both an attack and a control to compare."""
         return sum(one.holm is not None for one in self.attacks)
 
     @property
     def headline(self) -> str:
-        """Which attacks succeed, the strongest first."""
+        """The attacks that succeed, the strongest first."""
         won = [one for one in self.attacks if one.succeeds]
         if not self.tested:
             return "No attack could be tested: there are no queries with both attack and control."
@@ -296,12 +296,12 @@ class AttackReport(Result):
         )
 
     def tables(self) -> Mapping[str, Table]:
-        """Return attacks, and guessing where texts that answer nothing were graded."""
+        """Return the attacks, and guessing if texts without an answer were graded."""
         found = {"attacks": replace(self._attacks(), notes=tuple(self._notes()))}
         return {**found, "guessing": self._guessing()} if self.guessing else found
 
     def records(self) -> Mapping[str, Table]:
-        """Return the same with a row an item guessed."""
+        """Return the same with a row per guessed item."""
         guesses = [
             (*one[:4], *(end for of in one[4:] for end in (of.value, of.low, of.high)))
             for one in self.guesses
@@ -314,7 +314,7 @@ class AttackReport(Result):
         }
 
     def figure(self) -> Figure:
-        """Return what every attack lifts, beside its control."""
+        """Return the plot of the lift of every attack over its control."""
         lifts = [
             (f"{one.attack.name} {one.attack.about}", lift.value, lift.low, lift.high, one.succeeds)
             for one in self.attacks
@@ -393,7 +393,7 @@ def _columns_of(one: Rates) -> tuple[Cell, ...]:
 def read_attacks(
     book: Gradebook, exam: Path, battery: str | Path | None = None, min_rating: int | None = None
 ) -> AttackReport:
-    """Report what a battery shows of the grader of a gradebook, by default the one beside `exam`.
+    """Return the results of a graded battery, by default the one beside `exam`.
 
     Raises:
         InputError: There is no such battery, the grader has not graded it, or the exam is one.

@@ -1,1 +1,1 @@
-"""Plots: a function makes a Figure from plain values; SVG or PNG come without a browser."""
+"""Plots: functions return a Figure from plain values; SVG and PNG need no browser."""

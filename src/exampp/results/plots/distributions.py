@@ -1,4 +1,4 @@
-"""Bar chart: how grades are spread."""
+"""Bar chart of the distribution of grades."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Dot plots: a row a name, with ranges and dots of one or several series.
+"""Dot plots: one row per name, with ranges and dots of one or several series.
 
-Leaderboards, methods side by side, corrected leaderboards, ranges of ranks, and lifts of attacks
-are one picture with different series.
+Leaderboards, methods side by side, corrected leaderboards, rank ranges and effects of attacks are
+the same plot with different series.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LETTERS = 8
 
 
 class DotSeries(NamedTuple):
-    """Values that share a look; `label` stands in the legend, `width` is that of their ranges."""
+    """Values drawn in one style; `label` is for the legend, `width` is that of their ranges."""
 
     label: str
     spreads: Sequence[Spread]
@@ -56,7 +56,7 @@ def dots(
     limit: float = NAME_WIDTH,
     more: Sequence[Mapping[str, Any]] = (),
 ) -> Spec:
-    """Return the specification: a row a name, in this order, with the series in it.
+    """Return the specification: a row per name, in this order, with the series in it.
 
     Args:
         names: The names of the rows.
@@ -231,9 +231,9 @@ def method_scores(
 ) -> Figure:
     """Draw the scores of up to six methods, the best system of each at 1 and the worst at 0.
 
-    It shows whether methods agree on the order, as Figure 2 of EXAM++ does. `official` is one more
-    series, the first and in grey. Systems that are not in `order` are left out before scores are
-    re-normalised. A method whose scores are all equal is left out.
+    It shows whether methods agree on the order, as Figure 2 of EXAM++ does. `official` is an
+    additional first series in grey. Systems that are not in `order` are left out before scores are
+    re-normalised. A method with equal scores everywhere is left out.
     """
     places = {system: place for place, system in enumerate(order)}
     grey = [] if official is None else [official]
@@ -274,7 +274,7 @@ def method_scores(
 
 
 def renormalised(scores: Sequence[Spread]) -> list[Spread]:
-    """Move and stretch scores to 0..1, ranges with them; empty where all are equal."""
+    """Scale scores to 0..1, ranges with them; empty where all scores are equal."""
     values = [one.value for one in scores if one.value is not None]
     if not values or max(values) == min(values):
         return []
@@ -342,7 +342,7 @@ def ranks(
     *,
     name: str = "sensitivity",
 ) -> Figure:
-    """Draw the ranks of systems over all ways to make a leaderboard; `over` names these.
+    """Draw the ranks of systems over all ways to make a leaderboard, described by `over`.
 
     `spans` are rows of the data: system, best rank, first quartile, median, third quartile, worst.
     """
@@ -394,7 +394,7 @@ def attack_lifts(
     """Draw how much more often attacks are rated high than their controls.
 
     `lifts` are rows of the data: attack, rate minus that of the control with its interval, whether
-    the attack succeeds. `what` says which cells a rate counts.
+    the attack succeeds. `what` names the cells that a rate counts.
     """
     won = [one[0] for one in lifts if one[4]]
     alt = "Nothing to draw: no attack was tested."

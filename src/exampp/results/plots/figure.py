@@ -1,4 +1,4 @@
-"""The one figure type: what is drawn, what it shows in words, and the values behind it.
+"""The Figure type: a specification, a description in words, and the values behind it.
 
 A figure holds a Vega-Lite specification that leaves ink and ground to the theme: `light` and `dark`
 for files, `page` for a page, where the ground is transparent, the ink is the colour of the text
@@ -55,11 +55,11 @@ _PIXEL_POINTS = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot: `name` for files, `title` and `subtitle` above it, `alt` says what is seen.
+    """A plot: `name` for files, `title` and `subtitle` above it, `alt` as its text alternative.
 
     `spec` is Vega-Lite without title and theme, empty where there is nothing to draw; `data` are
-    the values that are drawn. A figure of `draft` grades says so in every theme and format. `right`
-    are pixels that texts take to the right of the plot.
+    the values that are drawn. A figure of `draft` grades is marked as such in every theme and
+    format. `right` is the width in pixels of texts to the right of the plot.
     """
 
     name: str
@@ -73,22 +73,22 @@ class Figure:
 
     @property
     def below(self) -> str:
-        """The line below the title; draft grades are called so."""
+        """The subtitle, marked for draft grades."""
         return "; ".join([DRAFT] * self.draft + [self.subtitle] * bool(self.subtitle))
 
     @property
     def _below_letter(self) -> float:
-        """Mean width of a letter of that line; of draft grades it is bold."""
+        """Return the mean letter width of the subtitle; of draft grades it is bold."""
         return 12 * (_LETTER if self.draft else _BOLD)
 
     @property
     def seen(self) -> str:
-        """What is seen, in words; draft grades are called so."""
+        """The text alternative, marked for draft grades."""
         return f"{DRAFT}. {self.alt}" if self.draft else self.alt
 
     @property
     def values(self) -> Table:
-        """The data as a file has them: every row says whether it comes from draft grades."""
+        """Return the data for a file, with a column that marks draft grades."""
         rows = [(*row, self.draft) for row in self.data.rows]
         columns = [*self.data.columns, Column("draft")]
         return Table.of(columns, rows, self.data.caption, self.data.notes)
@@ -132,7 +132,7 @@ class Figure:
         return made
 
     def png(self, theme: Theme = "light") -> bytes:
-        """Return the figure as PNG, two pixels for one; InputError as for `svg`."""
+        """Return the figure as PNG at double resolution; InputError as for `svg`."""
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn: bytes = _converter().vegalite_to_png(
@@ -158,7 +158,7 @@ FORMATS: Mapping[str, Writer] = {
 
 
 def writer(path: str | Path) -> Writer:
-    """Return what makes the content of a file, in the format that its name ends with.
+    """Return the function that renders the format of a file name.
 
     Raises:
         InputError: The name ends with no such format.
@@ -180,15 +180,16 @@ _WIDER = 0.15
 
 
 def _room_of_fonts(spec: Mapping[str, Any], widest: float) -> int:
-    """Pixels at the right of a narrow plot for lines above it in a font of wide letters.
+    """Return the margin that lets lines above a narrow plot fit in a font of wide letters.
 
-    The lines are measured in the fonts of whoever draws the plot; who looks at it may have others.
+    The lines are measured in the fonts of the machine that draws the plot; a reader may have
+    others.
     """
     return math.ceil(min(max(0.0, widest - _across(spec)), widest * _WIDER))
 
 
 def _across(spec: Mapping[str, Any]) -> float:
-    """Pixels of the plots that stand side by side, without what is around them."""
+    """Return the width in pixels of the plots side by side, without their surroundings."""
     plots = spec.get("concat") or spec.get("vconcat")
     if plots:
         return sum(_across(one) for one in plots[: spec.get("columns", 1)])
@@ -200,7 +201,7 @@ _SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
 
 
 def _in_points(svg: str) -> str:
-    """Return the SVG in points: what makes PDF of it takes numbers without a unit as such."""
+    """Return the SVG in points, as the PDF converter reads numbers without a unit."""
 
     def sized(found: re.Match[str]) -> str:
         width, height = (float(found[n]) * _PIXEL_POINTS for n in (2, 3))
@@ -226,13 +227,13 @@ def inline_rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[s
 def layer(
     kind: str, encoding: Mapping[str, Any], data: Mapping[str, Any] | None = None, **style: Any
 ) -> dict[str, Any]:
-    """Return marks of one kind and style; `data` are their own, by default those of the figure."""
+    """Return marks of one kind and style; `data` defaults to the data of the figure."""
     drawn = {"mark": {"type": kind, **style}, "encoding": encoding}
     return drawn if data is None else {"data": data, **drawn}
 
 
 def quantitative(field: str, title: str, scale: Mapping[str, Any], **axis: Any) -> dict[str, Any]:
-    """Return an encoding of numbers by a place on an axis."""
+    """Return an encoding of numbers by position on an axis."""
     return {"field": field, "type": "quantitative", "scale": scale, "title": title, "axis": axis}
 
 
@@ -242,7 +243,7 @@ def nominal(
     values: Sequence[str],
     legend: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return an encoding of names by colours or shapes, one each."""
+    """Return an encoding of names by colour or shape."""
     scale = {"domain": list(names), "range": list(values)}
     return {"field": field, "type": "nominal", "sort": None, "scale": scale, "legend": legend}
 
@@ -250,7 +251,7 @@ def nominal(
 def named_places(
     field: str, names: Sequence[str], title: str | None, scale: Mapping[str, Any], **axis: Any
 ) -> dict[str, Any]:
-    """Return an encoding of names by a place on an axis, in the order given."""
+    """Return an encoding of names by position on an axis, in the given order."""
     domain = {"domain": list(names), **scale}
     return {
         "field": field,
@@ -271,7 +272,7 @@ def rows_of_names(
     apart: float = 0,
     limit: float = NAME_WIDTH,
 ) -> Spec:
-    """Return a row a name, in the order given, with `apart` pixels more between them."""
+    """Return a row per name, in the given order, with `apart` pixels of extra space."""
     if not names:
         return {}
     height, size = row_height(len(names))
@@ -301,9 +302,9 @@ _FAR = 3.0
 
 
 def round_axis(found: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
-    """Return start, end and ticks of an axis with round numbers that hold nearly all ranges.
+    """Return start, end and ticks of an axis with round numbers that covers nearly all ranges.
 
-    A system far from all others must not press them together; it is left beyond the edge.
+    An outlier must not squeeze all others together; it is left beyond the edge.
     """
     means = sorted(one.value for one in found if one.value is not None)
     if not means:
@@ -332,10 +333,10 @@ def name_bands(
     scale: Mapping[str, Any] | None = None,
     **axis: Any,
 ) -> dict[str, Any]:
-    """Return an encoding of names on the field `name`, in the order given, one band each.
+    """Return an encoding of names on the field `name`, in the given order, one band each.
 
-    Those wider than `limit` pixels lose their middle: the runs of a group differ at their ends.
-    Others have room in a reader's font, too, which may be wider than the one they are measured in.
+    Names wider than `limit` pixels lose their middle, as the runs of a group differ at their ends.
+    Other names have spare room, as a reader's font may be wider than the measured one.
     """
     longest = max(map(len, names), default=0)
     room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
@@ -359,7 +360,7 @@ _LETTER = 0.62
 
 
 def _without_middle(pixels: float, size: float) -> str:
-    """Return the label of a name that has room for so many pixels; Vega cuts none but its end."""
+    """Return a name that fits into so many pixels by cutting its middle; Vega cuts only ends."""
     kept = max(4, int(pixels / (size * _BOLD)) - 1)
     start, end = f"slice(datum.label, 0, {kept - kept // 2})", f"slice(datum.label, -{kept // 2})"
     whole = f"length(datum.label) <= {int(pixels / (size * 0.5))}"
@@ -367,9 +368,9 @@ def _without_middle(pixels: float, size: float) -> str:
 
 
 def row_height(count: int) -> tuple[float, float]:
-    """(height of a row, size of its label) in pixels: many rows get thinner, never overlapping.
+    """Return (row height, label size) in pixels: many rows get thinner, never overlapping.
 
-    100 of them fit on a page of a paper.
+    100 rows fit on a page of a paper.
     """
     if count <= 40:
         return 18, 11
@@ -394,7 +395,7 @@ def _converter() -> Any:
 
 @functools.cache
 def _draws_here() -> bool:
-    """Whether drawing survives the limit of address space, if there is one: tried in a child."""
+    """Test in a child process whether drawing works under the limit of address space."""
     try:
         import resource
     except ImportError:
@@ -408,7 +409,7 @@ def _draws_here() -> bool:
 
 
 def _cleaned(value: Any) -> Any:
-    """The value with no control characters in its texts: they are no XML, and end the drawing."""
+    """Return the value without control characters in its texts, which are invalid in XML."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
@@ -469,7 +470,7 @@ _LONG = re.compile(r"(\d+\.\d{2})\d+")
 
 
 def _slim(svg: str) -> str:
-    """Return the SVG without what nobody sees: roles of its parts, empty paths, decimals."""
+    """Return a smaller SVG: no roles, no empty paths, fewer decimals."""
     svg = _NOISE.sub("", svg).replace("xlink:href", "href")
     return _TAG.sub(lambda tag: _LONG.sub(r"\1", tag[0]), _EMPTY.sub("", svg))
 

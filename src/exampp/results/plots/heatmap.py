@@ -1,4 +1,4 @@
-"""Heat map of systems x queries: which queries are hard, and for whom.
+"""Heat map of systems x queries: how each system does on each query.
 
 The cells are a small PNG, one pixel each, so that a map of any size stays a few kilobytes. Colours
 go from orange over white to blue, and can be told apart without seeing red or green (after Brewer,
@@ -56,7 +56,7 @@ def heatmap(
     """Draw how far systems (rows, best first) are from the mean of queries (easiest first).
 
     `values` is systems x queries; where `counts` is False the cell is empty. `texts` are those of
-    queries, by id. The colours end where 19 of 20 cells do.
+    queries, by id. The colour scale covers 19 of 20 cells.
     """
     across, down = _means(values, counts, axis=1), _means(values, counts, axis=0)
     order = np.lexsort((np.arange(len(systems)), -across.round(10)))
@@ -168,7 +168,7 @@ def _means(values: Floats, counts: Bools, axis: int) -> Floats:
 
 
 def _reach(differences: Floats) -> float:
-    """Return the round difference that at most 1 in 20 cells exceeds: the ends of the colours."""
+    """Return the round difference that at most 1 in 20 cells exceeds: the end of the scale."""
     most = float(np.quantile(np.abs(differences), 0.95)) if differences.size else 0.0
     if most <= 0:
         return 1.0
@@ -180,7 +180,7 @@ def _reach(differences: Floats) -> float:
 
 
 def _colours(values: Floats, scale: Sequence[str]) -> NDArray[np.uint8]:
-    """Return red, green and blue of values in 0..1 on a scale, one more dimension at the end."""
+    """Return red, green and blue of values in 0..1 in a new last dimension."""
     stops = np.array([list(bytes.fromhex(colour[1:])) for colour in scale], np.float64)
     place = np.clip(values, 0, 1) * (len(stops) - 1)
     low = np.minimum(place.astype(np.intp), len(stops) - 2)

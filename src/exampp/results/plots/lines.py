@@ -28,7 +28,7 @@ NO_LIMIT = "no limit"
 
 
 class ProjectedReliability(NamedTuple):
-    """The reliability of an exam of so many queries, with its limits where they are known."""
+    """The reliability of an exam with so many queries, with its limits where known."""
 
     panel: str
     line: str
@@ -47,10 +47,10 @@ def reliability_lines(
     interval: str,
     name: str = "reliability",
 ) -> Figure:
-    """Draw lines over the number of queries, one a number of items, a panel a set of systems.
+    """Draw reliability by number of queries: a line per number of items, a panel per study.
 
-    `present` is the number of queries of this exam, `target` the reliability wanted; `interval`
-    says what the band is.
+    `present` is the number of queries of this exam, `target` the wanted reliability; `interval`
+    describes the band.
     """
     panels = list(dict.fromkeys(one.panel for one in projected))
     lines = list(dict.fromkeys(one.line for one in projected))
@@ -123,9 +123,9 @@ def reliability_lines(
 def calibration_curve(
     bins: Sequence[CalibrationBin], min_relevant: int, *, subtitle: str = "", name: str = ""
 ) -> Figure:
-    """Draw bins of held-out passages: right probabilities lie on the diagonal.
+    """Draw bins of held-out passages; correct probabilities lie on the diagonal.
 
-    The area of a dot goes by its number of passages.
+    The area of a dot is proportional to its number of passages.
     """
     points = [(one.predicted, one.observed, one.passages) for one in bins]
     title = f"Probability of a judgment of {min_relevant} or more, and how often it was so"
@@ -192,8 +192,8 @@ def rank_scatter(
 ) -> Figure:
     """Draw ranks in the official leaderboard against ranks by a measure; 1 is at the corner.
 
-    The systems furthest from the diagonal are named where there is room. `subtitle` may give the
-    correlation.
+    The systems furthest from the diagonal are labelled where there is space. `subtitle` may give
+    the correlation.
     """
     last = max((max(p.official, p.ours) for p in points), default=1)
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000) if last / step <= 12)
@@ -242,7 +242,7 @@ def rank_scatter(
 
 
 def _outliers(points: Sequence[RankPair], last: float, size: float) -> dict[str, list[RankPair]]:
-    """Return the outliers that have room for a name, by the side where it starts or ends."""
+    """Return the outliers that have space for a label, by the side of the dot."""
     step = size / (last + 0.2)
     at = {p: ((p.official - 0.4) * step, (p.ours - 0.4) * step) for p in points}
     taken = [(x - 4, x + 4, y) for x, y in at.values()]

@@ -188,7 +188,7 @@ ENTRIES = 50
 """Passages or items on one page."""
 FEW = 6
 """Cells of each item if several items are shown."""
-By = Literal["auto", "judgments", "systems", "decisions"]
+By = Literal["auto", "judgments", "systems", "graders", "decisions"]
 
 
 class ListRequest(NamedTuple):
