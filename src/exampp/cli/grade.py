@@ -500,10 +500,10 @@ def finetune(
     from exampp.graders import local
     from exampp.prompts import fill, load_grading_prompt
 
-    chosen = load_grading_prompt(prompt)
+    loaded = load_grading_prompt(prompt)
 
     def asked(question: str, context: str) -> str:
-        return fill(chosen, {"question": question, "context": context}).user
+        return fill(loaded, {"question": question, "context": context}).user
 
     steps = local.finetune(
         base_model,

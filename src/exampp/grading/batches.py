@@ -424,9 +424,9 @@ class Outbox:
             if failure is not None and failure.error is not None and failure.status != 404:
                 raise failure.error
 
-    def _close(self, row: BatchRow, state: str, said: str) -> None:
+    def _close(self, row: BatchRow, state: str, status: str) -> None:
         with self._connection, transaction(self._connection):
-            kept.close_batch(self._connection, row.batch, state, said)
+            kept.close_batch(self._connection, row.batch, state, status)
         self._budget.settle(row.worst, Usage())
 
 
@@ -509,17 +509,17 @@ class BatchGrader(Grader):
         self,
         inner: OpenAICompatibleGrader,
         connection: sqlite3.Connection,
-        chosen: Batches,
+        batches: Batches,
         *,
         offline: bool,
     ) -> None:
         self._inner = inner
         self._adapter = inner.batch_adapter(offline=offline)
         self._connection = connection
-        self._chosen = chosen
+        self._chosen = batches
         service = OpenAIBatches(self._adapter)
-        if chosen.offline:
-            service = FileBatches(self._adapter, chosen.target)
+        if batches.offline:
+            service = FileBatches(self._adapter, batches.target)
         self.share = service.share
         self._budget = Budget(inner.options, service.share)
         self._halted = threading.Event()
@@ -529,8 +529,8 @@ class BatchGrader(Grader):
             self._adapter,
             self._budget,
             self._halted,
-            pause=chosen.poll,
-            gives_up=chosen.cancel,
+            pause=batches.poll,
+            gives_up=batches.cancel,
         )
         self._identity: GraderIdentity | None = None
         self._given: dict[int, str] = {}
@@ -591,8 +591,8 @@ class BatchGrader(Grader):
         if not self._begun:
             self._begin(grader)
         self._claiming = not self._claiming and kept.has_replies(self._connection, grader)
-        held = self._claiming or self._why or self._outbox.why
-        sends = self._chosen.sends and not held
+        blocked = self._claiming or self._why or self._outbox.why
+        sends = self._chosen.sends and not blocked
         pending, outbox, put_off = Pending(), self._outbox, False
         for ask in asks:
             reply = self._reply(ask, pending, sends=sends and bool(outbox.most))
@@ -680,23 +680,23 @@ class BatchGrader(Grader):
 
         Raises InputError if --max-cost allows no request.
         """
-        service, chosen, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
+        service, batches, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
         running = describe_open_batches(rows)
         if self._claiming:
             # what came may have shown that nothing else should be sent
             return ""
-        if isinstance(service, FileBatches) and chosen.file and rows:
-            new = f"{counted(service.written, 'request')} in {chosen.file}"
+        if isinstance(service, FileBatches) and batches.file and rows:
+            new = f"{counted(service.written, 'request')} in {batches.file}"
             if not service.written:
                 why = self._budget.exhausted() or "nothing new"
-                new = f"{why}, so that {chosen.file} is not written; {running}"
+                new = f"{why}, so that {batches.file} is not written; {running}"
             return f"{new}; --replies reads what comes back"
         why = self._why or self._outbox.why
-        if why or chosen.replies:
+        if why or batches.replies:
             return "; ".join(filter(None, (why or "the file has no reply to them", running)))
         if rows:
             return ""
-        if chosen.cancel:
+        if batches.cancel:
             return "no open batches"
         self._budget.check_possible()
         return (

@@ -285,22 +285,22 @@ class GradingRun:
     def _select(self, select: str) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
         while (queries or self._repeats) and not self.stopped:
-            held: list[int] = []
-            for _ in self._pass(queries, select, held):
+            leased: list[int] = []
+            for _ in self._pass(queries, select, leased):
                 yield self._progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # failed cells of another process are its own: wait only for cells that nobody tried
             if self._again or self._repeats:
-                queries, self._again = [*self._again, *held], {}
+                queries, self._again = [*self._again, *leased], {}
                 continue
             if self._put_off and not self.stopped:
                 yield from self._wait_for_replies()
-                queries, self._put_off = [*self._put_off, *held], {}
+                queries, self._put_off = [*self._put_off, *leased], {}
                 continue
             if select == "failed":
                 break
-            queries = yield from self._wait_for(held)
+            queries = yield from self._wait_for(leased)
             self._progress.waits = False
 
     def _wait_for_replies(self) -> Iterator[Progress]:
@@ -315,12 +315,12 @@ class GradingRun:
         """Return the requests that the grader has sent, and their cost, if known."""
         return self.grading.grader.billed
 
-    def _wait_for(self, held: list[int]) -> Generator[Progress, None, list[int]]:
+    def _wait_for(self, leased: list[int]) -> Generator[Progress, None, list[int]]:
         """Wait until another process releases a query; return the queries that it had."""
-        while held and not self.stopped:
+        while leased and not self.stopped:
             taken = others(self.connection, self._key, self._owner)
-            if not set(held) <= {query for queries in taken.values() for query in queries}:
-                return held
+            if not set(leased) <= {query for queries in taken.values() for query in queries}:
+                return leased
             if not self._progress.waits:
                 self._progress.waits = True
                 self._progress.held_by = holders(self.connection, self._key, self._owner)
@@ -328,10 +328,10 @@ class GradingRun:
             time.sleep(POLL_SECONDS)
         return []
 
-    def _pass(self, queries: list[int], select: str, held: list[int]) -> Iterator[None]:
-        """Grade the pending cells of some queries; those with other leases go to `held`."""
+    def _pass(self, queries: list[int], select: str, leased: list[int]) -> Iterator[None]:
+        """Grade the pending cells of some queries; those with other leases go to `leased`."""
         committed = time.monotonic()
-        asks = self._asks_of(queries, select, held)
+        asks = self._asks_of(queries, select, leased)
         replies = self._replies.receive(asks)
         try:
             for _ in replies:
@@ -371,12 +371,12 @@ class GradingRun:
             self._waiting.clear()
             self._open.clear()
 
-    def _asks_of(self, queries: list[int], select: str, held: list[int]) -> Iterator[Request]:
+    def _asks_of(self, queries: list[int], select: str, leased: list[int]) -> Iterator[Request]:
         for query in queries:
             if self.stopped:
                 return
             if not self._claim(query):
-                held.append(query)
+                leased.append(query)
                 continue
             self._open[query] += 1
             for one in pending_of_query(self.connection, query, self._key, self.exam, select):
@@ -437,7 +437,7 @@ class GradingRun:
             self._replies.arrived.popleft()
             raise InputError(fault, hint="A grader yields each request once, with its Reply")
         ask, reply = self._replies.arrived[0]
-        query, one, kept, limit = self._waiting[ask.key]
+        query, one, pending, limit = self._waiting[ask.key]
         if reply.later:
             self._put_off[query] = None
             self._forget(ask)
@@ -447,7 +447,7 @@ class GradingRun:
             self._again[query] = None
             self._settled(ask, reply, 0)
             return
-        grade = self.grading.rules.read(one, reply, kept)
+        grade = self.grading.rules.read(one, reply, pending)
         # a request that fails the second time leaves the first reply in place
         if not (reply.fault and one.cells in self._repeated):
             self._keep(ask.key, one, grade)

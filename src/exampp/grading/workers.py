@@ -213,13 +213,13 @@ class SpreadGrader(Grader):
     @property
     def note(self) -> str:
         """Return the workers' notes on their grader, and what happened to the workers."""
-        said = [self._facts.note, *self._remarks]
+        notes = [self._facts.note, *self._remarks]
         if lost := len(self._lost):
-            said.append(
+            notes.append(
                 f"{lost} worker{'s' * (lost > 1)} lost (the last: {self._lost[-1].reason}), "
                 f"{self._again} requests given to others"
             )
-        return "\n".join(filter(None, said))
+        return "\n".join(filter(None, notes))
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
         """Set how requests are made: workers fill the prompts, since they know their limit."""
@@ -416,7 +416,7 @@ class GradingWorker:
                 check_prompt_fits(prompt, self._grader)
                 self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
-            kept: dict[int, int] = {}
+            lengths: dict[int, int] = {}
             asks = []
             for key, *texts in rows:
                 try:
@@ -426,9 +426,9 @@ class GradingWorker:
                     continue
                 asks.append(filled.ask)
                 if filled.kept is not None:
-                    kept[key] = filled.kept
+                    lengths[key] = filled.kept
             replies += (
-                (one.key, _cut(reply, kept.get(one.key)))
+                (one.key, _cut(reply, lengths.get(one.key)))
                 for one, reply in self._grader.answer(asks)
             )
         except InputError as error:
@@ -440,10 +440,10 @@ def _due(query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any) 
     return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
 
 
-def _cut(reply: Reply, kept: int | None) -> Reply:
-    if kept is None or reply.fault:
+def _cut(reply: Reply, length: int | None) -> Reply:
+    if length is None or reply.fault:
         return reply
-    return replace(reply, detail={**reply.detail, "cut": True, "kept": kept})
+    return replace(reply, detail={**reply.detail, "cut": True, "kept": length})
 
 
 HERE = "ray"

@@ -140,14 +140,14 @@ class Calibration:
 
 def calibration_of(grader: GraderIdentity) -> Calibration | None:
     """Return the calibration that made the grades of a grader; None for any other grader."""
-    kept = grader.settings.get("calibration")
-    return None if kept is None else msgspec.convert(kept, Calibration)
+    stored = grader.settings.get("calibration")
+    return None if stored is None else msgspec.convert(stored, Calibration)
 
 
 def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
     """Return the notes for results that use labels of a calibrated grader."""
-    made = calibration_of(grader)
-    return () if made is None else (made.said(),)
+    calibration = calibration_of(grader)
+    return () if calibration is None else (calibration.said(),)
 
 
 def calibrations_of(
@@ -156,8 +156,8 @@ def calibrations_of(
     """Return the calibrations related to a grader: its own, and those that read its ratings."""
     found = ((one, calibration_of(one)) for one in known)
     return tuple(
-        made
-        for one, made in found
-        if made is not None
-        and (one.key == grader.key or grader.key in {source.key for source in made.sources})
+        calibration
+        for one, calibration in found
+        if calibration is not None
+        and (one.key == grader.key or grader.key in {source.key for source in calibration.sources})
     )

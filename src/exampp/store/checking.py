@@ -120,8 +120,8 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
     if guarded and guarded.verified:
         return
     for found in _broken(connection, _EVALUATED, 1):
-        said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
-        raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
+        fault = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
+        raise Damaged(str(file_of(connection)), fault, "it holds an impossible value")
     # checksums are written at the end of a transaction
     if guarded and not guarded.in_transaction:
         # a damaged index finds other rows than a table holds
@@ -148,7 +148,7 @@ def _plain(error: Exception) -> str:
 
 def _pages(connection: sqlite3.Connection) -> Iterator[Problem]:
     rows = connection.execute(f"PRAGMA main.integrity_check({MOST_PROBLEMS})").fetchall()
-    yield from (Problem("", "", "", "", said) for (said,) in rows if said != "ok")
+    yield from (Problem("", "", "", "", message) for (message,) in rows if message != "ok")
     encoding = connection.execute("PRAGMA encoding").fetchone()[0]
     if encoding != "UTF-8":
         yield Problem("", "", "", encoding, "the texts are not UTF-8")

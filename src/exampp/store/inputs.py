@@ -61,7 +61,7 @@ def end_saying(connection: sqlite3.Connection) -> int:
 def note_statements(
     connection: sqlite3.Connection,
     thing: str,
-    said: Iterable[tuple[str, str]],
+    statements: Iterable[tuple[str, str]],
     name: Callable[[str], str] = str,
 ) -> None:
     """Record the values of things by their keys; `name` returns the name of a key for people.
@@ -71,7 +71,7 @@ def note_statements(
     """
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'said'").fetchone():
         return
-    connection.executemany(_SAY, ((thing, key, value) for key, value in said))
+    connection.executemany(_SAY, ((thing, key, value) for key, value in statements))
     twice = connection.execute(
         "SELECT key, value, other FROM said WHERE thing = ? AND other IS NOT NULL LIMIT 1", (thing,)
     ).fetchone()
@@ -292,10 +292,10 @@ def put_judgments(
 ) -> None:
     """Add judgments: (query, subtopic, passage, relevance, residue), all but the last two keys."""
     rows = list(rows)
-    said = (
+    statements = (
         (f"{query} {subtopic} {passage}", str(rel)) for query, subtopic, passage, rel, _ in rows
     )
-    note_statements(connection, "judgment", said, partial(_judged, connection))
+    note_statements(connection, "judgment", statements, partial(_judged, connection))
     connection.executemany(
         "INSERT INTO judgment (query, subtopic, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "

@@ -259,7 +259,9 @@ def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | N
     if not request.is_blind:
         return None
     decisions = dossier.decisions.items()
-    return frozenset(cell for cell, made in decisions if has_decided(made, request.assessor))
+    return frozenset(
+        cell for cell, decision in decisions if has_decided(decision, request.assessor)
+    )
 
 
 def has_decided(decisions: Sequence[Decision], author: str) -> bool:
