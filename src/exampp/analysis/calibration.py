@@ -121,7 +121,7 @@ def calibration_section(calibrations: Sequence[Calibration]) -> Section:
     """Return the section of a report on the available calibrations."""
     blocks: list[Block] = []
     for made in calibrations:
-        blocks += [Text(made.said()), scores_table(made), curve_figure(made)]
+        blocks += [Text(made.origin()), scores_table(made), curve_figure(made)]
         blocks.append(Folded("The reliability curve as a table", reliability_table(made)))
     return Section.of("calibration", "Labels calibrated to people's judgments", blocks)
 

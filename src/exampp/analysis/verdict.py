@@ -442,7 +442,7 @@ def about_corrected(found: Corrected) -> TrustAnswer:
 def about_calibration(found: CalibrationFindings) -> TrustAnswer:
     """Answer how well ratings predict people's labels."""
     section = calibration.findings_section(found)
-    return TrustAnswer(Line(section.title, found.calibration.said(), "calibration"), section)
+    return TrustAnswer(Line(section.title, found.calibration.origin(), "calibration"), section)
 
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:

@@ -516,13 +516,13 @@ def _say(report: ImportReport) -> None:
         print_line(f"{file.file}: {kind}, {counted(file.records, 'record')}")
     for sentence in report.remarks:
         print_message(sentence)
-    _tell(report.skipped_first, report.skipped, "skipped", "bad line")
-    _tell(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
+    _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
+    _report_bad_parts(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
         print_message(f"{report.replaced}")
     if report.findings.rows:
         show(report.findings)
-    print_line("\n".join(_told(report)))
+    print_line("\n".join(_describe_changes(report)))
     if report.retired:
         retired = counted(report.retired, "item")
         print_line(f"Retired {retired} of the bank that none of these files holds.")
@@ -534,7 +534,7 @@ def _say(report: ImportReport) -> None:
         print_message("Nothing was imported (--dry-run).")
 
 
-def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
+def _report_bad_parts(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
     """Report bad parts of the files: the first of them, and how many there were."""
     for error in first:
         print_message(f"{fate}: {error}")
@@ -542,7 +542,7 @@ def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None
         print_message(f"{fate}: {counted(count, noun)}")
 
 
-def _told(report: ImportReport) -> Iterator[str]:
+def _describe_changes(report: ImportReport) -> Iterator[str]:
     """Yield the counts and the changes, with examples, and the human decisions if there are any."""
     yield from (
         str(difference)

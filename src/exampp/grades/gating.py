@@ -48,13 +48,13 @@ def gate_grades(
     settings = or_default("settings", settings, GateSettings)
     earlier = None
     if compares:
-        earlier = _earlier(grades, baseline, baseline_system, requirements, settings)
+        earlier = _baseline_scores(grades, baseline, baseline_system, requirements, settings)
     return judge_systems(
         grades.gradebook, requirements, earlier, systems=systems, settings=settings
     )
 
 
-def _earlier(
+def _baseline_scores(
     grades: ChosenGrades,
     baseline: Earlier | None,
     system: str | None,

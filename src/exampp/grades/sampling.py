@@ -226,7 +226,7 @@ def draw_sample(
     Raises:
         InputError: No unit was drawn.
     """
-    pi = chances(units, design)
+    pi = inclusion_probabilities(units, design)
     drawn = np.flatnonzero(random_numbers(design.seed, units.names) < pi)
     if not len(drawn):
         raise InputError(
@@ -255,7 +255,7 @@ def draw_sample(
     )
 
 
-def chances(units: Population, design: SampleDesign) -> Floats:
+def inclusion_probabilities(units: Population, design: SampleDesign) -> Floats:
     """Return the probability of each unit to be drawn."""
     return inclusion(_weights(units, design.design), len(units.names), design.labels)
 
@@ -353,8 +353,8 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
     left = found.open
     numbers = random_numbers(plan.seed, [(one.unit.query_id, one.unit.unit_id) for one in left])
     cells: list[tuple[str, str, str]] = []
-    chances = np.array([one.unit.pi for one in left])
-    for place in np.argsort(numbers / chances, kind="stable").tolist():
+    inclusion_probabilities = np.array([one.unit.pi for one in left])
+    for place in np.argsort(numbers / inclusion_probabilities, kind="stable").tolist():
         query_id, unit_id, _ = left[place].unit
         if plan.unit == "passage":
             cells.append((query_id, "", unit_id))

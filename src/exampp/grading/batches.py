@@ -216,7 +216,7 @@ class Outbox:
             pause = BACKOFF * 2**attempt if failure.wait is None else failure.wait
             longest = LONGEST_BACKOFF if self._pause is None else self._pause
             wait_until_halted(self._halted, min(pause, longest))
-            if doubtful and (found := self._sought(row)):
+            if doubtful and (found := self._search_provider(row)):
                 return found
             if self._halted.is_set():
                 break
@@ -236,13 +236,13 @@ class Outbox:
 
     def _find_again(self, row: BatchRow) -> None:
         """Record the id of a batch that had none; close one that never arrived."""
-        found = self._sought(row)
+        found = self._search_provider(row)
         if found is None:
             self._close(row, ENDED, "never sent")
         else:
             self._opened(row, found)
 
-    def _sought(self, row: BatchRow) -> BatchStatus | None:
+    def _search_provider(self, row: BatchRow) -> BatchStatus | None:
         """Return the batch at the provider under a row's key; None if it never arrived."""
         since = (datetime.fromisoformat(row.at) - SKEW).isoformat()
         try:
@@ -351,7 +351,7 @@ class Outbox:
         wanted, found = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                self._keep(row, (line for line in some if line.request in wanted), found)
+                self._store(row, (line for line in some if line.request in wanted), found)
         except TruncatedResults as error:
             found.torn = str(error)
         except CallFailed as failed:
@@ -361,7 +361,7 @@ class Outbox:
             )
         return found
 
-    def _keep(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
+    def _store(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
         """Store the first reply to each request; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
@@ -389,7 +389,7 @@ class Outbox:
                 if known := kept.stored_request(self._connection, line.request):
                     by_batch.setdefault(known.batch, []).append(line)
             for batch in by_batch.keys() & rows.keys():
-                self._keep(rows[batch], by_batch[batch], found)
+                self._store(rows[batch], by_batch[batch], found)
         if not (found.answered or found.passing):
             what = "no line of it answers a request that is out"
             hint = "Give what came back for a file of --batch-file, with the options it had"

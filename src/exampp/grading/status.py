@@ -138,7 +138,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
             *map(str, one.held_by),
             *reading_warnings(one.readings, one.grader),
             one.own_bank,
-            *one.otherwise.said(),
+            *one.otherwise.describe(),
             describe_judged_only(*one.judged_only),
             describe_items_without_key(one.without_key) if one.without_key else "",
         ]

@@ -244,7 +244,7 @@ class SpreadGrader(Grader):
         alone = monotonic()
         try:
             while True:
-                self._give(source)
+                self._send(source)
                 if not self._batches or monotonic() > self._until:
                     return
                 event = self._pool.wait(max(0.0, min(GLANCE, self._until - monotonic())))
@@ -256,7 +256,7 @@ class SpreadGrader(Grader):
                 if isinstance(event, WorkerJoined):
                     self._admit(event)
                 elif isinstance(event, BatchAnswered):
-                    arrived.extend(self._take(event))
+                    arrived.extend(self._receive(event))
                 elif isinstance(event, WorkerLost):
                     arrived.extend(self._lose(event))
                 while arrived:
@@ -264,7 +264,7 @@ class SpreadGrader(Grader):
         finally:
             self.late = tuple(arrived)
 
-    def _give(self, source: _Passages) -> None:
+    def _send(self, source: _Passages) -> None:
         if self._until != float("inf"):
             # batches without a worker will not be answered
             while self._orphans:
@@ -297,7 +297,7 @@ class SpreadGrader(Grader):
             self._orphans.append(self._number)
         return bool(asks)
 
-    def _take(self, event: BatchAnswered) -> Iterator[tuple[Request, Reply]]:
+    def _receive(self, event: BatchAnswered) -> Iterator[tuple[Request, Reply]]:
         if isinstance(event.replies, ExamError):
             raise event.replies
         batch = self._batches.pop(event.batch, None)

@@ -144,7 +144,7 @@ class Renaming:
             return None
 
         rows = self.rows(str(path), named_rows(read_text(path), separator, path, on_error))
-        return list(as_lines(_stripped(rows)))
+        return list(as_lines(_strip_ids(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
         """Return the separator of the columns; None if the first line has none of them."""
@@ -180,7 +180,7 @@ def _is_known(header: Sequence[str], separator: str) -> bool:
     return passages.POOL.fit(frozenset(names)) or (pairs and names.isdisjoint(_OF_RESULTS))
 
 
-def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+def _strip_ids(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
     """Yield rows of text, with spaces around ids removed."""
     for number, row in rows:
         ids = {name: cell.strip() for name, cell in row.items() if name.endswith("_id")}
@@ -312,7 +312,7 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
             continue
         path = check_path(source.path)
         is_folder = path.is_dir()
-        whole = _whole(path, source.role) if is_folder and not source.kind else None
+        whole = _folder_kind(path, source.role) if is_folder and not source.kind else None
         if data_sets.is_dataset(path) and not (source.kind or source.role):
             yield Known(path, "dataset")
         elif whole:
@@ -341,7 +341,7 @@ _NESTED = frozenset({"items", "questions", "nuggets", "nugget_bank", "claim_bank
 _WORKBENCH = frozenset({"qid", "query_id"})
 
 
-def _whole(path: Path, role: str | None) -> str | None:
+def _folder_kind(path: Path, role: str | None) -> str | None:
     """Return the format of a folder that is read as a whole."""
     if role is None and data_sets.is_beir_folder(path):
         return "beir"
@@ -415,12 +415,14 @@ def unfold(
         records = rag.read(
             source.path, preset, on_error, *options, is_stated=source.kind is not None
         )
-        distinct = list(_once_each(records, source.path, on_error))
+        distinct = list(_without_repetitions(records, source.path, on_error))
         for _, one in distinct:
             answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
         if system and len({one.system for _, one in distinct}) == 1:
             distinct = [(number, one._replace(system=system)) for number, one in distinct]
-        for part, lines in _parts(distinct, system or system_of(source.path), answers).items():
+        for part, lines in _rows_by_kind(
+            distinct, system or system_of(source.path), answers
+        ).items():
             # messages name the part and the line of the file
             path = Path(f"{source.path} ({part})")
             found.append(GivenFile(path, part))
@@ -428,7 +430,7 @@ def unfold(
     return found, rows
 
 
-def _once_each(
+def _without_repetitions(
     records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
 ) -> Iterator[tuple[int, RagRecord]]:
     """Yield the records without repeated questions to the same system."""
@@ -457,7 +459,7 @@ def _preset(source: GivenFile) -> rag.Preset | None:
     return preset
 
 
-def _parts(
+def _rows_by_kind(
     records: list[tuple[int, RagRecord]], system: str, answers: Answers
 ) -> Mapping[str, Rows]:
     """Return the rows of each kind, with the numbers of their lines; equal rows are merged.

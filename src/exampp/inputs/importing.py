@@ -100,9 +100,9 @@ class ImportReport(Result):
 
     def to_json(self) -> str:
         """Return all fields, with examples."""
-        return json.dumps(self._told(), ensure_ascii=False, indent=1) + "\n"
+        return json.dumps(self._fields(), ensure_ascii=False, indent=1) + "\n"
 
-    def _told(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, Any]:
         return {
             "dry_run": self.dry_run,
             "files": [asdict(file) for file in self.files],
@@ -180,7 +180,7 @@ def _import_files(
     before = counts(importer.connection)
     try:
         with importer.connection, transaction(importer.connection), count_replacements() as found:
-            report = replace(_take_all(importer, with_kinds, corpus, before), replaced=found)
+            report = replace(_import_all(importer, with_kinds, corpus, before), replaced=found)
             if importer.dry_run:
                 raise _Undone
     except _Undone:
@@ -192,7 +192,7 @@ class _Undone(Exception):
     """End a transaction of a dry run."""
 
 
-def _take_all(
+def _import_all(
     importer: Importer,
     with_kinds: Iterable[Known],
     corpus: str | None,

@@ -362,9 +362,9 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
 def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequence[ParsedItem]]]:
     """Yield every way to read the reply, the most reliable first."""
     fenced = [part.strip() for part in _FENCE.findall(text)]
-    yield "json", _from_data(_whole(text), kind)
+    yield "json", _from_data(_complete_value(text), kind)
     for part in reversed(fenced):
-        yield "fenced", _from_data(_whole(part), kind)
+        yield "fenced", _from_data(_complete_value(part), kind)
     parts = [parsed for data in _values(text) if (parsed := _cleaned(_from_data(data, kind)))]
     if all(len(parsed) == 1 for parsed in parts):
         # one object a line
@@ -375,13 +375,13 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
         yield "python", _from_data(_literal(part), kind)
     if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
         # the lines of broken JSON are no items
-        yield "list", _listed(text, kind, truncated)
+        yield "list", _list_items(text, kind, truncated)
 
 
 # ---- data ----------------------------------------------------------------------------------------
 
 
-def _whole(text: str) -> Any:
+def _complete_value(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -477,11 +477,11 @@ def _key(name: Any) -> str:
 
 
 def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
-    listed = _listed(text, kind, truncated=False)
+    listed = _list_items(text, kind, truncated=False)
     return listed or [ParsedItem(line) for line in text.splitlines() if line.strip()]
 
 
-def _listed(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
+def _list_items(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
     """Return the numbered lines of a text, else its bullets, else its lines that are questions."""
     lines = text.splitlines()
     found: list[str] = []

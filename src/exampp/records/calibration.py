@@ -119,8 +119,8 @@ class Calibration:
         pairs = zip(self.labels, self.shares, strict=True)
         return sum(share for label, share in pairs if label >= self.min_relevant)
 
-    def said(self) -> str:
-        """Return where the labels come from, and why their level is to be doubted elsewhere."""
+    def origin(self) -> str:
+        """Describe the source of the labels, and why their level may be wrong elsewhere."""
         names = " and ".join(one.name for one in self.sources)
         return (
             f"These are labels {self.labels[0]} to {self.labels[-1]}, calibrated ({self.model}) "
@@ -147,7 +147,7 @@ def calibration_of(grader: GraderIdentity) -> Calibration | None:
 def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
     """Return the notes for results that use labels of a calibrated grader."""
     calibration = calibration_of(grader)
-    return () if calibration is None else (calibration.said(),)
+    return () if calibration is None else (calibration.origin(),)
 
 
 def calibrations_of(

@@ -185,7 +185,7 @@ def _put_line(
 def _import_item(
     connection: sqlite3.Connection, bank: int, query: int, subtopic: int, item: Item, edit: Edit
 ) -> int:
-    row = _adopt(connection, bank, query, item)
+    row = _find_item(connection, bank, query, item)
     if row is None:
         row = _new_item(connection, bank, query, item.item_id, item.kind)
     connection.execute(
@@ -194,7 +194,7 @@ def _import_item(
         {"item": row, "subtopic": subtopic, "extra": extra_json(item.extra)},
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
-    statements = [(f"{row} {item.item_id}", _told(connection, row, item))]
+    statements = [(f"{row} {item.item_id}", _describe_item(connection, row, item))]
     note_statements(connection, item.kind, statements, lambda key: key.partition(" ")[2])
     version = put_version(connection, row, item.text)
     last = connection.execute(
@@ -208,7 +208,7 @@ def _import_item(
     return row
 
 
-def _told(connection: sqlite3.Connection, row: int, item: Item) -> str:
+def _describe_item(connection: sqlite3.Connection, row: int, item: Item) -> str:
     """Describe an item of a file; adding to the known answers makes no difference."""
     (known,) = connection.execute("SELECT answers FROM item WHERE item = ?", (row,)).fetchone()
     before = from_json(known)
@@ -229,7 +229,7 @@ def add_items(
     for item in items:
         query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
         subtopic = _subtopic_key(connection, query, item.subtopic_id)
-        row = _adopt(connection, bank, query, item)
+        row = _find_item(connection, bank, query, item)
         if row is None:
             row = _new_item(connection, bank, query, item.item_id, item.kind)
         elif _has_text(connection, row):
@@ -288,7 +288,7 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
     )
 
 
-def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
+def _find_item(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
     """Return the row of an item in this bank, or of one known from grades without a text."""
     found = connection.execute(
         "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "

@@ -138,11 +138,11 @@ def find_problems(connection: sqlite3.Connection) -> list[Problem]:
         try:
             found += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
-            found.append(Problem("", "", "", "", f"cannot be read: {_plain(error)}"))
+            found.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
     return found
 
 
-def _plain(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return error.what if isinstance(error, InputError) else str(error)
 
 

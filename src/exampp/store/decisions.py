@@ -210,7 +210,7 @@ def list_decisions(
             "after": after,
         },
     )
-    return list(map(_decided, rows))[::-1]
+    return list(map(_cell_decision, rows))[::-1]
 
 
 def newest_decision(connection: sqlite3.Connection) -> int:
@@ -220,7 +220,7 @@ def newest_decision(connection: sqlite3.Connection) -> int:
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:
     """Yield all decisions with their cells, oldest first."""
-    yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
+    yield from map(_cell_decision, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
 
 
 def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecision:
@@ -228,7 +228,7 @@ def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecis
     row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
     if row is None:
         raise InputError(f"there is no decision {number}")
-    return _decided(row)
+    return _cell_decision(row)
 
 
 def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[Decision]:
@@ -252,7 +252,7 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[Ce
         "d.at, d.decision"
     )
     group: list[CellDecision] = []
-    for one in map(_decided, rows):
+    for one in map(_cell_decision, rows):
         if group and (group[0].versions, group[0].verdict) != (one.versions, one.verdict):
             yield group
             group = []
@@ -261,7 +261,7 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[Ce
         yield group
 
 
-def _decided(row: Sequence[Any]) -> CellDecision:
+def _cell_decision(row: Sequence[Any]) -> CellDecision:
     query_id, item_id, passage_id, item, kind, bank, verdict, is_current, *rest = row[8:]
     return CellDecision(
         _decision(*row[:8]),

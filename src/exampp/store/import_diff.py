@@ -373,11 +373,13 @@ class ImportLog:
                 (key, before, differing(thing, name, before, now))
                 for key, name, before, now in self._rows(thing)
             ]
-            differences.append(self._told(thing, [some for *_, some in found], after[thing.names]))
+            differences.append(
+                self._differences(thing, [some for *_, some in found], after[thing.names])
+            )
             guarded += protected(self.connection, thing.name, found)
         return ImportDiff(tuple(differences), tuple(guarded), self._end())
 
-    def _told(self, thing: _Thing, found: list[list[Difference]], now: int) -> Differences:
+    def _differences(self, thing: _Thing, found: list[list[Difference]], now: int) -> Differences:
         leading = [some[0] for some in found if some]
         number = Counter(one.what for one in leading)
         before = self.before[thing.names]

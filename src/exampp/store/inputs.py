@@ -114,13 +114,13 @@ def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
     Passages, their texts and grades stay. Raises InputError for an unknown system.
     """
     removed = 0
-    for system in _known(connection, names).values():
+    for system in _system_keys(connection, names).values():
         removed += connection.execute("DELETE FROM ranking WHERE system = ?", (system,)).rowcount
         connection.execute("DELETE FROM system WHERE system = ?", (system,))
     return removed
 
 
-def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
+def _system_keys(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
     known = dict(connection.execute("SELECT name, system FROM system ORDER BY name").fetchall())
     for name in names:
         if name not in known:

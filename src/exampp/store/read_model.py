@@ -127,7 +127,7 @@ def read_gradebook(
         details += sum(one.details for one in automatic)
         graded.append(query_grades(connection, rows, automatic, names))
     readings = rule_counts(connection, grader.key, bank)
-    notes = list(prompt_deviations(connection, grader.key, bank).said()) if details else []
+    notes = list(prompt_deviations(connection, grader.key, bank).describe()) if details else []
     keyless = items_without_key(connection, scope_of(connection, grader, bank))
     notes += [describe_items_without_key(keyless)] if keyless else []
     pending = by_state(readings)

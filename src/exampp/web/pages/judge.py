@@ -233,7 +233,7 @@ def decide(
             adjudicates=adjudicates == "1",
             versions=texts,
         )
-        return _decided(request, collection, order, next)
+        return _after_decision(request, collection, order, next)
 
 
 @router.post("/judge/undo")
@@ -247,10 +247,10 @@ def undo(
     """Take a decision back, and return to its cell."""
     with request.open() as collection:
         collection.decisions.undo(number, author=request.assessor)
-        return _decided(request, collection, order, back)
+        return _after_decision(request, collection, order, back)
 
 
-def _decided(request: PageRequest, collection: Collection, order: str, to: str) -> Response:
+def _after_decision(request: PageRequest, collection: Collection, order: str, to: str) -> Response:
     request.live.changed()
     session = current_session(request, collection, order)
     if request.wants_part:
