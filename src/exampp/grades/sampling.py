@@ -353,8 +353,8 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
     left = found.open
     numbers = random_numbers(plan.seed, [(one.unit.query_id, one.unit.unit_id) for one in left])
     cells: list[tuple[str, str, str]] = []
-    inclusion_probabilities = np.array([one.unit.pi for one in left])
-    for place in np.argsort(numbers / inclusion_probabilities, kind="stable").tolist():
+    probabilities = np.array([one.unit.pi for one in left])
+    for place in np.argsort(numbers / probabilities, kind="stable").tolist():
         query_id, unit_id, _ = left[place].unit
         if plan.unit == "passage":
             cells.append((query_id, "", unit_id))
