@@ -559,11 +559,6 @@ def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str,
     return {one.passage_id: one.version for one in found if one.version is not None}
 
 
-# The states of a bank: as it is, as it was after any edit, and the edits in between.
-#
-# An edit is known by its number, which counts through all banks of a collection.
-
-
 NEWEST = (1 << 63) - 1
 """Stands for the last edit, whatever its number."""
 
@@ -651,7 +646,10 @@ ORDER BY e.edit
 def states(
     connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
 ) -> list[ItemState]:
-    """Every item that the bank, or one query, held after edit `at`, retired ones too, in order."""
+    """Every item that the bank, or one query, held after edit `at`, retired ones too, in order.
+
+    An edit is known by its number, which counts through all banks of a collection.
+    """
     return records(_state, connection, _STATES, {"bank": bank, "at": at, "query_id": query_id})
 
 

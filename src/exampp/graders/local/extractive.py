@@ -21,13 +21,6 @@ from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.local import models
 from exampp.graders.local.texts import PlainTexts, clean
 
-# From start and end logits to an answer, as for SQuAD 2.0. Numpy only.
-#
-# Source: the null answer of SQuAD 2.0 as in the BERT reference implementation (Devlin et al.,
-# NAACL 2019, section 4.3): an answer is given if the best span scores higher than the null answer
-# at [CLS]; over several windows of a long text, the smallest null score counts.
-
-
 MAX_ANSWER_TOKENS = 30
 """Tokens of an answer at most, as is customary for SQuAD."""
 
@@ -97,7 +90,12 @@ def place_spans(window: Window, found: BestSpan) -> BestSpan:
 
 
 def extract_answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
-    """Return the answer of a whole passage, None if it has none, and the scores that decided."""
+    """Return the answer of a whole passage, None if it has none, and the scores that decided.
+
+    Source: the null answer of SQuAD 2.0 as in the BERT reference implementation (Devlin et al.,
+    NAACL 2019, section 4.3): an answer is given if the best span scores higher than the null answer
+    at [CLS]; over several windows of a long text, the smallest null score counts.
+    """
     null = min(one.null for one in found)
     spans = [one.best for one in found if one.best is not None]
     best = max(spans, key=lambda span: span.score, default=None)
