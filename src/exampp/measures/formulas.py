@@ -1,4 +1,4 @@
-"""Formulas of measures other than Cover: of pytrec_eval, ir_measures, this module, or declared ones.
+"""Formulas of measures other than Cover: of pytrec_eval, ir_measures, exampp, or declared ones.
 
 @exampp.measure("Reach", threshold=True, share=True)
 def reach(query: exampp.RankedQuery) -> float:
