@@ -510,8 +510,8 @@ class _Trained:
             )
         yield (
             f"{MODELS[calibration.model].capitalize()}, tested on "
-            f"{counted(len(calibration.folds), 'fold')} of whole held-out queries. Labels are given "
-            "by cut points on the expected label that make kappa highest on the other folds."
+            f"{counted(len(calibration.folds), 'fold')} of whole held-out queries. Labels are "
+            "given by cut points on the expected label that make kappa highest on the other folds."
         )
         yield (
             "Before: the mean rating as if it were a probability, and the best rating stretched to "
