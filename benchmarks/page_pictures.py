@@ -24,6 +24,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import exampp
+from exampp.web.page_request import PLACES
 
 HIGHEST = 2400
 """CSS pixels of a page that its picture shows."""
@@ -103,20 +104,13 @@ RULES = {"runOnly": ["color-contrast", "target-size"], "resultTypes": ["violatio
 def addresses(path: Path) -> dict[str, str]:
     """The pages of a collection, by name, with the first query, item, passage and two systems."""
     found = {
-        "overview": "/",
-        "queries": "/queries",
-        "items": "/items",
+        **{one.address.strip("/") or "overview": one.address for one in PLACES},
         "worst": "/items?order=worst",
-        "queue": "/queue",
         "judge": "/judge",
         "judge-end": "/judge/end",
         "guidelines": "/judge/guidelines",
-        "sample": "/sample",
         "sample-judge": "/sample/judge",
-        "disputes": "/disputes",
-        "agreement": "/agreement",
         "agreement-cells": "/agreement/cells",
-        "trust": "/trust",
         **{
             f"trust-{kind}": f"/trust/{kind}"
             for kind in (
@@ -129,10 +123,8 @@ def addresses(path: Path) -> dict[str, str]:
                 "calibration",
             )
         },
-        **{f"list-{name}": f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")},
-        "history": "/history",
+        **{f"list-{name}": f"/lists/{name}" for name in ("grid", "missing", "spurious")},
         "edits": "/history?what=edits",
-        "export": "/export",
         "search": "/search?q=a",
         "plots": "/plots",
         "nowhere": "/nowhere",
@@ -219,6 +211,8 @@ def main() -> None:
         for name, address in addresses(options.collection).items()
         if not options.page or any(part in name for part in options.page)
     }
+    if not wanted:
+        parser.error(f"no page is called {' or '.join(options.page)}")
     with served(options.collection) as entrance, sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("chromium-headless-shell"),

@@ -17,7 +17,7 @@ import pytest
 from support.commands import Commands
 
 import exampp
-from exampp.cli.command import FEW, OTHER, PANELS, by_panel
+from exampp.cli.command import FEW, PANELS, by_panel, panel_of
 from exampp.cli.main import PURPOSES, app
 from exampp.graders.registry import BUILT_IN
 from exampp.graders.scripted import ScriptedGrader
@@ -77,21 +77,41 @@ def test_the_help_of_exampp_imports_no_verb() -> None:
     assert "exampp.collection" not in ran.stderr
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_a_long_help_has_its_options_by_purpose(path: str) -> None:
-    options = [one for one in ALL[path].params if one.param_type_name == "option"]
-    panels = dict(by_panel(options))
-    assert sum(map(len, panels.values())) == len(options)
-    if len(options) > FEW:
-        assert OTHER not in panels, [one.opts for one in panels[OTHER]]
-        assert len(panels) > 2
+def with_graders() -> Iterator[tuple[str, list[Any]]]:
+    """Every command with its options, also with those of each grader."""
+    for path, command in ALL.items():
+        for grader in ("", *BUILT_IN):
+            named = command.with_grader(["--grader", grader]) if grader else command
+            if named is not None:
+                options = [one for one in named.params if one.param_type_name == "option"]
+                yield f"{path} --grader {grader}" if grader else path, options
+
+
+def test_a_long_help_has_its_options_by_purpose() -> None:
+    for path, options in with_graders():
+        panels = dict(by_panel(options))
+        assert sum(map(len, panels.values())) == len(options)
+        for option in options:
+            panel = panel_of(option)
+            assert panel in PANELS, (
+                f"{option.opts[0]} of {path} is in the panel {panel!r}: add its name to PANELS in "
+                "cli/command.py, or declare it with panel=..., which is one of "
+                f"{', '.join(PANELS)}"
+            )
+        if len(options) > FEW:
+            assert len(panels) > 2
 
 
 def test_every_option_of_a_panel_exists() -> None:
-    grade = [ALL["exampp grade"].with_grader(["--grader", name]) for name in BUILT_IN]
-    commands = filter(None, [*ALL.values(), *grade])
-    known = {opt.lstrip("-") for one in commands for param in one.params for opt in param.opts}
-    assert {name for names in PANELS.values() for name in names.split()} <= known
+    known = {
+        opt.lstrip("-")
+        for _, options in with_graders()
+        for one in options
+        if one.panel is None
+        for opt in one.opts
+    }
+    listed = {name for names in PANELS.values() for name in names.split()}
+    assert listed <= known, f"not options: {listed - known}. Take them out of PANELS"
 
 
 def test_every_help_ends_with_its_example_in_one_line(exampp_command: Commands) -> None:

@@ -259,7 +259,7 @@ class TestChoice:
 def test_requests_say_what_the_settings_say() -> None:
     schema = Mode(OpenAIOptions(), "json", SIX, "grade").settings()["schema"]
     sampling: dict[str, Any] = {
-        "temperature": None,
+        "temperature": 0.5,
         "seed": 3,
         "max_new_tokens": 9,
         "extra_body": {"top_k": 1},
@@ -274,6 +274,7 @@ def test_requests_say_what_the_settings_say() -> None:
             {"role": "system", "content": "the system"},
             {"role": "user", "content": "the user"},
         ],
+        "temperature": 0.5,
         "seed": 3,
         "max_tokens": 9,
         "top_k": 1,
@@ -291,6 +292,7 @@ def test_requests_say_what_the_settings_say() -> None:
         "model": "tiny",
         "decode": "json",
         "schema": schema,
+        "temperature": 0.5,
         "seed": 3,
         "max_tokens": 9,
         "extra_body": {"top_k": 1},
@@ -324,7 +326,6 @@ WORDINGS = [
     ("temperature", error(400, "This model does not support temperature.")),
     ("seed", Answer({"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs"}]}, 422)),
     ("seed", error(400, "Unknown parameter: seed")),
-    ("top_p", error(400, "top_p is not supported with this model")),
 ]
 
 
@@ -371,12 +372,15 @@ def test_a_server_that_refuses_what_is_not_sent_is_not_asked_in_a_circle(
         assert len(server.requests) == 2
 
 
-def test_what_the_user_asked_for_by_name_is_not_left_out() -> None:
-    with refusing(reasoning_effort=error(400, "Unknown parameter: 'reasoning_effort'")) as server:
-        grader = sampling_at(server, reasoning_effort="high")
-        with pytest.raises(InputError, match="Leave --reasoning-effort out"):
-            list(grader.answer(make_asks(1, 1)))
-        assert len(server.requests) == 1
+def test_what_is_given_by_name_is_never_left_out() -> None:
+    given = dict(CHOSEN, temperature=0, seed=0)
+    for name, value in given.items():
+        with refusing(**{name: error(400, f"Unknown parameter: '{name}'")}) as server:
+            grader = sampling_at(server, **{name: value})
+            fix = f"Leave --{name.replace('_', '-')} out, or give what this model takes"
+            with pytest.raises(InputError, match=fix):
+                list(grader.answer(make_asks(1, 1)))
+            assert len(server.requests) == 1
 
 
 def test_a_prompt_that_is_too_long_refuses_no_parameter() -> None:
@@ -430,7 +434,9 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
         ({"extra_body": "{top_k: 3}"}, "extra-body is '{top_k: 3}'. Give a JSON object"),
         ({"extra_body": "[1]"}, "Give a JSON object"),
         ({"extra_body": {"seed": 3}}, "extra_body sets seed"),
-        ({"extra_body": {"top_p": 1}, "top_p": 0.5}, "extra_body sets top_p"),
+        ({"extra_body": {"top_p": 1}}, "extra_body sets top_p"),
+        ({"extra_body": {"reasoning_effort": "low"}}, "extra_body sets reasoning_effort"),
+        ({"extra_body": {"max_completion_tokens": 9}}, "extra_body sets max_completion_tokens"),
         ({"temperature": "hot"}, "temperature is 'hot'. Give a number"),
         ({"temperature": -1}, "temperature is -1. Give 0 or more"),
         ({"temperature": float("nan")}, "temperature is nan"),

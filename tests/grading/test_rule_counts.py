@@ -160,6 +160,36 @@ def test_keys_that_no_answer_matches_are_told(matching: int, unmatched: int, war
         assert command in notes[0]
 
 
+def test_status_and_leaderboard_name_the_command_that_verifies(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    texts = {
+        "passages.jsonl": "".join(f'{{"id": "p{n}", "text": "Air {n}."}}\n' for n in range(25)),
+        "a.run": "".join(f"q1 Q0 p{n} {n + 1} {99 - n} alpha\n" for n in range(25)),
+        "bank.tsv": "query_id\tquestion\tanswer\nq1\tWhat is air?\tnitrogen mostly\n",
+        "queries.tsv": "q1\tair\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    with exampp.create(tmp_path / "keyed.exam") as collection:
+        collection.import_files(*(tmp_path / name for name in texts))
+        extracting = ScriptedGrader("N2 and some O2")
+        collection.grade(extracting, prompt="question-answering", model="m", depth=25)
+        (grader,) = collection.graders
+        command = f"--prompt answer-verification --answers-of {grader.key[:8]}"
+        notes = collection.grades().evaluate(["Cover@20"]).notes
+        (note,) = [one for one in notes if "verification" in one]
+        assert note.startswith("Of 25 extracted answers none matches a known one")
+        assert command in note
+        # the key in the command finds the grader
+        run = collection.grading(
+            ScriptedGrader("yes"), prompt="answer-verification", answers_of=grader.key[:8]
+        )
+        assert run.count_due() == (25, 1)
+    assert command in exampp_command("status", tmp_path / "keyed.exam").out
+    assert command in exampp_command("evaluate", tmp_path / "keyed.exam", "--notes").out
+
+
 def test_states_without_a_grade() -> None:
     readings = [
         RuleCount(State.UNPARSED, "several", None, 3, "3 or 4"),

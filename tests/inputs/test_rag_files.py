@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -301,7 +302,9 @@ def test_contexts_are_a_system_and_the_answer_is_another(
     empty_exam.import_files(tmp_path / file)
     assert empty_exam.query_texts() == {query or digest(ASKED): ASKED}
     expected = [given or digest(text) for given, text in zip(ids, (CATS, LIGHT), strict=True)]
-    assert runs(empty_exam, tmp_path) == {"rag": expected, "rag:response": [digest(SAID)]}
+    # TruLens names the app and its version, the others leave the name to the file
+    system = "rag/v1" if kind == "trulens-events" else "rag"
+    assert runs(empty_exam, tmp_path) == {system: expected, f"{system}:response": [digest(SAID)]}
     if (
         "ground_truth" in content
         or "reference" in content
@@ -317,7 +320,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(
         lambda _, passage: 5 if "ight" in passage.text else 0, name="mine", **_kind(empty_exam)
     )
     board = empty_exam.grades().evaluate(["Success@2"] if _kind(empty_exam) else ["Cover@2"])
-    assert {row.system: row.mean for row in board.rows} == {"rag": 1, "rag:response": 1}
+    assert {row.system: row.mean for row in board.rows} == {system: 1, f"{system}:response": 1}
 
 
 def _kind(exam: exampp.Collection) -> dict[str, Any]:
@@ -364,6 +367,24 @@ def test_a_reranker_decides_what_was_retrieved(
     (tmp_path / "rag.jsonl").write_text(lines(ROOT, RETRIEVER, reranker))
     empty_exam.import_files(tmp_path / "rag.jsonl")
     assert runs(empty_exam, tmp_path)["rag"] == [digest(LIGHT)]
+
+
+@pytest.mark.parametrize("documents", ['document_text = ["body"]', 'contexts = ["output.body"]'])
+def test_a_preset_of_traces_says_where_documents_have_their_text(
+    tmp_path: Path, empty_exam: exampp.Collection, documents: str
+) -> None:
+    contexts = documents if "output" in documents else 'contexts = ["output"]'
+    text = "" if "output" in documents else documents
+    (tmp_path / "p.toml").write_text(
+        f'{text}\n[fields]\nquery = ["input"]\nresponse = ["output"]\n{contexts}\n'
+        '[spans]\ntrace = ["trace"]\nparent = ["parent"]\nkind = ["kind"]\nretriever = "SEARCH"\n'
+    )
+    root = {"trace": "t", "kind": "chain", "input": ASKED, "output": SAID}
+    found = [{"nr": 1, "body": CATS}, {"nr": 2, "body": LIGHT}]
+    search = {"trace": "t", "parent": "a", "kind": "search", "input": ASKED, "output": found}
+    (tmp_path / "log.jsonl").write_text(lines(root, search))
+    empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
+    assert runs(empty_exam, tmp_path)["log"] == [digest(CATS), digest(LIGHT)]
 
 
 def test_every_kind_may_be_named(tmp_path: Path, empty_exam: exampp.Collection) -> None:
@@ -442,7 +463,7 @@ def test_a_wrong_preset_is_a_sentence(
         empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "none.toml"))
 
 
-def test_systems_of_one_file_are_named_by_what_differs(tmp_path: Path) -> None:
+def test_systems_are_named_by_their_fields_or_by_variants(tmp_path: Path) -> None:
     other = {**PROMPTFOO, "provider": {"id": "local", "label": "my model"}}
     other["response"] = {"output": "Water."}
     (tmp_path / "rag.jsonl").write_text(lines(PROMPTFOO, other))
@@ -465,7 +486,129 @@ def test_systems_of_one_file_are_named_by_what_differs(tmp_path: Path) -> None:
         }
     with exampp.create(tmp_path / "three.exam") as exam:
         exam.import_files(tmp_path / "records.csv")
-        assert set(runs(exam, tmp_path)) == {"v1:response", "v2:response"}
+        assert set(runs(exam, tmp_path)) == {"rag/v1:response", "rag/v2:response"}
+
+
+def test_a_system_has_one_name_in_all_files(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    one = {"query_id": "1", "question": ASKED, "system": "alpha", "contexts": [CATS]}
+    other = {**one, "query_id": "2", "question": "Why?", "contexts": [LIGHT]}
+    (tmp_path / "one.jsonl").write_text(lines(one))
+    (tmp_path / "two.jsonl").write_text(lines(other, {**other, "system": "beta"}))
+    empty_exam.import_files(tmp_path / "one.jsonl", tmp_path / "two.jsonl", kind="answers")
+    assert runs(empty_exam, tmp_path) == {
+        "alpha": [digest(CATS), digest(LIGHT)],
+        "beta": [digest(LIGHT)],
+    }
+    # --system names the only system of a file
+    (tmp_path / "new.jsonl").write_text(lines({**one, "contexts": [LIGHT]}))
+    with pytest.raises(InputError, match=r"system 'alpha' has results for .*one\.jsonl"):
+        empty_exam.import_files(tmp_path / "one.jsonl", tmp_path / "new.jsonl", kind="answers")
+    empty_exam.import_files(tmp_path / "new.jsonl", kind="answers", system="next")
+    assert runs(empty_exam, tmp_path)["next"] == [digest(LIGHT)]
+    assert runs(empty_exam, tmp_path)["alpha"] == [digest(CATS), digest(LIGHT)]
+
+
+def test_a_name_of_a_system_that_is_a_list_is_refused(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    row = {"question": ASKED, "system": ["alpha"], "contexts": [CATS]}
+    (tmp_path / "one.jsonl").write_text(lines(row))
+    with pytest.raises(InputError, match=r"one\.jsonl:1, system: is a list, where the name of a"):
+        empty_exam.import_files(tmp_path / "one.jsonl", kind="answers")
+
+
+PLACES = """
+[fields]
+query = ["ask"]
+contexts = [CONTEXTS]
+ids = ["retrieved.nr"]
+response = ["reply"]
+"""
+HIT = {"nr": 1, "text": " ", "body": CATS}
+OTHER_HIT = {"nr": 2, "text": " ", "body": LIGHT}
+
+
+@pytest.mark.parametrize(
+    ("toml", "retrieved", "expected"),
+    [
+        (
+            'document_text = ["text", "body"]\n[fields]\nquery = ["ask"]\ncontexts = ["retrieved"]',
+            [{"nr": 1, "body": CATS}, {"id": "d", "body": {"content": LIGHT}, "content": "page 2"}],
+            [digest(CATS), "d"],
+        ),
+        (PLACES.replace("CONTEXTS", '"retrieved.body"'), [HIT, OTHER_HIT], ["1", "2"]),
+        (PLACES.replace("CONTEXTS", '"other", "retrieved.body"'), [HIT, {"nr": 2}], ["1"]),
+        (
+            PLACES.replace("CONTEXTS", '"retrieved.pages.body"').replace("nr", "pages.nr"),
+            [{"pages": [HIT]}, {"pages": []}, {"pages": [OTHER_HIT]}],
+            ["1", "2"],
+        ),
+        (PLACES.replace("CONTEXTS", '"retrieved.body"'), [], []),
+        (PLACES.replace("CONTEXTS", '"retrieved.body"'), {"body": [], "nr": None}, []),
+        (PLACES.replace("CONTEXTS", '"retrieved.body"'), None, []),
+    ],
+)
+def test_contexts_are_found_in_lists_of_objects(
+    tmp_path: Path, empty_exam: exampp.Collection, toml: str, retrieved: Any, expected: list[str]
+) -> None:
+    (tmp_path / "p.toml").write_text(toml)
+    (tmp_path / "log.jsonl").write_text(
+        lines({"ask": ASKED, "retrieved": retrieved, "reply": SAID})
+    )
+    empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
+    assert runs(empty_exam, tmp_path).get("log", []) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "retrieved", "said"),
+    [
+        (
+            "retrieved.text",
+            [{"nr": 1, "body": CATS}, {"nr": 2, "body": LIGHT}],
+            "retrieved: has no field 'text', and has nr, body. Name retrieved.nr or another field "
+            "in place of retrieved.text",
+        ),
+        ("retrieved.text", {"nr": 1, "body": CATS}, "retrieved: has no field 'text', and has nr"),
+        (
+            "retrieved.hits.text",
+            [{"hits": [{"body": CATS}]}],
+            "retrieved.hits: has no field 'text', and has body. Name retrieved.hits.body",
+        ),
+        (
+            "retrieved.text",
+            [CATS, LIGHT],
+            "retrieved: has no field 'text'. Name retrieved in place of retrieved.text, in a "
+            "preset or by --columns",
+        ),
+        ("retrieved.text", CATS, "retrieved: has no field 'text'. Name retrieved in"),
+    ],
+)
+def test_a_path_that_ends_before_its_field_is_an_error(
+    tmp_path: Path, empty_exam: exampp.Collection, path: str, retrieved: Any, said: str
+) -> None:
+    toml = PLACES.replace("CONTEXTS", f'"{path}"').replace('ids = ["retrieved.nr"]', "")
+    (tmp_path / "p.toml").write_text(toml)
+    row = {"ask": ASKED, "retrieved": retrieved, "reply": SAID}
+    fine = {"ask": "Why?", "reply": SAID}
+    (tmp_path / "log.jsonl").write_text(lines(fine, row))
+    with pytest.raises(InputError, match=re.escape(f"log.jsonl:2, {said}")):
+        empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
+    assert empty_exam.query_texts() == {}
+
+
+def test_a_system_is_named_by_a_field_that_is_there(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "p.toml").write_text(
+        'system = [["engine.name"]]\n[fields]\nquery = ["ask"]\nresponse = ["reply.text"]\n'
+    )
+    row = {"ask": ASKED, "engine": "alpha", "reply": [{"text": SAID}]}
+    (tmp_path / "log.jsonl").write_text(lines(row))
+    with pytest.raises(InputError, match=r"log\.jsonl:1, engine: has no field 'name'"):
+        empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
+    (tmp_path / "log.jsonl").write_text(lines({**row, "engine": {"name": "alpha"}}))
+    empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
+    assert runs(empty_exam, tmp_path) == {"alpha:response": [digest(SAID)]}
 
 
 FAULTS: dict[str, tuple[Any, str]] = {

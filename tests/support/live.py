@@ -21,9 +21,13 @@ from exampp import Collection
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
+from exampp.web.page_request import PLACES
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
 from support import exams
+
+NAVIGATION = tuple(one.address for one in PLACES if one.address != "/lists")
+"""The pages that the navigation names; `/lists` leads to the first of four."""
 
 
 def rate(ask: Request) -> str:

@@ -16,21 +16,34 @@ import exampp
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+QUERY = next(iter(hostile.QUERIES))
+ITEM = f"{next(iter(hostile.QUESTIONS))} of 0"
+ADDRESSES = {
+    "heat map": "/query?" + urlencode({"id": QUERY}),
+    "cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "plain"}),
+    "long cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "{{ 7*7 }}"}),
+    "judge": "/judge",
+    "judge a query": "/judge?" + urlencode({"order": "query", "query": QUERY}),
+    "adjudicate": "/judge?order=disputes",
+    "queue": "/queue",
+    "disputes": "/disputes",
+    "agreement": "/agreement",
+    "cells of the agreement": "/agreement/cells",
+    "compare": "/compare?" + urlencode({"a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
+    "items": "/items?" + urlencode({"query": QUERY, "item": ITEM}),
+    "bank": "/bank?" + urlencode({"query": QUERY}),
+}
+"""Pages that are looked at with hostile texts."""
 PAGES = (
-    "/",
-    "/queries",
+    *(one for one in live.NAVIGATION if one not in ADDRESSES.values()),
     "/lists/verify",
     "/lists/missing",
     "/lists/spurious",
-    "/history",
-    "/export",
     "/search?q=a",
     "/compare?a=beta&b=alpha",
     "/items?order=worst",
-    "/sample",
     "/judge/end",
     "/plots",
-    "/trust",
     "/trust/sensitivity",
     "/trust/attacks",
     "/nowhere",
@@ -94,9 +107,11 @@ def test_the_list_of_keys_opens_and_leads_on(page: Page) -> None:
 
     page.goto("/")
     page.keyboard.press("?")
-    assert page.locator("dialog#keys").is_visible()
+    expect(page.locator("dialog#keys")).to_be_visible()
     page.keyboard.press("Escape")
-    assert not page.locator("dialog#keys").is_visible()
+    expect(page.locator("dialog#keys")).to_be_hidden()
+    # a busy machine may take longer from key to key than the page waits for the second
+    page.evaluate("const now = Date.now(); Date.now = () => now")
     page.keyboard.press("g")
     page.keyboard.press("q")
     page.wait_for_url("**/queries")
@@ -172,24 +187,6 @@ def test_all_of_the_overview_can_be_reached_by_keys(page: Page) -> None:
 
 
 # ---- test accessible review ---------------------------------------------------------------------
-
-QUERY = next(iter(hostile.QUERIES))
-ITEM = f"{next(iter(hostile.QUESTIONS))} of 0"
-ADDRESSES = {
-    "heat map": "/query?" + urlencode({"id": QUERY}),
-    "cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "plain"}),
-    "long cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "{{ 7*7 }}"}),
-    "judge": "/judge",
-    "judge a query": "/judge?" + urlencode({"order": "query", "query": QUERY}),
-    "adjudicate": "/judge?order=disputes",
-    "queue": "/queue",
-    "disputes": "/disputes",
-    "agreement": "/agreement",
-    "cells of the agreement": "/agreement/cells",
-    "compare": "/compare?" + urlencode({"a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
-    "items": "/items?" + urlencode({"query": QUERY, "item": ITEM}),
-    "bank": "/bank?" + urlencode({"query": QUERY}),
-}
 
 
 @pytest.fixture(scope="module")

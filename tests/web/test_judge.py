@@ -284,6 +284,27 @@ def test_who_decides_blind_is_told_where_grades_are_in_sight(path: Path) -> None
             assert ("order=judgment" in client.get("/query?id=q1").text) != blind
 
 
+def test_what_needs_scripts_is_marked_as_such(client: Client) -> None:
+    # the style hides what is marked where scripts are off
+    page = pages.read(client.get("/judge").text)
+    marked = [one for one in page.walk() if "with-script" in one.attributes.get("class", "")]
+    within = [button for one in marked for button in one.all("button")]
+    acting = page.all("button", type="button")
+    assert acting
+    assert all(button in (*marked, *within) for button in acting)
+
+
+def test_without_a_share_people_start_with_cells_of_their_own(path: Path) -> None:
+    with live.serving(path, ("ann", "bob"), shared=0.0) as served:
+        walks = []
+        for name in ("ann", "bob"):
+            walk = pages.read(Client(served).enter(name).get("/judge").text).by_id("walk")
+            walks.append([a.attributes["href"] for a in walk.all("a")])
+    # those of the other follow
+    assert sorted(walks[0]) == sorted(walks[1])
+    assert walks[0][0] != walks[1][0]
+
+
 def test_a_share_of_the_cells_is_given_to_everybody_blind(path: Path) -> None:
     with live.serving(path, ("ann", "bob"), shared=1.0) as served:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))

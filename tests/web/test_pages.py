@@ -25,7 +25,7 @@ from exampp.web.pages.exports import QUESTIONS
 from exampp.web.rendering import HERE, render_template, templates
 
 PAGES = (
-    *("/", "/queries", "/query?id=q1", "/items", "/queue", "/disputes", "/agreement", "/history"),
+    *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
@@ -78,6 +78,21 @@ def test_a_square_of_a_confusion_leads_to_as_many_cells_as_it_counts(client: Cli
     for one in counts:
         listed = main_of(client, one.attributes["href"]).all("tbody")[0].all("tr")
         assert len(listed) == int(one.text)
+
+
+def test_every_id_of_a_passage_or_a_query_is_in_a_link(client: Client) -> None:
+    def bare(one: Element, linked: bool) -> Iterator[str]:
+        linked |= one.tag in ("a", "h1", "h2", "form", "option", "textarea")
+        if not linked and one.tag == "bdi" and re.fullmatch("[pq][1-4]", one.text):
+            yield one.text
+        for child in one.children:
+            if isinstance(child, Element):
+                yield from bare(child, linked)
+
+    found = {page: list(bare(main_of(client, page), False)) for page in PAGES}
+    # its own id
+    assert found.pop("/query?id=q1") == ["q1"]
+    assert {page: ids for page, ids in found.items() if ids} == {}
 
 
 # ---- test kinds of exam -------------------------------------------------------------------------
@@ -154,18 +169,11 @@ GRADED = (
 )
 """Pages that say what to do where nothing is graded."""
 FIXED = (
-    "/",
-    "/queries",
-    "/queue",
+    *live.NAVIGATION,
     "/judge",
-    "/disputes",
-    "/agreement",
-    "/history",
     "/history?what=edits",
-    "/export",
     "/plots",
     "/compare",
-    "/items",
     "/items?order=worst",
     "/items?order=nonsense&only=nonsense&page=99",
     "/items?find=x",
@@ -218,11 +226,11 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 # ---- test templates -----------------------------------------------------------------------------
 
 WHOLE = (
-    *("/", "/queries", "/query?id=q1", "/cell?query=q1&passage=p1", "/items"),
-    *("/search?q=a", "/bank?query=q1", "/judge", "/judge/end", "/judge/guidelines", "/queue"),
-    *("/disputes", "/agreement", "/agreement/cells", "/compare?a=beta&b=alpha", "/history"),
-    *("/history?what=edits", "/export", "/plots", "/sample", "/sample/judge", "/nowhere"),
-    *("/trust", *(f"/trust/{key}" for key in QUESTIONS)),
+    *(*live.NAVIGATION, "/query?id=q1", "/cell?query=q1&passage=p1"),
+    *("/search?q=a", "/bank?query=q1", "/judge", "/judge/end", "/judge/guidelines"),
+    *("/agreement/cells", "/compare?a=beta&b=alpha"),
+    *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
+    *(f"/trust/{key}" for key in QUESTIONS),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )
 PARTS = (

@@ -85,4 +85,4 @@ def _annotation(one: Option) -> Any:
     kind = literal[tuple(one.choices)] if one.choices else one.type
     kind = str if kind is Mapping else kind
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
-    return Annotated[kind | None, keyword(help=one.help, metavar=metavar)]
+    return Annotated[kind | None, keyword(help=one.help, metavar=metavar, panel=one.panel)]

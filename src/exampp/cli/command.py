@@ -201,7 +201,7 @@ GOES_IN = "Input"
 ASKED_FOR = "What is computed"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
-    "passage-tokens cited update subtopic answer",
+    "passage-tokens cited update subtopic answer commitment",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
@@ -209,21 +209,20 @@ PANELS: Mapping[str, str] = {
     "build battery targets attack texts rating "
     "labels design number secret public sealed again plan over folds save require "
     "baseline baseline-system margin "
-    "allow-missing junit blind shared guidelines pair",
+    "allow-missing junit blind shared guidelines pair "
+    "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
-    "Model": "model revision device dtype decode beams least-mass batch-tokens "
-    "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered epochs "
-    "repetition batch-size learning-rate max-steps",
-    "Server": "host port base-url extra-body concurrency retries timeout",
-    "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
-    "max-cost price-read price-cached price-written "
-    "price-hour max-failures grace",
+    "Model": "unnumbered revision device epochs batch-size learning-rate max-steps",
+    "Server": "host port",
+    "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
+    "max-failures grace",
     "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "Output": "format wide notes digits title theme json",
+    "Output": "format wide notes digits title theme json files toml",
 }
-"""The options of each panel by their long names; one may name another in its declaration."""
+"""The options of each panel by their long names; those of graders and a few others name theirs in
+their declarations."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 
 
@@ -239,7 +238,7 @@ def by_panel(options: Sequence[Any]) -> Iterable[tuple[str, list[Any]]]:
         return [(OTHER, list(options))]
     found: dict[str, list[Any]] = {panel: [] for panel in (*PANELS, OTHER)}
     for option in options:
-        found[panel_of(option)].append(option)
+        found.setdefault(panel_of(option), []).append(option)
     return [(panel, some) for panel, some in found.items() if some]
 
 

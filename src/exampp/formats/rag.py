@@ -2,7 +2,7 @@
 
 A preset, a TOML file, says in which fields a program keeps these. Files are JSON-lines, an array,
 an object with the records inside, Parquet, Arrow, or a table whose lists are JSON, Python literals
-or joined by a mark. The spans of a trace are put together to one record.
+or a text with a separator. The spans of a trace are put together to one record.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 import ast
 import csv
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -24,7 +23,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from exampp.errors import InputError
 from exampp.formats import tables
-from exampp.formats.fields import brief, normalize_name, text_digest
+from exampp.formats.fields import normalize_name, text_digest
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
@@ -37,13 +36,27 @@ from exampp.formats.lines import (
     text_of,
     valid_json,
 )
+from exampp.formats.rag_values import (
+    Document,
+    check_dotted_path,
+    check_single_turn,
+    decoded_json,
+    documents_of,
+    find_value,
+    holds_text,
+    id_of,
+    ids_of,
+    message_text,
+    opened_text,
+    text_values,
+)
 from exampp.formats.read_warnings import add_warning, count_unused, is_empty
 from exampp.formats.tables import named_rows
 from exampp.records.toml import parse_toml, read_toml
 
 Row = Mapping[str, Any]
 _FOLDER = Path(__file__).parent / "presets"
-_HOLDS = {
+_FIELD_OF_COLUMN = {
     "question": "query",
     "query_text": "query",
     "query_id": "query_id",
@@ -63,9 +76,9 @@ _ANSWER_KEYS = (
     *("message", "messages"),
 )
 _NUMBERED = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
-_MAY_BE_GOLD = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
+_AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
 """Contexts that a system retrieved, or that a data set gives with its questions."""
-_MAY_BE_REFERENCE = frozenset({"answer", "output"})
+_AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_HEADER = 1 << 14
 _LONGEST_SYSTEM = 60
 _START = 1 << 16
@@ -73,14 +86,14 @@ _FIRST_LINES = 500
 
 
 Paths = tuple[str, ...]
-"""Dotted paths to one value; the first path that a record has counts."""
+"""Dotted paths to one value; the first path that a record has counts. A path goes through lists."""
 
 
 class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the spans of a trace belong together.
 
     `root`, `retriever` and `reranker` are values of `kind`; without `root`, the span without a
-    parent is the root. Texts in the fields `open` are JSON or Python literals.
+    parent is the root. Texts in `json_fields` are JSON or Python literals.
     """
 
     trace: Paths
@@ -89,7 +102,7 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retriever: str
     reranker: str = ""
     root: str = ""
-    open: tuple[str, ...] = ()
+    json_fields: tuple[str, ...] = ()
     ignored: Paths = ()
 
 
@@ -110,14 +123,16 @@ class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a program.
+    """The fields of a program; docs/formats.md has a table of all keys.
 
     A file is of the program if it has a field of every set of one of the alternatives in `sniff`;
     `@query` stands for the fields of the query. A preset that is named by `--as` needs no `sniff`
-    and no `name`. `rows` are the places of the records in a file that is one object. `joined`
-    separates a list in a cell. `system` are the parts of a system's name; the parts that differ
-    within a file name it, or all of them (`whole_system`). Contexts that `may_be_gold` are those of
-    a system or of a data set. `looks` and `source` are for the documentation.
+    and no `name`. `rows` are the places of the records in a file that is one object. `separator`
+    is between the parts of a list in a cell. The parts `system` name the system; the parts
+    `variants` are added where they differ within a file. `contexts_may_be_gold` says that contexts
+    may be those of a data set; `normalize_names` that the spelling of fields varies. Contexts that
+    are objects have their id under `document_id`, and their text under `document_text` or a usual
+    name. `looks` and `source` are for the documentation, `needs` for a hint on unknown files.
     """
 
     fields: Fields
@@ -127,12 +142,13 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
     needs: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
-    joined: str = ""
-    system: tuple[tuple[str, ...], ...] = ()
-    whole_system: bool = False
-    may_be_gold: bool = False
-    plain_names: bool = False
-    document_id: tuple[str, ...] = ()
+    separator: str = ""
+    system: tuple[Paths, ...] = ()
+    variants: tuple[Paths, ...] = ()
+    contexts_may_be_gold: bool = False
+    normalize_names: bool = False
+    document_id: Paths = ()
+    document_text: Paths = ()
     spans: Spans | None = None
 
     def paths(self, field: str) -> Paths:
@@ -142,7 +158,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def fits(self, names: frozenset[str]) -> int | None:
         """Return which alternative of `sniff` fits the fields of a record; None for none."""
-        if self.plain_names:
+        if self.normalize_names:
             names = frozenset(map(normalize_name, names))
             names |= {"contexts"} if any(map(_NUMBERED.fullmatch, names)) else set()
         sets = (
@@ -155,7 +171,11 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def every_path(self) -> set[str]:
         """Return all paths that are read of a record."""
         of_spans = self.spans and (*self.spans.trace, *self.spans.parent, *self.spans.kind)
-        named = (path for paths in (*astuple(self.fields), *self.system) for path in paths)
+        named = (
+            path
+            for paths in (*astuple(self.fields), *self.system, *self.variants)
+            for path in paths
+        )
         return {*named, *(of_spans or ()), *(self.spans.ignored if self.spans else ())}
 
     def objects(self) -> set[str]:
@@ -168,9 +188,15 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             name: tuple(path for path in paths if path not in columns.values())
             for name, paths in asdict(self.fields).items()
         }
-        fields |= {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
-        system = ((columns["system"],),) if "system" in columns else self.system
-        return replace(self, fields=Fields(**fields), system=system)
+        fields |= {
+            _FIELD_OF_COLUMN[name]: (column,)
+            for name, column in columns.items()
+            if name in _FIELD_OF_COLUMN
+        }
+        if "system" in columns:
+            named = replace(self, system=((columns["system"],),), variants=())
+            return replace(named, fields=Fields(**fields))
+        return replace(self, fields=Fields(**fields))
 
 
 @cache
@@ -179,7 +205,7 @@ def presets() -> Mapping[str, Preset]:
     texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
     found = [_preset(parse_toml(text, path.name), path) for path, text in texts]
     # usual names come last: programs use them, too
-    return {one.name: one for one in sorted(found, key=lambda one: one.plain_names)}
+    return {one.name: one for one in sorted(found, key=lambda one: one.normalize_names)}
 
 
 def preset_of(kind: str) -> Preset | None:
@@ -210,7 +236,7 @@ def _preset(value: dict[str, Any], path: str | Path) -> Preset:
 class RagRecord(NamedTuple):
     """One question to a RAG system; empty is what the file does not have.
 
-    `system` names what answered, where a file has several systems.
+    `system` is empty where only the file names the system.
     """
 
     query_id: str
@@ -263,27 +289,26 @@ def read(
         rows = [*_traces(preset, preset.spans, rows, path)]
         fields = Fields(("query",), contexts=("contexts",), response=("response",))
         system = tuple((f"system {number}",) for number, _ in enumerate(preset.system))
-        preset = replace(preset, fields=fields, system=system)
+        variants = tuple((f"variant {number}",) for number, _ in enumerate(preset.variants))
+        preset = replace(preset, fields=fields, system=system, variants=variants)
     named = {
         name: written
         for name, column in columns.items()
         for written in (normalize_name(column), column)
-        if any(find_value(row, (written,))[0] for _, row in rows)
+        if any(find_value(row, (written,), in_lists=True)[0] for _, row in rows)
     }
     names = dict.fromkeys(name for _, row in rows for name in row)
     seen[str(path)] = [*names, *(columns[name] for name in named)]
     preset = preset.with_columns(named)
-    if preset.may_be_gold and not (is_stated or named):
+    if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     found = [*_records(path, preset, rows, on_error)]
-    parts = zip(*(parts for _, _, parts in found), strict=True)
-    differing = [len(set(part)) > 1 for part in parts]
-    if preset.whole_system:
-        differing = [any(differing)] * len(differing)
-    for number, record, of_system in found:
-        used = [
-            name for name, differs in zip(of_system, differing, strict=True) if differs and name
-        ]
+    by_part = zip(*(parts for _, _, parts in found), strict=True)
+    names_system = [
+        number < len(preset.system) or len(set(parts)) > 1 for number, parts in enumerate(by_part)
+    ]
+    for number, record, parts in found:
+        used = [part for part in compress(parts, names_system) if part]
         yield number, record._replace(system="/".join(used))
 
 
@@ -294,9 +319,9 @@ def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Pres
         fields |= dict.fromkeys(name for _, row in rows if (name := find_value(row, paths)[0]))
     contexts = [name for name in fields if name in preset.paths("contexts")]
     answers = [name for name in fields if name in preset.paths("response")]
-    is_pair = "context" in contexts and _MAY_BE_REFERENCE.issuperset(answers)
+    is_pair = "context" in contexts and _AMBIGUOUS_ANSWERS.issuperset(answers)
     is_pair = is_pair and set(fields) == {*contexts, *answers}
-    if contexts and _MAY_BE_GOLD.issuperset(contexts) and (not answers or is_pair):
+    if contexts and _AMBIGUOUS_CONTEXTS.issuperset(contexts) and (not answers or is_pair):
         found = f" and {', '.join(map(repr, answers))}" if answers else ""
         raise InputError(
             f"{', '.join(map(repr, contexts))}{found} may be what a system returned, or the gold "
@@ -322,10 +347,12 @@ def _records(
             inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
             for holder in () if preset.spans else (row, *inside):
                 check_single_turn(holder, record.query, number, conversations)
+            parts = tuple(_part(row, one, used) for one in (*preset.system, *preset.variants))
+            if not record.contexts:
+                _check_no_contexts(row, preset, used)
         except InputError as error:
             on_error(error.at(path, number))
             continue
-        parts = tuple(_part(_first(row, one, used)[1]) for one in preset.system)
         if preset.spans is None:
             count_unused(path, [*_unread(row, used)])
         blanks += [number] * blank
@@ -338,14 +365,32 @@ def _records(
         )
 
 
-def _part(value: Any) -> str:
+def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:
+    """Refuse a record without contexts, if it has an object for them of which nothing is read."""
+    heads = {path.partition(".")[0] for path in used}
+    for path in preset.paths("contexts"):
+        if path.partition(".")[0] not in heads:
+            check_dotted_path(row, path, is_required=True)
+
+
+def _part(row: Row, paths: Paths, used: set[str]) -> str:
     """Return a part of a system's name, which stands in one column of run files."""
+    place, value = _first(row, paths, used)
+    if isinstance(value, list):
+        raise InputError(
+            "is a list, where the name of a system is expected",
+            field=place,
+            hint="Name a field that holds a text or a whole number",
+        )
     text = "_".join(str(value).split()) if isinstance(value, str | int) else ""
     return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{text_digest(text)[:8]}"
 
 
-def _first(row: Row, paths: Sequence[str], used: set[str]) -> tuple[str, Any]:
-    path, value = find_value(row, paths)
+def _first(row: Row, paths: Paths, used: set[str]) -> tuple[str, Any]:
+    path, value = find_value(row, paths, in_lists=True)
+    if not path:
+        for one in paths:
+            check_dotted_path(row, one)
     used.add(path)
     return path, value
 
@@ -371,14 +416,15 @@ def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
 
     query = _query(row, preset, first("query"))
     place, value = first("contexts")
-    contexts, blank = documents_of(value, place, first("ids")[1], preset.document_id)
+    keys = preset.document_id, preset.document_text
+    contexts, blank = documents_of(value, place, *keys, ids=first("ids")[1])
     response = _response(row, preset, used)
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
     references = text_values(value, place)
     place, value = first("relevant")
-    relevant, no_text = documents_of(value, place)
+    relevant, no_text = documents_of(value, place, *keys)
     relevant += tuple((name, "") for name in ids_of(*first("relevant_ids")))
     if not contexts and not response:
         _check_bank(row, preset, bool(references or relevant))
@@ -427,8 +473,10 @@ def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
 def _response(row: Row, preset: Preset, used: set[str]) -> str:
     # the first field that is there counts, be it empty: `answer` beside it may be the reference
     for path in preset.paths("response"):
-        if path in row or find_value(row, (path,))[0]:
+        if path in row or find_value(row, (path,), in_lists=True)[0]:
             return _text(_first(row, (path,), used)[1], path, preset)
+    for path in preset.paths("response"):
+        check_dotted_path(row, path)
     return ""
 
 
@@ -446,7 +494,7 @@ def _rows(path: str | Path, preset: Preset, on_error: OnError) -> Iterator[tuple
     for number, row in _raw_rows(path, on_error, preset.rows):
         if isinstance(row, _Cells):
             row = {name: _opened(name, cell, preset) for name, cell in row.items()}
-        yield number, _plain_row(row) if preset.plain_names else row
+        yield number, _normalized_row(row) if preset.normalize_names else row
 
 
 class _Cells(dict[str, str]):
@@ -456,13 +504,13 @@ class _Cells(dict[str, str]):
 def _opened(name: str, cell: str, preset: Preset) -> Any:
     lists = [path for one in ("contexts", "ids", "relevant") for path in preset.paths(one)]
     if name in lists or normalize_name(name) in lists:
-        return _listed(cell, preset.joined)
+        return _listed(cell, preset.separator)
     is_object = preset.spans is None and name in preset.objects()
     return decoded_json(cell, name) if is_object else cell
 
 
-def _plain_row(row: Row) -> Row:
-    """Return a row with plain names, whose columns of one context each are one."""
+def _normalized_row(row: Row) -> Row:
+    """Return a row with normalized names, whose columns of one context each are one."""
     named = {normalize_name(name): value for name, value in row.items()}
     places = {name: int(match[1]) for name in named if (match := _NUMBERED.fullmatch(name))}
     contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
@@ -506,7 +554,9 @@ def _place_of_records(path: str | Path, first: Sequence[bytes], places: Paths) -
     with suppress(ValueError, RecursionError):
         head = valid_json(first[0].replace(b"NaN", b"null"), path, None)
         fields = frozenset(OBJECT.decode(head))
-        if any(one.fits(fields) is not None for one in presets().values() if not one.plain_names):
+        if any(
+            one.fits(fields) is not None for one in presets().values() if not one.normalize_names
+        ):
             return None
     start = "\n".join(line.decode(errors="replace") for line in first)[:_START]
     known = (place for preset in presets().values() for place in preset.rows)
@@ -544,12 +594,12 @@ def _table(
         yield number, _Cells(row)
 
 
-def _listed(cell: str, joined: str) -> Any:
-    """Return the list in a cell: as JSON or Python write it, else joined, else the only one."""
+def _listed(cell: str, separator: str) -> Any:
+    """Return the list in a cell: as JSON or Python write it, else split, else the only one."""
     found = _literal(cell) if cell.lstrip().startswith("[") else cell
     if found is not cell:
         return found
-    return cell.split(joined) if joined and cell else [cell]
+    return cell.split(separator) if separator and cell else [cell]
 
 
 def _literal(text: str) -> Any:
@@ -574,15 +624,15 @@ def _traces(
     """
     by_trace: dict[str, list[tuple[int, Row]]] = {}
     for number, row in rows:
-        texts = {name for name in spans.open if isinstance(row.get(name), str)}
+        texts = {name for name in spans.json_fields if isinstance(row.get(name), str)}
         span = _nested({**row, **{name: _literal(row[name]) for name in texts}})
         count_unused(path, sorted({*_unread(span, preset.every_path())}))
         by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
     for numbered in by_trace.values():
-        yield numbered[0][0], _trace(preset, spans, [span for _, span in numbered])
+        yield numbered[0][0], _row_of_trace(preset, spans, [span for _, span in numbered])
 
 
-def _trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
+def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
     by_kind: dict[str, list[Row]] = {}
     for span in of_trace:
         by_kind.setdefault(str(find_value(span, spans.kind)[1]).upper(), []).append(span)
@@ -596,17 +646,22 @@ def _trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
         "query": next(filter(None, queries), None),
         "contexts": [document for span in retrieved for document in _documents(span, preset)],
         "response": response,
-        **{f"system {at}": find_value(root, paths)[1] for at, paths in enumerate(preset.system)},
+        **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
+        **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
     }
 
 
 def _documents(span: Row, preset: Preset) -> list[Any]:
     """Return the documents of a span; of LangChain or LlamaIndex they may stand in an object."""
-    value = find_value(span, preset.paths("contexts"))[1]
+    paths = preset.paths("contexts")
+    # the whole output comes before a field of each of its documents, which may be of another kind
+    path, value = find_value(span, paths)
+    value = value if path else find_value(span, paths, in_lists=True)[1]
     documents = value if isinstance(value, list) else [] if value is None else [value]
     opened = (find_value(one, ("kwargs", "document", "node"))[1] or one for one in documents)
     # an object in place of a list may be anything
-    return [one for one in opened if isinstance(value, list | str) or holds_text(one)]
+    keys = preset.document_text
+    return [one for one in opened if isinstance(value, list | str) or holds_text(one, keys)]
 
 
 def _nested(value: Any) -> Any:
@@ -626,256 +681,3 @@ def _nested(value: Any) -> Any:
     if nested and all(key.isdecimal() for key in nested):
         return [_nested(nested[key]) for key in sorted(nested, key=int)]
     return {key: _nested(one) for key, one in nested.items()}
-
-
-# ---- values of fields ----------------------------------------------------------------------------
-
-
-Document = tuple[str, str]
-"""(id, text); the id is the MD5 of the text where the file has none."""
-
-_TEXT_KEYS = ("text", "content", "page_content", "context", "kwargs.content", "data.content")
-_ID_KEYS = ("document_id", "id", "doc_id", "docid", "source", "metadata.id", "metadata.source")
-_USERS = frozenset({"user", "human"})
-_SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
-_OTHERS = frozenset({"system", "developer", "tool", "function"})
-_ROLES = _USERS | _SYSTEMS | _OTHERS
-_ROLE_KEYS = {
-    **dict.fromkeys(("speaker", "role", "from"), _ROLES),
-    **dict.fromkeys(("type", "kwargs.type"), frozenset({"human", "ai", "system"})),
-}
-_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
-"""The types of the parts of a message that are text."""
-_HISTORY = frozenset(
-    (
-        *("history", "chat_history", "message_history", "conversation_history", "messages"),
-        *("dialog", "dialogue", "dialog_history", "dialogue_history", "conversation"),
-        *("turns", "previous_turns"),
-    )
-)
-_TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
-_CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
-
-
-def find_value(row: Any, paths: Sequence[str]) -> tuple[str, Any]:
-    """Return (path, value) of the first path with a value that is neither null nor empty.
-
-    ("", None) where there is none. A path may be a key that has dots, too.
-    """
-    for path in paths:
-        value = row.get(path) if isinstance(row, dict) else None
-        if value is None and "." in path:
-            value = row
-            for key in path.split("."):
-                value = value.get(key) if isinstance(value, dict) else None
-        if not _is_missing(value) and value != "":
-            return path, value
-    return "", None
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
-
-
-def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
-    """Return a text; of chat messages the question of the user (`is_question`) or the answer to it.
-
-    The text is empty where there is none. Raises InputError for a value that is not a text, for
-    several texts where one is expected, and for a conversation of several turns.
-    """
-    if _is_missing(value):
-        return ""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, dict):
-        key, inside = find_value(value, _TEXT_KEYS)
-        if not key:
-            raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
-        return message_text(inside, f"{field}.{key}", is_question=is_question)
-    if not isinstance(value, list):
-        raise InputError(f"must be a text, and is {brief(value)}", field=field)
-    if any(_role(one) for one in value):
-        return _message(value, field, is_question=is_question)
-    parts = [message_text(one, field, is_question=is_question) for one in value]
-    if len(parts) > 1 and not all(_is_part(one) for one in value):
-        raise InputError(f"is a list of {len(value)}, where one text is expected", field=field)
-    return "\n".join(filter(None, parts))
-
-
-def _is_part(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("type") in _TEXT_PARTS
-
-
-def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
-    """Return the only question of the user, or the last message of the system behind it."""
-    users = [one for one in messages if _role(one) in _USERS]
-    if len(users) > 1:
-        raise _conversation(f"is a conversation of {len(users)} turns", field)
-    if is_question:
-        if not users:
-            raise InputError("has no message of the user", field=field)
-        return message_text(users[0], field, is_question=True)
-    start = messages.index(users[0]) if users else 0
-    said = [message_text(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
-    if len(said) > 1 and not users:
-        raise InputError(f"is a list of {len(said)}, where one text is expected", field=field)
-    return next(filter(None, reversed(said)), "")
-
-
-def _conversation(what: str, field: str) -> InputError:
-    return InputError(
-        f"{what}, and exampp reads single questions",
-        field=field,
-        hint="Write one question that stands alone into each record, such as the rewritten "
-        "question, or leave conversations out with --on-error skip",
-    )
-
-
-def _role(value: Any) -> str:
-    """Return who says a chat message; empty for a value that is not one."""
-    if not isinstance(value, dict):
-        return ""
-    for key, roles in _ROLE_KEYS.items():
-        name = find_value(value, [key])[1]
-        if isinstance(name, str) and name.lower() in roles:
-            return name.lower()
-    return ""
-
-
-def check_single_turn(
-    fields: Mapping[str, Any], question: str, number: int, first_lines: dict[str, int]
-) -> None:
-    """Raise InputError for a record with earlier turns, or of an earlier conversation.
-
-    `first_lines` remembers where each conversation of a file came first.
-    """
-    for name, value in fields.items():
-        if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):
-            first = first_lines.setdefault(str(value), number)
-            if first != number:
-                raise _conversation(
-                    f"continues the conversation {brief(value)} of line {first}", name
-                )
-        elif normalize_name(name) in _TURNS:
-            if str(value).isdecimal() and int(value) > 1:
-                raise _conversation(f"is turn {value} of a conversation", name)
-        elif normalize_name(name) in _HISTORY and _has_history(value, question):
-            raise _conversation("holds other turns of a conversation", name)
-
-
-def _has_history(value: Any, question: str) -> bool:
-    if isinstance(value, str):
-        return " " in value.strip()
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value > 1
-    if not isinstance(value, list):
-        return bool(value) and isinstance(value, dict)
-    if not any(map(_role, value)):
-        return bool(value)
-    return any(message_text(one, "") != question for one in value if _role(one) in _USERS)
-
-
-def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: bool = False) -> str:
-    """Return the text of a value that may be an object with the text under one of `keys`.
-
-    JSON in a text is decoded first. Raises InputError for an object that has none of the keys, or
-    different texts under several of them, for broken JSON, and as `message_text` does.
-    """
-    if isinstance(value, str):
-        value = decoded_json(value, field)
-    if not isinstance(value, dict) or _role(value):
-        return message_text([value] if _role(value) else value, field, is_question=is_question)
-    present = [key for key in keys if find_value(value, [key])[0]]
-    texts = {
-        opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
-    }
-    if len(texts) == 1:
-        if is_question:
-            check_single_turn(value, next(iter(texts)), 0, {})
-        return texts.pop()
-    what = "different texts" if present else "no known field"
-    raise InputError(
-        f"is an object with the fields {', '.join(value)}, which has {what}"
-        + (f" under {', '.join(present)}" if present else ""),
-        field=field,
-        hint=f"Keep the text under one of {', '.join(keys)}",
-    )
-
-
-def decoded_json(text: str, field: str) -> Any:
-    """Return the value of a text that is a JSON object, list or quoted text; else the text.
-
-    Raises InputError for a text that begins as a JSON object and is broken or cut off.
-    """
-    if text.lstrip()[:1] not in ("{", "[", '"'):
-        return text
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    if re.match(r'\s*\[?\s*\{\s*"[^"]*"\s*:', text):
-        raise InputError("is broken JSON, or cut off", field=field)
-    return text
-
-
-def holds_text(value: Any) -> bool:
-    """Return whether an object has a text under a usual name."""
-    return bool(find_value(value, _TEXT_KEYS)[0])
-
-
-def text_values(value: Any, field: str) -> tuple[str, ...]:
-    """Return the texts of a value that may be one text or a list of several, each once."""
-    if isinstance(value, list) and not any(map(_role, value)):
-        texts = (message_text(one, f"{field}[{number}]") for number, one in enumerate(value))
-        return tuple(dict.fromkeys(filter(None, texts)))
-    text = message_text(value, field)
-    return (text,) if text else ()
-
-
-def ids_of(field: str, value: Any) -> tuple[str, ...]:
-    """Return the ids of a value that may be one id, or lists of ids, each once."""
-    if isinstance(value, list):
-        found = (one for part in value for one in ids_of(field, part))
-        return tuple(dict.fromkeys(found))
-    name = id_of(value, field)
-    return (name,) if name else ()
-
-
-def documents_of(
-    value: Any, field: str, ids: Any = None, id_keys: Sequence[str] = ()
-) -> tuple[tuple[Document, ...], int]:
-    """Return (texts with their ids, each once and in their order; how many had no text).
-
-    `ids` is a list as long, where ids stand apart; else a document has its id under `id_keys`.
-    Raises InputError for what is no text, and for an id that two texts have.
-    """
-    if _is_missing(value):
-        return (), 0
-    many = value if isinstance(value, list) else [value]
-    if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
-        count = len(ids) if isinstance(ids, list) else "no list of"
-        raise InputError(f"{len(many)} texts, and {count} ids", field=field)
-    documents: dict[str, str] = {}
-    blank = 0
-    for number, one in enumerate(many):
-        place = f"{field}[{number}]"
-        if role := _role(one):
-            raise InputError(f"is a chat message ({role}), not a passage", field=place)
-        text = message_text(one, place)
-        if not text:
-            blank += 1
-            continue
-        own = find_value(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
-        name = id_of(own if ids is None else ids[number], place) or text_digest(text)
-        if documents.setdefault(name, text) != text:
-            raise InputError(f"the id {brief(name)} has another text, too", field=place)
-    return tuple(documents.items()), blank
-
-
-def id_of(value: Any, field: str) -> str:
-    """Return an id: a text, or a whole number as it is written; empty for none, InputError else."""
-    if _is_missing(value):
-        return ""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise InputError(f"an id must be a text or a whole number, and is {brief(value)}", field=field)

@@ -18,6 +18,9 @@ from exampp.prompts.replies import UNNUMBERED
 from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
+LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
+"""The longest reply in tokens, by the name that most servers know and by OpenAI's for chats."""
+COST = "Cost and stopping"
 
 
 class Option(NamedTuple):
@@ -25,7 +28,8 @@ class Option(NamedTuple):
 
     `choices` are its values where they are few. Numbers are `least` or more, greater than `above`,
     and `most` at most. `writes`: the option also counts where a model writes a bank. `shown`: it is
-    an option of the command line, too.
+    an option of the command line, too, listed in this `panel` of its help. `sent`: servers get it
+    with every request under its own name, with the value `unless` where it is not given.
     """
 
     help: str
@@ -36,6 +40,9 @@ class Option(NamedTuple):
     most: float | None = None
     writes: bool = True
     shown: bool = True
+    panel: str = "Model"
+    sent: bool = False
+    unless: Any = None
     type: Any = str
 
 
@@ -54,7 +61,10 @@ class KindOptions:
     """The option of every grader."""
 
     kind: str | None = option(
-        "What is graded, where the prompt can grade several.", choices=KINDS, writes=False
+        "What is graded, where the prompt can grade several.",
+        choices=KINDS,
+        writes=False,
+        panel="Grades",
     )
 
 
@@ -63,7 +73,9 @@ class GraderOptions(KindOptions):
     """Options of a grader that reads prompts. Derive the record of your backend from this one."""
 
     prompt: str | None = option(
-        "A bundled prompt or a TOML file. [default: question-self-rating]", writes=False
+        "A bundled prompt or a TOML file. [default: question-self-rating]",
+        writes=False,
+        panel="Grades",
     )
     unnumbered: str | None = option(
         "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
@@ -84,7 +96,7 @@ class NamedOptions(GraderOptions):
 class CallOptions(KindOptions):
     """Options of a function."""
 
-    concurrency: int = option("Calls of an async function at a time.", 8, least=1)
+    concurrency: int = option("Calls of an async function at a time.", 8, least=1, panel="Server")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +131,7 @@ class TextOptions(ModelOptions):
         writes=False,
     )
     chat_template_kwargs: Mapping[str, Any] | None = option(
-        'Options of the chat template, such as {"enable_thinking": false}.'
+        'Options of the chat template, such as {"enable_thinking": false}.', sent=True
     )
 
 
@@ -152,21 +164,23 @@ class OpenAIOptions(TextOptions):
     """
 
     max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
-    temperature: float | None = option("Temperature of the model.", 0.0, least=0)
-    seed: int | None = option("Seed of the model.", 0)
+    temperature: float | None = option("Temperature of the model.", least=0, sent=True, unless=0.0)
+    seed: int | None = option("Seed of the model.", sent=True, unless=0)
     top_p: float | None = option(
-        "The share of likely tokens that it chooses from.", above=0, most=1
+        "The share of likely tokens that it chooses from.", above=0, most=1, sent=True
     )
-    reasoning_effort: str | None = option("How long a model may think, such as low, medium, high.")
-    concurrency: int = option("Requests in flight at most.", 32, least=1)
-    retries: int = option("Retries of a request.", 6, least=0)
-    timeout: float = option("Seconds to wait for a reply.", 120.0, above=0)
-    max_requests: int | None = option("Stop before more requests.")
-    max_cost: float | None = option("Stop before it costs more.")
-    price_read: float | None = option("Price of a million tokens read.")
-    price_written: float | None = option("Price of a million tokens written.")
+    reasoning_effort: str | None = option(
+        "How long a model may think, such as low, medium, high.", sent=True
+    )
+    concurrency: int = option("Requests in flight at most.", 32, least=1, panel="Server")
+    retries: int = option("Retries of a request.", 6, least=0, panel="Server")
+    timeout: float = option("Seconds to wait for a reply.", 120.0, above=0, panel="Server")
+    max_requests: int | None = option("Stop before more requests.", panel=COST)
+    max_cost: float | None = option("Stop before it costs more.", panel=COST)
+    price_read: float | None = option("Price of a million tokens read.", panel=COST)
+    price_written: float | None = option("Price of a million tokens written.", panel=COST)
     price_cached: float | None = option(
-        "Price of a million tokens read from the cache.", writes=False
+        "Price of a million tokens read from the cache.", writes=False, panel=COST
     )
     decode: str = option(
         "What a reply is: text, the likeliest of the labels, or json. auto takes labels where the "
@@ -176,7 +190,8 @@ class OpenAIOptions(TextOptions):
         writes=False,
     )
     base_url: str | None = option(
-        "The server's address. The key comes from OPENAI_API_KEY and is never stored."
+        "The server's address. The key comes from OPENAI_API_KEY and is never stored.",
+        panel="Server",
     )
     api_key: str | None = option("", shown=False)
     repetition: int = option(
@@ -186,7 +201,9 @@ class OpenAIOptions(TextOptions):
         most=1000,
         writes=False,
     )
-    extra_body: Mapping[str, Any] | None = option('Added to every request, such as {"top_k": 20}.')
+    extra_body: Mapping[str, Any] | None = option(
+        'Added to every request, such as {"top_k": 20}.', panel="Server"
+    )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)
     give_up_after: int = option("", 100, least=1, shown=False)
@@ -196,35 +213,36 @@ class OpenAIOptions(TextOptions):
             raise InputError("a price needs both --price-read and --price-written")
         if self.max_cost is not None and self.price_read is None:
             raise InputError("max_cost needs a price", hint="Give --price-read and --price-written")
-        if taken := sorted((_REQUEST_KEYS | self.sampling.keys()) & (self.extra_body or {}).keys()):
+        if taken := sorted((_WRITTEN | PARAMETERS.keys()) & (self.extra_body or {}).keys()):
             raise InputError(
                 f"extra_body sets {', '.join(taken)}",
                 field="extra_body",
-                hint="These have separate options",
+                hint="exampp sets these, by its options or by itself: take them out",
             )
         if self.max_cost is not None and self.max_new_tokens is None:
             raise InputError("max_cost needs max_new_tokens", hint="Give it, such as 512")
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the model chooses, by the names of the protocol; what is None is left out."""
-        seed = None if self.seed is None else self.seed + self.repetition - 1
-        chosen = {
-            "temperature": self.temperature,
-            # a server that obeys seeds would repeat its reply
-            "seed": seed,
-            "top_p": self.top_p,
-            "reasoning_effort": self.reasoning_effort,
-            "chat_template_kwargs": dict(self.chat_template_kwargs or {}) or None,
-        }
-        return {name: value for name, value in chosen.items() if value is not None}
+        """How the model chooses: the options that are `sent`, as far as they have a value."""
+        chosen = {name: getattr(self, name) for name in _SENT}
+        chosen |= {name: _SENT[name].unless for name in self.assumed}
+        # a server that obeys seeds would repeat its reply
+        chosen["seed"] += self.repetition - 1
+        return {name: value for name, value in chosen.items() if value not in (None, {})}
+
+    @property
+    def assumed(self) -> frozenset[str]:
+        """What is sent although nobody gave it: a server that refuses it is asked without."""
+        unset = (name for name in _SENT if getattr(self, name) is None)
+        return frozenset(name for name in unset if _SENT[name].unless is not None)
 
 
-_REQUEST_KEYS = frozenset(
-    {"model", "messages", "prompt", "stream", "n"}
-    | {"temperature", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format"}
-)
-"""Keys of requests that options have; not those of `extra_body`."""
+_SENT: Mapping[str, Option] = {
+    one.name: one.metadata["option"] for one in fields(OpenAIOptions) if one.metadata["option"].sent
+}
+_WRITTEN = frozenset({"model", "messages", "prompt", "stream", "n"})
+"""Keys of requests that no server refuses."""
 
 
 def check_least_mass(options: TextOptions, *, scores: bool) -> None:
@@ -260,7 +278,8 @@ def declared_options(record: Any) -> Mapping[str, Option]:
                 hint="Declare it as a field: name: int = exampp.option(help, default), or of str, "
                 "float or Mapping",
             )
-        default = "" if one.default is None else f" [default: {one.default}]"
+        value = declared.unless if one.default is None else one.default
+        default = "" if value is None else f" [default: {value}]"
         found[one.name] = declared._replace(type=kind, help=declared.help + default)
     return found
 
@@ -289,6 +308,15 @@ def read_options(record: type[Record], given: Mapping[str, Any], owner: str) -> 
 def dashed(name: str) -> str:
     """Return an option as it is written on the command line."""
     return f"--{name.replace('_', '-')}"
+
+
+PARAMETERS: Mapping[str, str] = {
+    **{name: f"Leave {dashed(name)} out, or give what this model takes" for name in _SENT},
+    **dict.fromkeys((LIMIT, NEWER_LIMIT), "Give a smaller --max-new-tokens"),
+    **dict.fromkeys(("logprobs", "top_logprobs"), "Choose another decode than 'labels'"),
+    "response_format": "Choose another decode than 'json'",
+}
+"""Parameters of requests that options set, and what to do where a server refuses one."""
 
 
 def _checked(name: str, value: Any, declared: Option) -> Any:

@@ -420,6 +420,8 @@ def unfold(
         distinct = list(_once_each(records, given.path, on_error))
         for _, one in distinct:
             answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
+        if system and len({one.system for _, one in distinct}) == 1:
+            distinct = [(number, one._replace(system=system)) for number, one in distinct]
         for part, lines in _parts(distinct, system or system_of(given.path), answers).items():
             # messages name the part and the line of the file
             path = Path(f"{given.path} ({part})")

@@ -7,6 +7,7 @@ from asyncio import CancelledError
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import PurePosixPath
+from pkgutil import iter_modules
 from types import ModuleType
 from urllib.parse import parse_qs, quote
 
@@ -19,13 +20,12 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
+from exampp.web import pages
 from exampp.web.access import Access, is_own_request
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import StillComputing, limit_pages, page_request
 from exampp.web.rendering import render_template, sentence, static_files
 
-PAGES = ("overview", "queries", "items", "bank", "judge", "history", "exports")
-"""The modules of `web.pages` with a `router`."""
 READING = (
     "exampp.grades.decisions",
     "exampp.bank",
@@ -55,13 +55,13 @@ PUBLIC = "/static/"
 
 
 def import_pages() -> list[ModuleType]:
-    """Import all pages and what reading a collection imports; return the pages.
+    """Import the modules of `web.pages` and what reading a collection imports; return the pages.
 
     Two threads that import at once may deadlock, so this runs before the watcher starts.
     """
     for name in READING:
         import_module(name)
-    return [import_module(f"exampp.web.pages.{name}") for name in PAGES]
+    return [import_module(f"{pages.__name__}.{one.name}") for one in iter_modules(pages.__path__)]
 
 
 def create_app(live: LiveCollection, access: Access) -> ASGIApp:

@@ -44,20 +44,30 @@ PAGES = 4
 DECISIONS = CapacityLimiter(8)
 EXPORTS = CapacityLimiter(1)
 """Writing a file takes seconds and must not hold up pages."""
+
+
+class Place(NamedTuple):
+    """A page in the navigation; the keys `g` and `key` lead there."""
+
+    key: str
+    address: str
+    name: str
+
+
 PLACES = (
-    ("o", "/", "Overview"),
-    ("q", "/queries", "Queries"),
-    ("i", "/items", "Items"),
-    ("j", "/queue", "Queue"),
-    ("s", "/sample", "Sample"),
-    ("d", "/disputes", "Disputes"),
-    ("a", "/agreement", "Agreement"),
-    ("t", "/trust", "Trust"),
-    ("l", "/lists", "Lists"),
-    ("h", "/history", "History"),
-    ("e", "/export", "Export"),
+    Place("o", "/", "Overview"),
+    Place("q", "/queries", "Queries"),
+    Place("i", "/items", "Items"),
+    Place("j", "/queue", "Queue"),
+    Place("s", "/sample", "Sample"),
+    Place("d", "/disputes", "Disputes"),
+    Place("a", "/agreement", "Agreement"),
+    Place("t", "/trust", "Trust"),
+    Place("l", "/lists", "Lists"),
+    Place("h", "/history", "History"),
+    Place("e", "/export", "Export"),
 )
-"""The navigation: key, address, name."""
+"""The navigation in its order. Each key is used once, and `f` is that of the search."""
 PLACE_OF = {
     "/query": "/queries",
     "/cell": "/queries",
@@ -207,7 +217,7 @@ class PageRequest:
         return self.http.url.path == "/"
 
     @property
-    def places(self) -> tuple[tuple[str, str, str], ...]:
+    def places(self) -> tuple[Place, ...]:
         """The entries of the navigation."""
         return PLACES
 

@@ -17,7 +17,7 @@ import random
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -27,7 +27,7 @@ from urllib.parse import urljoin, urlsplit
 
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.budget import Budget
-from exampp.graders.options import OpenAIOptions
+from exampp.graders.options import LIMIT, NEWER_LIMIT, PARAMETERS, OpenAIOptions
 from exampp.installed import install_command
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ Read = TypeVar("Read")
 MESSAGE_CHARACTERS = 300
 """Stored of a server's message; some servers quote the whole prompt."""
 
-LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
-"""The longest reply in tokens, by the name that most servers know and by OpenAI's for chats."""
-OPTIONAL_PARAMETERS = ("temperature", "seed", "top_p")
-"""Parameters that a request can do without: they do not change the question."""
 
 _CONTEXT = re.compile(
     r"context.{0,20}(length|size|window)|maximum.{0,30}tokens"
@@ -63,19 +59,6 @@ _CONTEXT_NAMES = (
 _FEWEST_TOKENS, _MOST_TOKENS = 16, 10**8
 """Tokens that a context may have; other numbers are something else, such as a status code."""
 _CONTENT_FILTER = re.compile(r"content.?(filter|policy|management)|responsible.?ai", re.IGNORECASE)
-PARAMETERS = {
-    "temperature": "Give temperature=None",
-    "seed": "Give seed=None",
-    "top_p": "Leave --top-p out",
-    "reasoning_effort": "Leave --reasoning-effort out, or give what this model knows",
-    "chat_template_kwargs": "Leave --chat-template-kwargs out",
-    LIMIT: "Give max_tokens=None, and the limit by extra_body",
-    NEWER_LIMIT: "Give a smaller --max-new-tokens",
-    "logprobs": "Choose another decode than 'labels'",
-    "top_logprobs": "Choose another decode than 'labels'",
-    "response_format": "Choose another decode than 'json'",
-}
-"""Parameters that servers refuse, and how to fix it."""
 _QUOTED_PARAMETER = re.compile(rf"['\"`]({'|'.join(PARAMETERS)})['\"`]")
 _PARAMETER = re.compile(rf"\b({'|'.join(PARAMETERS)})\b")
 _UNSUPPORTED = re.compile(
@@ -761,14 +744,16 @@ class ServerQuirks:
     """Parameters that the servers refused, which are left out of all later requests.
 
     Reasoning models refuse a temperature of 0 or call the limit of a reply by its newer name;
-    others have no seed. Each parameter is dropped once, so that no request goes round in a circle.
-    `context` is the smallest limit in tokens that a refusal has named.
+    others have no seed. Each parameter is dropped once, so that no request goes round in a circle,
+    and only those that nobody gave (see `OpenAIOptions.assumed`). `context` is the smallest limit
+    in tokens that a refusal has named.
     """
 
-    def __init__(self, limit_name: str = LIMIT) -> None:
+    def __init__(self, limit_name: str, assumed: Collection[str]) -> None:
         self.without: tuple[str, ...] = ()
         self.context: int | None = None
         self._limit_name = limit_name
+        self._assumed = assumed
 
     @property
     def note(self) -> str:
@@ -793,5 +778,5 @@ class ServerQuirks:
             self.context = min(failure.context, self.context or failure.context)
         if failure.parameter == LIMIT:
             self._limit_name = NEWER_LIMIT
-        elif failure.parameter in OPTIONAL_PARAMETERS and failure.parameter not in self.without:
+        elif failure.parameter in self._assumed and failure.parameter not in self.without:
             self.without = (*self.without, failure.parameter)

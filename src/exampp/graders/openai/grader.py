@@ -73,11 +73,12 @@ class OpenAICompatibleGrader(ApproximateTokens):
       server obeys schemas; else `text`. `settings` has the mode that was found; name it to be sure
       that another server or version does not make another grader.
 
-    What the server refuses of temperature, seed and top_p is left out of all requests; `note` and
-    the detail of every reply (`without`) say so. A mode that the server silently ignores is an
-    error, found by a few requests before the first cell; so are labels with less than `least_mass`
-    of the probability of a first token. When the limits could be exceeded by the next request, it
-    is not sent, no more requests are pulled and `stopped` says why. One `answer` at a time.
+    A temperature or seed that nobody gave is left out of all requests once the server refuses it;
+    `note` and the detail of every reply (`without`) say so. A mode that the server silently ignores
+    is an error, found by a few requests before the first cell; so are labels with less than
+    `least_mass` of the probability of a first token. When the limits could be exceeded by the next
+    request, it is not sent, no more requests are pulled and `stopped` says why. One `answer` at a
+    time.
 
     Raises:
         InputError: Impossible options, aiohttp or a key is missing; later, from `settings` or
@@ -103,7 +104,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._address = ServerAddress(options.base_url, options.api_key)
         self._labels = tuple(labels)
         self._field = field
-        self._quirks = ServerQuirks(self._address.limit_name)
+        self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
         self._checked: Mode | None = None

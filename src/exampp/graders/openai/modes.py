@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
-from exampp.graders.openai.client import LIMIT, Malformed
-from exampp.graders.options import OpenAIOptions
+from exampp.graders.openai.client import Malformed
+from exampp.graders.options import LIMIT, OpenAIOptions
 
 TOP_LOGPROBS = 20
 """Most servers give no more."""

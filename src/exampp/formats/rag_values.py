@@ -1,0 +1,314 @@
+"""Values of the fields of RAG files: texts, chat messages, documents and ids."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.formats.fields import brief, normalize_name, text_digest
+from exampp.formats.read_warnings import is_empty
+
+Document = tuple[str, str]
+"""(id, text); the id is the MD5 of the text where the file has none."""
+
+_TEXT_KEYS = ("text", "content", "page_content", "context", "kwargs.content", "data.content")
+_ID_KEYS = ("document_id", "id", "doc_id", "docid", "source", "metadata.id", "metadata.source")
+_USERS = frozenset({"user", "human"})
+_SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
+_OTHERS = frozenset({"system", "developer", "tool", "function"})
+_ROLES = _USERS | _SYSTEMS | _OTHERS
+_ROLE_KEYS = {
+    **dict.fromkeys(("speaker", "role", "from"), _ROLES),
+    **dict.fromkeys(("type", "kwargs.type"), frozenset({"human", "ai", "system"})),
+}
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+"""The types of the parts of a message that are text."""
+_HISTORY = frozenset(
+    (
+        *("history", "chat_history", "message_history", "conversation_history", "messages"),
+        *("dialog", "dialogue", "dialog_history", "dialogue_history", "conversation"),
+        *("turns", "previous_turns"),
+    )
+)
+_TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
+_CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
+
+
+def find_value(row: Any, paths: Sequence[str], *, in_lists: bool = False) -> tuple[str, Any]:
+    """Return (path, value) of the first path with a value that is neither null nor empty.
+
+    ("", None) where there is none. A path may be a key that has dots, too. If it goes through
+    `in_lists`, the value is the list of what every object has there, in their order.
+    """
+    for path in paths:
+        value = row.get(path) if isinstance(row, dict) else None
+        if value is None and "." in path:
+            value = row
+            for key in path.split("."):
+                value = _field_of(value, key) if in_lists or isinstance(value, dict) else None
+        if not _is_missing(value) and value != "":
+            return path, value
+    return "", None
+
+
+def _field_of(value: Any, key: str) -> Any:
+    """Return a field of an object, or that of every object of a list; None where there is none."""
+    if not isinstance(value, list):
+        return value.get(key) if isinstance(value, dict) else None
+    flat = _flat(value)
+    if not any(isinstance(one, dict) and key in one for one in flat):
+        return None
+    return [one.get(key) if isinstance(one, dict) else None for one in flat]
+
+
+def _flat(value: Any) -> list[Any]:
+    """Return the parts of a list, and of the lists in it; or the only value."""
+    if not isinstance(value, list):
+        return [value]
+    return [one for part in value for one in (part if isinstance(part, list) else [part])]
+
+
+def check_dotted_path(row: Mapping[str, Any], path: str, *, is_required: bool = False) -> None:
+    """Raise InputError for a dotted path that ends at a value without the next field.
+
+    A single object may be without the field, unless it `is_required`; an empty value is no error.
+    """
+    value: Any = row
+    place: list[str] = []
+    for key in path.split(".") if path not in row else ():
+        inside = _field_of(value, key)
+        if inside is not None:
+            value = inside
+            place.append(key)
+            continue
+        many = _flat(value)
+        is_absent = isinstance(value, dict) and (key in value or not (place and is_required))
+        if is_absent or all(_is_missing(one) or is_empty(one) for one in many):
+            return
+        names = dict.fromkeys(name for one in many if isinstance(one, dict) for name in one)
+        field = ".".join(place)
+        better = f"{field}.{next(iter(names))} or another field" if names else field
+        raise InputError(
+            f"has no field {key!r}" + (f", and has {', '.join(names)}" if names else ""),
+            field=field,
+            hint=f"Name {better} in place of {path}, in a preset or by --columns",
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
+    """Return a text; of chat messages the question of the user (`is_question`) or the answer to it.
+
+    The text is empty where there is none. Raises InputError for a value that is not a text, for
+    several texts where one is expected, and for a conversation of several turns.
+    """
+    if _is_missing(value):
+        return ""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, dict):
+        key, inside = find_value(value, _TEXT_KEYS)
+        if not key:
+            raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
+        return message_text(inside, f"{field}.{key}", is_question=is_question)
+    if not isinstance(value, list):
+        raise InputError(f"must be a text, and is {brief(value)}", field=field)
+    if any(_role(one) for one in value):
+        return _message(value, field, is_question=is_question)
+    parts = [message_text(one, field, is_question=is_question) for one in value]
+    if len(parts) > 1 and not all(_is_part(one) for one in value):
+        raise InputError(f"is a list of {len(value)}, where one text is expected", field=field)
+    return "\n".join(filter(None, parts))
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") in _TEXT_PARTS
+
+
+def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
+    """Return the only question of the user, or the last message of the system behind it."""
+    users = [one for one in messages if _role(one) in _USERS]
+    if len(users) > 1:
+        raise _conversation(f"is a conversation of {len(users)} turns", field)
+    if is_question:
+        if not users:
+            raise InputError("has no message of the user", field=field)
+        return message_text(users[0], field, is_question=True)
+    start = messages.index(users[0]) if users else 0
+    said = [message_text(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
+    if len(said) > 1 and not users:
+        raise InputError(f"is a list of {len(said)}, where one text is expected", field=field)
+    return next(filter(None, reversed(said)), "")
+
+
+def _conversation(what: str, field: str) -> InputError:
+    return InputError(
+        f"{what}, and exampp reads single questions",
+        field=field,
+        hint="Write one question that stands alone into each record, such as the rewritten "
+        "question, or leave conversations out with --on-error skip",
+    )
+
+
+def _role(value: Any) -> str:
+    """Return who says a chat message; empty for a value that is not one."""
+    if not isinstance(value, dict):
+        return ""
+    for key, roles in _ROLE_KEYS.items():
+        name = find_value(value, [key])[1]
+        if isinstance(name, str) and name.lower() in roles:
+            return name.lower()
+    return ""
+
+
+def check_single_turn(
+    fields: Mapping[str, Any], question: str, number: int, first_lines: dict[str, int]
+) -> None:
+    """Raise InputError for a record with earlier turns, or of an earlier conversation.
+
+    `first_lines` remembers where each conversation of a file came first.
+    """
+    for name, value in fields.items():
+        if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):
+            first = first_lines.setdefault(str(value), number)
+            if first != number:
+                raise _conversation(
+                    f"continues the conversation {brief(value)} of line {first}", name
+                )
+        elif normalize_name(name) in _TURNS:
+            if str(value).isdecimal() and int(value) > 1:
+                raise _conversation(f"is turn {value} of a conversation", name)
+        elif normalize_name(name) in _HISTORY and _has_history(value, question):
+            raise _conversation("holds other turns of a conversation", name)
+
+
+def _has_history(value: Any, question: str) -> bool:
+    if isinstance(value, str):
+        return " " in value.strip()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value > 1
+    if not isinstance(value, list):
+        return bool(value) and isinstance(value, dict)
+    if not any(map(_role, value)):
+        return bool(value)
+    return any(message_text(one, "") != question for one in value if _role(one) in _USERS)
+
+
+def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: bool = False) -> str:
+    """Return the text of a value that may be an object with the text under one of `keys`.
+
+    JSON in a text is decoded first. Raises InputError for an object that has none of the keys, or
+    different texts under several of them, for broken JSON, and as `message_text` does.
+    """
+    if isinstance(value, str):
+        value = decoded_json(value, field)
+    if not isinstance(value, dict) or _role(value):
+        return message_text([value] if _role(value) else value, field, is_question=is_question)
+    present = [key for key in keys if find_value(value, [key])[0]]
+    texts = {
+        opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
+    }
+    if len(texts) == 1:
+        if is_question:
+            check_single_turn(value, next(iter(texts)), 0, {})
+        return texts.pop()
+    what = "different texts" if present else "no known field"
+    raise InputError(
+        f"is an object with the fields {', '.join(value)}, which has {what}"
+        + (f" under {', '.join(present)}" if present else ""),
+        field=field,
+        hint=f"Keep the text under one of {', '.join(keys)}",
+    )
+
+
+def decoded_json(text: str, field: str) -> Any:
+    """Return the value of a text that is a JSON object, list or quoted text; else the text.
+
+    Raises InputError for a text that begins as a JSON object and is broken or cut off.
+    """
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return text
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    if re.match(r'\s*\[?\s*\{\s*"[^"]*"\s*:', text):
+        raise InputError("is broken JSON, or cut off", field=field)
+    return text
+
+
+def holds_text(value: Any, keys: Sequence[str] = ()) -> bool:
+    """Return whether an object has a text under one of `keys`, or under a usual name."""
+    return bool(find_value(value, (*keys, *_TEXT_KEYS))[0])
+
+
+def text_values(value: Any, field: str) -> tuple[str, ...]:
+    """Return the texts of a value that may be one text or a list of several, each once."""
+    if isinstance(value, list) and not any(map(_role, value)):
+        texts = (message_text(one, f"{field}[{number}]") for number, one in enumerate(value))
+        return tuple(dict.fromkeys(filter(None, texts)))
+    text = message_text(value, field)
+    return (text,) if text else ()
+
+
+def ids_of(field: str, value: Any) -> tuple[str, ...]:
+    """Return the ids of a value that may be one id, or lists of ids, each once."""
+    if isinstance(value, list):
+        found = (one for part in value for one in ids_of(field, part))
+        return tuple(dict.fromkeys(found))
+    name = id_of(value, field)
+    return (name,) if name else ()
+
+
+def documents_of(
+    value: Any,
+    field: str,
+    id_keys: Sequence[str] = (),
+    text_keys: Sequence[str] = (),
+    ids: Any = None,
+) -> tuple[tuple[Document, ...], int]:
+    """Return (texts with their ids, each once and in their order; how many had no text).
+
+    A document that is an object has its text under `text_keys`, or under a usual name. Its id is in
+    the list `ids`, which is as long, or under `id_keys`, by default the usual names.
+    Raises InputError for what is no text, and for an id that two texts have.
+    """
+    if _is_missing(value):
+        return (), 0
+    many = value if isinstance(value, list) else [value]
+    if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
+        count = len(ids) if isinstance(ids, list) else "no list of"
+        raise InputError(f"{len(many)} texts, and {count} ids", field=field)
+    documents: dict[str, str] = {}
+    blank = 0
+    for number, one in enumerate(many):
+        place = f"{field}[{number}]"
+        if role := _role(one):
+            raise InputError(f"is a chat message ({role}), not a passage", field=place)
+        key, inside = find_value(one, text_keys)
+        text = message_text(inside, f"{place}.{key}") if key else message_text(one, place)
+        if not text:
+            blank += 1
+            continue
+        own = find_value(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
+        name = id_of(own if ids is None else ids[number], place) or text_digest(text)
+        if documents.setdefault(name, text) != text:
+            raise InputError(f"the id {brief(name)} has another text, too", field=place)
+    return tuple(documents.items()), blank
+
+
+def id_of(value: Any, field: str) -> str:
+    """Return an id: a text, or a whole number as it is written; empty for none, InputError else."""
+    if _is_missing(value):
+        return ""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise InputError(f"an id must be a text or a whole number, and is {brief(value)}", field=field)
