@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.commands import Commands
 from support.gradebooks import GRADER, make_book, make_query, make_ranking
@@ -171,7 +171,6 @@ def test_so_few_queries_cannot_meet_a_bound_and_the_gate_says_how_many_it_takes(
 
 
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=12), st.floats(0, 1))
-@settings(max_examples=25, deadline=None)
 def test_no_mean_passes_that_does_not_meet_the_requirement(hits: list[int], bound: float) -> None:
     (row,) = judged(book_of({"new": hits}), f"Cover@20>={bound:.6f}").rows
     mean = sum(hits) / 10 / len(hits)

@@ -203,7 +203,6 @@ def exam(seed: int, systems: int, queries: int, items: int) -> Scored:
 small = st.tuples(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 12), st.integers(1, 10))
 
 
-@settings(max_examples=60, deadline=None)
 @given(small)
 def test_advice_on_small_exams_never_contradicts_itself(shape: tuple[int, int, int, int]) -> None:
     found = study_reliability(exam(*shape), ReliabilitySettings(samples=100))

@@ -31,7 +31,7 @@ def test_every_option_has_its_line() -> None:
         assert set(OPTIONS[name].options) <= known, name
 
 
-@pytest.mark.parametrize("name", ["evaluate", "import", "bank edit"])
+@pytest.mark.parametrize("name", ["import", "bank edit"])
 def test_every_option_changes_something_or_is_refused(name: str, run: Run) -> None:
     """A short form of the campaign."""
     check_uses(name, run)

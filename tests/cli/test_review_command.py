@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +168,7 @@ def test_serving_takes_the_options(
     from exampp import web
 
     called: list[tuple[Path, dict[str, Any]]] = []
-    serve: Callable[..., None] = lambda path, **options: called.append((path, options))  # noqa: E731
-    monkeypatch.setattr(web, "serve", serve)
+    monkeypatch.setattr(web, "serve", lambda path, **options: called.append((path, options)))
     options = ["--host", "::1", "--port", "0", "--assessor", "ann", "--assessor", "bob", "--blind"]
     ran = exampp_command("serve", exam, "--kind", "question", *options)
     assert ran.code == 0, ran.err

@@ -185,7 +185,6 @@ def passages(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=4), passages(), min_size=1, max_size=3))
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, pools: dict[str, Any]) -> None:
     folder = tmp_path_factory.mktemp("trip")
@@ -461,9 +460,7 @@ def read(path: Path) -> tuple[Any, ...]:
 
 
 @given(lines())
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_read_is_written_and_read_again(tmp_path: Path, line: Any) -> None:
     path = tmp_path / "graded.jsonl"
     path.write_text(json.dumps(line) + "\n", encoding="utf-8")

@@ -20,8 +20,7 @@ def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
     exams.make(tmp_path).close()
     path = tmp_path / "my.exam"
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    plan = lambda _: servers.Answer(servers.completion("4"))  # noqa: E731
-    with servers.FaultServer(plan) as server:
+    with servers.FaultServer(lambda _: servers.Answer(servers.completion("4"))) as server:
         grade = ["grade", path, "--grader", "openai", "--model", "chat", "--decode", "text"]
         grade += ["--base-url", server.url, "--concurrency", 1]
         priced = ["--price-read", 1, "--price-written", 4, "--price-cached", 0]

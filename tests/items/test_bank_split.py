@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import exams
 
@@ -42,7 +42,6 @@ def states(sizes: dict[tuple[str, str | None], int]) -> list[ItemState]:
     ]
 
 
-@settings(deadline=None)
 @given(SIZES, st.floats(0.05, 0.95), st.integers(0, 100))
 def test_every_stratum_gives_its_share_to_within_one_item(
     sizes: dict[tuple[str, str | None], int], share: float, seed: int
@@ -51,7 +50,8 @@ def test_every_stratum_gives_its_share_to_within_one_item(
     try:
         sealed = choose_sealed(every, share, seed)
     except exampp.InputError as error:
-        assert "no item would be sealed" in str(error)  # noqa: PT017
+        if "no item would be sealed" not in str(error):
+            raise
         return
     assert choose_sealed(list(reversed(every)), share, seed) == sealed
     by_query = Counter(state.query_id for state in sealed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
@@ -285,7 +285,6 @@ WAYS: Sequence[Missing] = ("zero", "skip", "bounds")
 CLOSE = 1e-12
 
 
-@settings(deadline=None)
 @given(books(), st.sampled_from(MODES), st.sampled_from(WAYS))
 def test_cover_is_a_share_and_falls_with_the_threshold(
     book: Gradebook, subtopics: SubtopicChoice, missing: Missing
@@ -307,7 +306,6 @@ def test_cover_is_a_share_and_falls_with_the_threshold(
         assert (easy.values.values >= hard.values.values - CLOSE).all()
 
 
-@settings(deadline=None)
 @given(books(), st.sampled_from(MODES))
 def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) -> None:
     depths = [cover(book, (1, 3), k=k, subtopics=subtopics) for k in (1, 2, 9)]
@@ -317,7 +315,6 @@ def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) 
                 assert (less.values.values <= more.values.values + CLOSE).all()
 
 
-@settings(deadline=None)
 @given(books(), st.sampled_from(MODES))
 def test_cover_is_the_same_past_the_longest_ranking(
     book: Gradebook, subtopics: SubtopicChoice
@@ -328,7 +325,6 @@ def test_cover_is_the_same_past_the_longest_ranking(
         assert (one.values.values == other.values.values).all()
 
 
-@settings(deadline=None)
 @given(books(), st.integers(1, 5), st.integers(1, 4))
 def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None:
     result = cover(book, (tau,), k=k, subtopics="query")
@@ -344,7 +340,6 @@ def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None
             assert math.isclose(value, got / query.weights.sum(), abs_tol=CLOSE)
 
 
-@settings(deadline=None)
 @given(books(), st.integers(1, 5), st.data())
 def test_no_filling_of_the_holes_leaves_the_bounds(
     book: Gradebook, tau: int, data: st.DataObject
@@ -498,13 +493,18 @@ def test_strict_all_is_cover_with_equal_weights() -> None:
 
 
 def assignments(to: Path) -> Path:
-    """The published assignments, whose texts were left out, as nuggetizer writes them."""
+    """The published assignments, whose texts were left out, as nuggetizer writes them.
+
+    Of the topics whose labels are all valid, every sixth.
+    """
+    valid = {"vital", "okay", "support", "partial_support", "not_support"}
     with (
         gzip.open(science() / "nuggetizer-rag24-gpt4o.assignments.jsonl.gz") as lines,
         to.open("w") as out,
     ):
-        for line in lines:
-            row = json.loads(line)
+        for number, row in enumerate(map(json.loads, lines)):
+            if number % 6 and all(valid.issuperset(one.values()) for one in row["nuggets"]):
+                continue
             nuggets = [{"text": f"nugget {n}", **one} for n, one in enumerate(row["nuggets"])]
             texts = {"query": "why", "answer_text": f"of {row['qid']}", "run_id": "gpt4o"}
             out.write(json.dumps({**row, **texts, "nuggets": nuggets}) + "\n")
@@ -512,7 +512,7 @@ def assignments(to: Path) -> Path:
 
 
 def test_published_scores(tmp_path: Path) -> None:
-    """TREC RAG 2024, 301 topics, six scores; with the labels that a model's replies left."""
+    """TREC RAG 2024, six scores of some 60 topics; with the labels that a model's replies left."""
     path = assignments(tmp_path / "rag24.jsonl")
     lines = (science() / "nuggetizer-rag24-gpt4o.scores.jsonl").read_text().splitlines()
     published = {row["qid"]: row for row in map(json.loads, lines)}
@@ -523,11 +523,10 @@ def test_published_scores(tmp_path: Path) -> None:
         board = grades.evaluate(PUBLISHED, compat="nuggetizer")
     assert any("25 unparsed" in note for note in board.notes)
     for name, column in zip(PUBLISHED, board.columns, strict=True):
-        assert column.values.means()[0].mean == pytest.approx(published["all"][name], abs=1e-9)
-        of_topics = dict(zip(column.query_ids, column.values.values[0].tolist(), strict=True))
-        assert of_topics == pytest.approx(
-            {qid: row[name] for qid, row in published.items() if qid != "all"}, abs=1e-9
-        )
+        theirs = [published[query_id][name] for query_id in column.query_ids]
+        assert len(theirs) > 60
+        assert column.values.values[0].tolist() == pytest.approx(theirs, abs=1e-9)
+        assert column.values.means()[0].mean == pytest.approx(np.mean(theirs), abs=1e-9)
 
 
 def test_invalid_labels_are_unparsed(tmp_path: Path) -> None:

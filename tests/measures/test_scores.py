@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
@@ -276,7 +276,6 @@ def runs(draw: st.DrawFn) -> tuple[Gradebook, dict[str, dict[str, list[tuple[str
 
 
 # The first call imports pytrec_eval.
-@settings(deadline=None)
 @given(runs(), st.integers(1, 5))
 def test_against_pytrec_eval_called_naively(
     drawn: tuple[Gradebook, dict[str, dict[str, list[tuple[str, float]]]]], tau: int

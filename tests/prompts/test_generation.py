@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
@@ -280,7 +280,6 @@ def test_nuggets() -> None:
     assert not read_items("Black music\nEarly innovation", "nugget").made
 
 
-@settings(max_examples=30)
 @given(st.lists(st.from_regex(r"\A[A-Z][a-z ]{3,20}[a-z]\?\Z"), min_size=1, unique=True), st.data())
 def test_half_a_reply_never_makes_half_an_item(texts: list[str], data: st.DataObject) -> None:
     whole = json.dumps({"questions": texts})

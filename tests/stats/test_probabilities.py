@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.records.gradebook import MISSING
@@ -35,7 +35,6 @@ def test_isotonic_by_hand() -> None:
     assert values.tolist() == pytest.approx([0, 2 / 3, 2 / 3, 1])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=40))
 def test_isotonic_is_that_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None:
     from sklearn.isotonic import IsotonicRegression
@@ -64,7 +63,6 @@ def test_logistic_stays_finite(event: float) -> None:
     assert np.isfinite(fit_logistic(x, (x[:, 0] > 0.5).astype(np.float64))).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), min_size=3, max_size=25))
 def test_no_cut_points_have_a_higher_kappa(pairs: list[tuple[int, int]]) -> None:
     scores, labels = (np.array(column) for column in zip(*pairs, strict=True))

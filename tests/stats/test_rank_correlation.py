@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -92,7 +92,6 @@ values = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6), st.just(
 
 
 # The first call imports scipy.
-@settings(deadline=None)
 @given(st.lists(st.tuples(values, values), min_size=2, max_size=30))
 def test_against_scipy(pairs: list[tuple[float, float]]) -> None:
     x, y = zip(*pairs, strict=True)

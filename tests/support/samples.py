@@ -30,9 +30,7 @@ WORDS = st.text(
 """Ids without whitespace, as TREC files need them; a file that begins with `[{` is one of JSON."""
 IDS = WORDS
 
-in_one_folder = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
-)
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 """For round trips, which write to the same temporary file again and again."""
 
 Reader = Callable[..., Iterator[Any]]

@@ -184,7 +184,7 @@ def _make(
 
 
 def _extractive(loaded: LoadedModel, options: LocalOptions) -> tuple[LocalModel, dict[str, Any]]:
-    from exampp.graders.local.extractive import STRIDE, Extractive
+    from exampp.graders.local.models import STRIDE, Extractive
 
     if options.decode != AUTO:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Models that read a prompt: sequence-to-sequence ones, and decoder-only ones."""
+"""Models that read a prompt (sequence-to-sequence, decoder-only), and those that mark a span."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional
 from transformers import (
@@ -19,8 +20,16 @@ from transformers import (
 )
 from transformers.modeling_outputs import BaseModelOutput
 
+from exampp.errors import InputError
 from exampp.graders.base import Reply, Request, Usage
-from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label
+from exampp.graders.local.extractive import (
+    BestSpan,
+    Window,
+    extract_answer,
+    find_spans,
+    place_spans,
+)
+from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label, clean
 
 ROUNDING = 1e-3
 """Nats within which float32 results are taken as tied: batches differ by about 1e-5."""
@@ -397,3 +406,111 @@ def _attend(
     read = (weights @ states).view(rows, heads, steps, width)
     out: torch.Tensor = attention.o(torch.einsum("bhtd,hkd->bthk", read, values).flatten(2))
     return out
+
+
+STRIDE = 128
+"""Tokens by which the windows of an extractive model overlap."""
+
+
+class Extractive:
+    """Answers with a span of the passage, or with an empty reply: unanswerable.
+
+    Reads the item as the question and the passage as the context; prompts play no part. A passage
+    that is too long for the model is read in windows that overlap by `STRIDE` tokens; nothing is
+    cut off.
+
+    `window` is the number of tokens of a window, question included. `detail` holds the offsets
+    of the span in the passage and the scores (sums of two logits) of span and null answer.
+    """
+
+    limit: int | None = None
+
+    def __init__(self, model: Any, texts: PlainTexts, *, window: int) -> None:
+        tokenizer = texts.tokenizer
+        if tokenizer.cls_token_id is None:
+            raise InputError(
+                "the tokenizer of this model has no [CLS] token, which stands for no answer",
+                hint="Use a model that was trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
+            )
+        self.model = model
+        self.texts = texts
+        self.window = window
+        self._tokenizer = tokenizer
+        self._tie = tie(model)
+        self._pad = int(tokenizer.pad_token_id or 0)
+        self._has_types = "token_type_ids" in tokenizer.model_input_names
+
+    def encode(self, requests: Sequence[Request]) -> list[tuple[Window, ...] | str]:
+        """Return the windows of each request, or the reason why it has none."""
+        return [
+            self._windows(self.texts.safe(request.item), self.texts.safe(request.passage))
+            for request in requests
+        ]
+
+    def _windows(self, question: str, passage: str) -> tuple[Window, ...] | str:
+        if not question.strip() or not passage.strip():
+            return f"the {'passage' if question.strip() else 'item'} is empty"
+        room = self.window - self.texts.question_length(question)
+        if room < 1:
+            return f"the item leaves no room for the passage, the limit is {self.window} tokens"
+        encoded = self.texts.windows(
+            question, passage, length=self.window, stride=min(STRIDE, room // 2)
+        )
+        parts = range(len(encoded["input_ids"]))
+        return tuple(self._window(encoded, index) for index in parts)
+
+    def _window(self, encoded: Any, index: int) -> Window:
+        ids = encoded["input_ids"][index]
+        sequence = encoded.sequence_ids(index)
+        context = [place for place, part in enumerate(sequence) if part == 1]
+        offsets = encoded["offset_mapping"][index]
+        types = encoded["token_type_ids"][index] if self._has_types else ()
+        return Window(
+            tuple(ids),
+            tuple(types),
+            context[0] if context else 0,
+            len(context),
+            ids.index(self._tokenizer.cls_token_id),
+            tuple((offsets[place][0], offsets[place][1]) for place in context),
+        )
+
+    def size(self, row: Window) -> int:
+        """Return the number of tokens of a window."""
+        return len(row.ids)
+
+    def compute(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
+        """Find the best answer in each window."""
+        device = self.model.device
+        ids, mask = pad([row.ids for row in rows], self._pad, device)
+        options = {}
+        if self._has_types:
+            options["token_type_ids"] = pad([row.types for row in rows], 0, device)[0]
+        with torch.inference_mode():
+            out = self.model(input_ids=ids, attention_mask=mask, **options)
+            logits = torch.stack([out.start_logits, out.end_logits], 1).float().cpu()
+        found = logits.numpy().astype(np.float64)
+        return [find_spans(row, *both) for row, both in zip(rows, found, strict=True)]
+
+    def doubtful(self, result: BestSpan) -> bool:
+        """Return whether rounding could have changed the choice."""
+        return result.margin < self._tie
+
+    def reply(self, request: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
+        """Return the span that answers best, in the words of the passage."""
+        if any(math.isnan(one.null) for one in results):
+            return Reply("", fault=NOT_A_NUMBER)
+        placed = [place_spans(*both) for both in zip(rows, results, strict=True)]
+        span, decided = extract_answer(placed)
+        detail = {
+            "span": [span.start, span.end] if span else None,
+            "score": decided.best.score if decided.best else None,
+            "null": decided.null,
+            "windows": len(rows),
+        }
+        usage = Usage(read=sum(len(row.ids) for row in rows))
+        text = clean(request.passage)[span.start : span.end] if span else ""
+        return Reply(text.strip(), usage=usage, detail=detail)
+
+    def free(self) -> None:
+        """Give cached memory back."""
+        free(self.model.device)
