@@ -234,18 +234,18 @@ def _mark(value: float | None, best: float | None) -> str | None:
     return "weak" if value < POOR else None
 
 
-def _gaps(found: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
+def _gaps(correlations: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
     """Yield undefined values and, with `intervals`, values without a requested interval."""
     return gaps(
         (f"{heading(one.measure, one.min_rating)} of {one.method}", one.estimate)
-        for one in found
+        for one in correlations
         if one.estimate.value is None or (intervals and one.estimate.no_interval != NOT_ASKED)
     )
 
 
-def _caption(official: str, found: Sequence[MethodCorrelation]) -> str:
-    defined = [one for one in found if one.estimate.value is not None]
-    systems = sorted({one.systems for one in defined or found}) or [0]
+def _caption(official: str, correlations: Sequence[MethodCorrelation]) -> str:
+    defined = [one for one in correlations if one.estimate.value is not None]
+    systems = sorted({one.systems for one in defined or correlations}) or [0]
     few = "" if len(systems) == 1 else f"{systems[0]} to "
     return f"Rank correlation with {official} over {few}{counted(systems[-1], 'system')}"
 
@@ -300,13 +300,13 @@ def graded_method(
         InputError: A measure cannot be computed, or no threshold is on the scale.
     """
     lowest, highest = book.grader.lowest, book.grader.highest
-    given = (check_integer("min_rating", one) for one in min_ratings)
-    asked = list(dict.fromkeys(given)) or list(range(lowest + 1, highest + 1))
-    fitting = [one for one in asked if lowest < one <= highest]
-    board = evaluate(book, measures, fitting or asked)
+    requested = (check_integer("min_rating", one) for one in min_ratings)
+    thresholds = list(dict.fromkeys(requested)) or list(range(lowest + 1, highest + 1))
+    fitting = [one for one in thresholds if lowest < one <= highest]
+    board = evaluate(book, measures, fitting or thresholds)
     notes = list(board.notes)
-    if len(fitting) < len(asked):
-        off = ", ".join(str(one) for one in asked if one not in fitting)
+    if len(fitting) < len(thresholds):
+        off = ", ".join(str(one) for one in thresholds if one not in fitting)
         notes.insert(0, f"the minimum rating {off} is off its scale ({lowest} to {highest})")
     title = labelled(name or book.grader.name, draft=book.grader.is_draft)
     return replace(board_method(board, title), notes=tuple(notes))

@@ -150,8 +150,8 @@ _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
     for entry in entries:
-        asked = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
-        topics = [_stems(text) for text in asked if text.strip()]
+        texts = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
+        topics = [_stems(text) for text in texts if text.strip()]
         for item in entry.items:
             if not item.text:
                 continue  # only the id is known, as from a graded file
@@ -396,18 +396,18 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
 
     forms = [" ".join(word.stem for word in _words(item.text)) for item in items]
     ratios = process.cdist(forms, forms, scorer=fuzz.token_sort_ratio, score_cutoff=NEAR)
-    gone: set[int] = set()
+    duplicates: set[int] = set()
     for index, item in enumerate(items):
         row = ratios[index, :index]
         (alike,) = row.nonzero()
         likest = alike[np.argsort(-row[alike], kind="stable")]
-        near = [n for n in likest.tolist() if n not in gone]
+        near = [n for n in likest.tolist() if n not in duplicates]
         found = [
             NearDuplicate(item, items[n], text_difference(item.text, items[n].text)) for n in near
         ]
         same = next((one for one in found if not one.differs), None)
         if same is not None:
-            gone.add(index)
+            duplicates.add(index)
         if best := same or next(iter(found), None):
             yield best
 

@@ -186,11 +186,11 @@ def cover(
     return _join_queries(gradebook, thresholds, found, settings)
 
 
-def _many_missing(found: Sequence[_ExamCover]) -> bool:
+def _many_missing(exams: Sequence[_ExamCover]) -> bool:
     """Return whether more than `FEW_MISSING` of the deciding cells of some system are missing."""
-    if not found:
+    if not exams:
         return False
-    missing, cells = np.sum([one.deciding[:, :, :-1] for one in found], axis=0)
+    missing, cells = np.sum([one.deciding[:, :, :-1] for one in exams], axis=0)
     return bool((missing > FEW_MISSING * cells).any())
 
 
@@ -378,19 +378,19 @@ def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
 def _join_queries(
     gradebook: Gradebook,
     thresholds: Sequence[int],
-    found: Sequence[_ExamCover],
+    exams: Sequence[_ExamCover],
     settings: _CoverSettings,
 ) -> MeasuredSystems:
     systems, policy = len(gradebook.systems), settings.policy
-    answered = np.array([one.answered for one in found], np.bool_).reshape(-1, systems + 1).T
-    cells = np.sum([one.cells for one in found], axis=0) if found else np.zeros((4, systems + 1))
+    answered = np.array([one.answered for one in exams], np.bool_).reshape(-1, systems + 1).T
+    cells = np.sum([one.cells for one in exams], axis=0) if exams else np.zeros((4, systems + 1))
     counted = answered if policy.answered_only else np.ones_like(answered)
     counted = counted & gradebook.is_graded
-    query_ids = tuple(one.query_id for one in found)
+    query_ids = tuple(one.query_id for one in exams)
     missing_cells, ungraded = _shares(cells[1], cells[0]), _shares(cells[3], cells[2])
     columns = []
     for index, measure in enumerate(settings.measures):
-        versions = list(zip(*(one.parts[index] for one in found), strict=True))
+        versions = list(zip(*(one.parts[index] for one in exams), strict=True))
         versions = versions or [()]
         tables = [_table(version, counted, len(thresholds)) for version in versions]
         tables[0] = _fill_undefined(measure, tables[0], counted, policy)
@@ -561,17 +561,17 @@ def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
 
 def check_partial(measure: Measure, grader: GraderIdentity) -> None:
     """Raise InputError where the parameters contradict each other or the grader's scale."""
-    given = measure.param("partial")
-    if measure.name not in NUGGET_SCORES or given is None:
+    partial = measure.param("partial")
+    if measure.name not in NUGGET_SCORES or partial is None:
         return
     if measure.param("strict") is True:
         raise InputError(
             f"the measure {measure} is strict, so that partial support counts nothing",
             hint="Leave out strict or partial",
         )
-    if not (isinstance(given, int) and grader.lowest < given <= grader.highest):
+    if not (isinstance(partial, int) and grader.lowest < partial <= grader.highest):
         raise InputError(
-            f"the partial rating {given} makes no sense for ratings from {grader.lowest} to "
+            f"the partial rating {partial} makes no sense for ratings from {grader.lowest} to "
             f"{grader.highest}",
             hint=f"Choose from {grader.lowest + 1} to {grader.highest}",
         )
@@ -601,12 +601,12 @@ def describe_support(measures: Iterable[Measure], thresholds: Iterable[int], low
     scores = [one for one in measures if one.name in NUGGET_SCORES]
     if not scores:
         return ""
-    said: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for threshold in thresholds:
         partly = {partial_from(one, threshold, lowest) for one in scores} - {None}
         some = " and ".join(str(one) for one in sorted(filter(None, partly)))
-        said[f"from {threshold}" + (f", partial support from {some}" if some else "")] = None
-    return f"support of nuggets {'; '.join(said)}"
+        sentences[f"from {threshold}" + (f", partial support from {some}" if some else "")] = None
+    return f"support of nuggets {'; '.join(sentences)}"
 
 
 def importances_of(gradebook: Gradebook) -> list[str | None]:
@@ -658,12 +658,12 @@ class ItemScores:
         """Return whether all items have equal weight."""
         return bool(np.ptp(self.shares()) < _EQUAL) if len(self.item_ids) else True
 
-    def shares(self, kept: Bools | None = None) -> Floats:
-        """Return the share of each item in Cover, adding up to 1, over all or the `kept` items.
+    def shares(self, selected: Bools | None = None) -> Floats:
+        """Return the share of each item in Cover, adding up to 1, over all or the `selected` items.
 
         Cover is the mean over the exams of a query, then over the queries that have items.
         """
-        weights = self.weights if kept is None else self.weights * kept
+        weights = self.weights if selected is None else self.weights * selected
         in_exam = np.bincount(self.exam, weights)
         query_of_exam = np.zeros(len(in_exam), np.intp)
         query_of_exam[self.exam] = self.query
@@ -672,25 +672,25 @@ class ItemScores:
         found: Floats = np.divide(weights, count, out=np.zeros(len(weights)), where=count > 0)
         return found
 
-    def cover(self, kept: Bools | None = None) -> Floats:
-        """Return Cover of every system on the `kept` items, over queries that have some."""
-        found: Floats = self.credit @ self.shares(kept)
+    def cover(self, selected: Bools | None = None) -> Floats:
+        """Return Cover of every system on the `selected` items, over queries that have some."""
+        found: Floats = self.credit @ self.shares(selected)
         return found
 
-    def only(self, kept: Bools) -> ItemScores:
-        """Return the same systems and queries with the `kept` items only."""
+    def only(self, selected: Bools) -> ItemScores:
+        """Return the same systems and queries with the `selected` items only."""
         return replace(
             self,
-            item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(kept)),
-            query=self.query[kept],
-            exam=self.exam[kept],
-            weights=self.weights[kept],
-            credit=self.credit[:, kept],
+            item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(selected)),
+            query=self.query[selected],
+            exam=self.exam[selected],
+            weights=self.weights[selected],
+            credit=self.credit[:, selected],
         )
 
-    def emptied(self, kept: Bools) -> int:
-        """Return how many queries have none of the `kept` items."""
-        return len(self.queries) - len(np.unique(self.query[kept]))
+    def emptied(self, selected: Bools) -> int:
+        """Return how many queries have none of the `selected` items."""
+        return len(self.queries) - len(np.unique(self.query[selected]))
 
     def of_queries(self, columns: Floats) -> Floats:
         """Sum columns of items within each query, systems x queries."""

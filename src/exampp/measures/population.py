@@ -246,8 +246,8 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
 
 def _weighted(exam: QueryExam) -> list[int]:
     """Return the items with a weight, by id."""
-    kept = exam.items[exam.query.weights[exam.items] > 0].tolist()
-    return sorted(kept, key=lambda item: exam.query.item_ids[item])
+    weighted = exam.items[exam.query.weights[exam.items] > 0].tolist()
+    return sorted(weighted, key=lambda item: exam.query.item_ids[item])
 
 
 def _covering(

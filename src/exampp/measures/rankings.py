@@ -126,8 +126,8 @@ def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Ite
     scores = as_float32(np.concatenate([ranking.scores for ranking in query.rankings]))
     lengths = [len(ranking.scores) for ranking in query.rankings]
     number = np.repeat(np.arange(len(lengths)), lengths)
-    taken = (number[1:] == number[:-1]) & step(scores[1:], scores[:-1])
-    for found in np.unique(number[1:][taken]).tolist():
+    steps = (number[1:] == number[:-1]) & step(scores[1:], scores[:-1])
+    for found in np.unique(number[1:][steps]).tolist():
         yield query.rankings[found]
 
 
@@ -237,12 +237,12 @@ def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
 
 
 def _with_rankings(
-    query: QueryGrades, found: Mapping[tuple[str, int], Sequence[ScoredPassage]]
+    query: QueryGrades, by_system: Mapping[tuple[str, int], Sequence[ScoredPassage]]
 ) -> QueryGrades:
     rows = {passage_id: row for row, passage_id in enumerate(query.passage_ids)}
     rankings = tuple(
         _ranking(query, system, subtopic, scored, rows)
-        for (system, subtopic), scored in found.items()
+        for (system, subtopic), scored in by_system.items()
     )
     more = len(rows) - len(query.passage_ids)
     if not more:

@@ -167,15 +167,15 @@ def coincidence_alpha(metric: Metric) -> Statistic:
     """Return Krippendorff's alpha of coincidence matrices."""
 
     def of_coincidences(tables: Floats) -> Disagreement:
-        held = tables.sum(axis=-1)
+        totals = tables.sum(axis=-1)
         places: Floats = np.arange(tables.shape[-1], dtype=np.float64)
         if metric == "ordinal":
-            places = np.cumsum(held, axis=-1) - held / 2
+            places = np.cumsum(totals, axis=-1) - totals / 2
         apart = places[..., :, np.newaxis] - places[..., np.newaxis, :]
         if metric == "nominal":
             apart = (apart != 0).astype(np.float64)
-        expected = held[..., :, np.newaxis] * held[..., np.newaxis, :]
-        total = held.sum(axis=-1)
+        expected = totals[..., :, np.newaxis] * totals[..., np.newaxis, :]
+        total = totals.sum(axis=-1)
         return Disagreement(
             (total - 1) * (tables * apart**2).sum(axis=(-2, -1)),
             (expected * apart**2).sum(axis=(-2, -1)),
@@ -225,8 +225,8 @@ def why_undefined(table: Floats) -> str:
     return ONE_CATEGORY if len(table) == 1 else ""
 
 
-def _estimate(found: EstimateRows) -> Estimate:
-    return Estimate(float(found.values[0])) if found.defined[0] else undefined(NO_VARIATION)
+def _estimate(row: EstimateRows) -> Estimate:
+    return Estimate(float(row.values[0])) if row.defined[0] else undefined(NO_VARIATION)
 
 
 def _weighted(tables: Floats, weights: Floats) -> Disagreement:
@@ -318,7 +318,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     return ratios[back]
 
 
-def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
+def _influence(tables: Floats, stack: Floats, statistic: Statistic, values: EstimateRows) -> Floats:
     """Return the derivative of a statistic by the weight of each query, [tables, queries]."""
     cells = stack.reshape(len(stack), -1)
     counts = cells.sum(axis=1)
@@ -328,18 +328,18 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Estim
         ways, parts = cells / counts[:, np.newaxis], np.diag(counts)
     else:
         ways, parts = units, cells @ units.T
-    slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, found)
+    slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, values)
     return np.asarray(slopes @ parts.T, np.float64)
 
 
-def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
+def _slopes(tables: Floats, ways: Floats, statistic: Statistic, values: EstimateRows) -> Floats:
     """Return the derivative of a statistic for one more count in some cells, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways
     centre = tables[:, np.newaxis]
     above, below = (agreements(statistic, centre + way * shifts).values for way in (1, -1))
     slopes: Floats = (above - below) / (2 * steps[:, np.newaxis])
-    slopes[~found.defined] = 0
+    slopes[~values.defined] = 0
     return slopes
 
 

@@ -152,22 +152,22 @@ def unite_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
         gaps = ordered[:, 1:] - ordered[:, :-1]
     # few rows have values that nearly are equal
     rows = ((gaps <= slack) & (gaps > 0)).any(axis=1)
-    settled = table.copy()
+    united = table.copy()
     if rows.any():
-        settled[rows] = _settled(table[rows], slack[rows])
-    return settled
+        united[rows] = _united(table[rows], slack[rows])
+    return united
 
 
-def _settled(table: Floats, slack: Floats) -> Floats:
+def _united(table: Floats, slack: Floats) -> Floats:
     order = np.argsort(table, axis=1, kind="stable")
     ordered = np.take_along_axis(table, order, axis=1)
     begins = np.ones(table.shape, np.bool_)
     with np.errstate(invalid="ignore"):
         begins[:, 1:] = ~(ordered[:, 1:] - ordered[:, :-1] <= slack)
     first = np.maximum.accumulate(np.where(begins, np.arange(table.shape[1]), 0), axis=1)
-    settled = np.empty(table.shape)
-    np.put_along_axis(settled, order, np.take_along_axis(ordered, first, axis=1), axis=1)
-    return settled
+    united = np.empty(table.shape)
+    np.put_along_axis(united, order, np.take_along_axis(ordered, first, axis=1), axis=1)
+    return united
 
 
 def correlate(
@@ -314,15 +314,15 @@ def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
     splits = max(FEWEST_SPLITS, -(-samples // RESAMPLES_A_SPLIT))
     order = random.permuted(np.tile(np.arange(queries), (splits, 1)), axis=1)
 
-    def taken(begin: int, end: int) -> Floats:
+    def drawn(begin: int, end: int) -> Floats:
         weights = np.zeros((splits, queries))
         np.put_along_axis(weights, order[:, begin:end], 1, axis=1)
         return weights
 
     size = queries // 4
-    quarters = [taken(part * size, (part + 1) * size) for part in range(4)]
+    quarters = [drawn(part * size, (part + 1) * size) for part in range(4)]
     more = queries // 2 - 2 * size  # 0 or 1
-    spare = [taken(4 * size + side * more, 4 * size + (side + 1) * more) for side in range(2)]
+    spare = [drawn(4 * size + side * more, 4 * size + (side + 1) * more) for side in range(2)]
     halves = [
         quarters[a] + quarters[b] + spare[side]
         for pair in PAIRED

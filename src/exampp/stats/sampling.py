@@ -289,11 +289,11 @@ def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Flo
         weights *= len(weights) / weights.sum()
         # of several systems, a unit counts once
         each = np.broadcast_to(weights / len(bins), (len(bins), len(weights)))
-        said = labels[:, others]
+        known_labels = labels[:, others]
         here = sampled_bins[:, others]
         counts = np.bincount(here.ravel(), each.ravel(), size)
-        sums = np.bincount(here.ravel(), (each * said).ravel(), size)
-        mean = float((each * said).sum() / each.sum())
+        sums = np.bincount(here.ravel(), (each * known_labels).ravel(), size)
+        mean = float((each * known_labels).sum() / each.sum())
         table = (sums + SHRINK * mean) / (counts + SHRINK)
         inside = fold == one
         predicted[:, inside] = table[bins[:, inside]]
