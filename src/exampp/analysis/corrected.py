@@ -392,10 +392,10 @@ class Corrected(Result):
             )
 
 
-def corrected_section(found: Sequence[Corrected | str]) -> Section:
+def corrected_section(results: Sequence[Corrected | str]) -> Section:
     """Return the section of a report: a table per sample, or the reason why there is none."""
     blocks: list[Block] = []
-    for one in found:
+    for one in results:
         if isinstance(one, str):
             blocks.append(Notices((f"{one}.",), "note"))
         else:

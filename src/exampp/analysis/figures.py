@@ -51,7 +51,7 @@ def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
 
 
 def methods_figure(
-    found: Mapping[str, Sequence[Spread]],
+    scores: Mapping[str, Sequence[Spread]],
     systems: Sequence[str],
     official: Mapping[str, float] | None = None,
     *,
@@ -63,13 +63,13 @@ def methods_figure(
     EXAM++. Without it `systems` gives the order, that of the first method.
     """
     if official is None:
-        by = f"their {next(iter(found), '')}"
-        drawn = dots.method_scores(found, systems, ordered_by=by)
+        by = f"their {next(iter(scores), '')}"
+        drawn = dots.method_scores(scores, systems, ordered_by=by)
     else:
         both = [system for system in official if system in set(systems)]
         order = sorted(both, key=lambda system: (-official[system], system))
         spread = [Spread(system, official[system]) for system in order]
-        drawn = dots.method_scores(found, order, official=("official", spread))
+        drawn = dots.method_scores(scores, order, official=("official", spread))
     return replace(drawn, draft=draft)
 
 

@@ -1,4 +1,4 @@
-"""Likely faults of a bank: heuristics for people to check, never a verdict.
+"""Likely faults and duplicates of a bank: heuristics for people to check, never a verdict.
 
 The rules are made for English. Their thresholds were chosen by their findings in the published
 banks of TREC CAR Y3 and TREC DL (see the tests).
@@ -150,8 +150,8 @@ _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
     for entry in entries:
-        asked = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
-        topics = [_stems(text) for text in asked if text.strip()]
+        texts = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
+        topics = [_stems(text) for text in texts if text.strip()]
         for item in entry.items:
             if not item.text:
                 continue  # only the id is known, as from a graded file
@@ -312,14 +312,6 @@ def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterat
                 yield Finding("no-items", query_id, "", text, f"no {kind}s")
 
 
-# Duplicates among the items of a query, and the differences between near duplicates.
-#
-# Two items are duplicates if they differ in form alone: case, punctuation, articles and other words
-# that narrow nothing, the number of a noun, the agreement of a verb. A different name, number,
-# negation, order of words or any other word makes them distinct. Synonyms are not known here, so
-# items in other words are never duplicates.
-
-
 NEAR = 85.0
 """Token ratio (0 to 100), words in any order, from which two items are nearly the same."""
 
@@ -394,23 +386,28 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
     """Yield each item that duplicates an earlier one, or nearly, with the most similar one.
 
     Later items are not compared with a duplicate.
+
+    Two items are duplicates if they differ in form alone: case, punctuation, articles and other
+    words that narrow nothing, the number of a noun, the agreement of a verb. A different name,
+    number, negation, order of words or any other word makes them distinct. Synonyms are not known
+    here, so items in other words are never duplicates.
     """
     from rapidfuzz import fuzz, process
 
     forms = [" ".join(word.stem for word in _words(item.text)) for item in items]
     ratios = process.cdist(forms, forms, scorer=fuzz.token_sort_ratio, score_cutoff=NEAR)
-    gone: set[int] = set()
+    duplicates: set[int] = set()
     for index, item in enumerate(items):
         row = ratios[index, :index]
         (alike,) = row.nonzero()
         likest = alike[np.argsort(-row[alike], kind="stable")]
-        near = [n for n in likest.tolist() if n not in gone]
+        near = [n for n in likest.tolist() if n not in duplicates]
         found = [
             NearDuplicate(item, items[n], text_difference(item.text, items[n].text)) for n in near
         ]
         same = next((one for one in found if not one.differs), None)
         if same is not None:
-            gone.add(index)
+            duplicates.add(index)
         if best := same or next(iter(found), None):
             yield best
 

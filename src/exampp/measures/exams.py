@@ -137,8 +137,8 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
     # A stable sort by position keeps the order of the rankings within a round.
     passages = passages[np.argsort(position, kind="stable")]
     _, first = np.unique(passages, return_index=True)
-    kept: Indices = passages[np.sort(first)]
-    return kept
+    unique: Indices = passages[np.sort(first)]
+    return unique
 
 
 def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:

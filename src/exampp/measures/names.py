@@ -309,13 +309,13 @@ def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(map(_as_measure, measures)))
 
 
-def _as_measure(given: object) -> Measure:
-    if callable(given) and not str(given).strip()[:1].isalpha():
+def _as_measure(value: object) -> Measure:
+    if callable(value) and not str(value).strip()[:1].isalpha():
         raise InputError(
-            f"{given!r} is a function, and no measure yet",
+            f"{value!r} is a function, and no measure yet",
             hint='Declare it: exampp.measure("Name")(function)',
         )
-    return given if isinstance(given, Measure) else parse_measure(str(given))
+    return value if isinstance(value, Measure) else parse_measure(str(value))
 
 
 def _canonical(written: str) -> tuple[str, tuple[tuple[str, ParamValue], ...]]:

@@ -200,7 +200,9 @@ def _without_relevant(
     if task.measure.kind.subtopics:
         # Without an item that has a weight a query does not count, and so is not without_relevant.
         items = [(one.exam.query.ratings, weighted_items(one.exam)) for one in ranked.exams]
-        best = [ratings[:, kept].max(initial=MISSING) for ratings, kept in items if len(kept)]
+        best = [
+            ratings[:, columns].max(initial=MISSING) for ratings, columns in items if len(columns)
+        ]
     else:
         of_task = zip(ranked.exams, labels[task.labels], strict=True)
         best = [of_exam[one.graded].max() for one, of_exam in of_task]

@@ -53,10 +53,10 @@ class Note(str):
     ) -> Self:
         """Create the note of a sentence, in which `_SUBJECT` stands for the subjects."""
         named = tuple(subjects)
-        made = super().__new__(cls, sentence.replace(_SUBJECT, ", ".join(named)))
-        made.code, made.severity, made.subjects = code, severity, named
-        made.values, made.sentence = values or {}, sentence
-        return made
+        note = super().__new__(cls, sentence.replace(_SUBJECT, ", ".join(named)))
+        note.code, note.severity, note.subjects = code, severity, named
+        note.values, note.sentence = values or {}, sentence
+        return note
 
     def of(self, subjects: Iterable[str]) -> Note:
         """Return the same note for other subjects."""

@@ -228,8 +228,8 @@ def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
     count = len(dossier.grades.passage_ids)
     decided, found = np.zeros(count, bool), np.zeros(count, bool)
     seen = np.zeros(count, bool)
-    for (row, column), made in dossier.decisions.items():
-        stands = effective_decision(made)
+    for (row, column), decisions in dossier.decisions.items():
+        stands = effective_decision(decisions)
         if stands is None or stands.rating is None:
             continue
         decided[row] = True

@@ -166,11 +166,11 @@ class Baseline:
             InputError: As `measures.leaderboard.evaluate`.
         """
         min_rating = gradebook.grader.threshold(min_rating)
-        asked, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
+        parsed, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
         mode = resolve_subtopics(gradebook, subtopics)
-        columns = _columns(gradebook, asked, min_rating, labelling, mode)
+        columns = _columns(gradebook, parsed, min_rating, labelling, mode)
         means = tuple(_means(column.values) for column in columns)
-        return cls(gradebook, asked, min_rating, labelling, subtopics, mode, columns, means)
+        return cls(gradebook, parsed, min_rating, labelling, subtopics, mode, columns, means)
 
     def query(self, query_id: str) -> QueryGrades:
         """Return an unchanged query. InputError if there is no query of that id."""
@@ -419,9 +419,9 @@ class DryRun(Result):
         return {"changes": self.changes, **effect_tables(self.effects)}
 
 
-def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
+def effect_tables(effects: Sequence[Effect]) -> Mapping[str, Table]:
     """Return the tables `effects`, `labels` and `scores`, if there are graders."""
-    if not found:
+    if not effects:
         return {}
     scores: list[str | Column] = [
         "grader",
@@ -434,13 +434,13 @@ def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
         GRADER_KEY,
     ]
     return {
-        "effects": _effects_table(found),
+        "effects": _effects_table(effects),
         "labels": _listed(
             ["grader", "query", "passage", "before", "after", GRADER_KEY],
-            list(_label_rows(found)),
+            list(_label_rows(effects)),
             "Passages whose label changes",
         ),
-        "scores": _listed(scores, list(_score_rows(found)), "Systems that move"),
+        "scores": _listed(scores, list(_score_rows(effects)), "Systems that move"),
     }
 
 
@@ -592,11 +592,11 @@ def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return book.systems, tuple(query.query_id for query in book.queries)
 
 
-def _effects_table(found: Iterable[Effect]) -> Table:
+def _effects_table(effects: Iterable[Effect]) -> Table:
     heads: list[str | Column] = ["grader", "measure", "labels", "systems", "swaps"]
     heads += ["beyond noise", "due", "due then", GRADER_KEY]
     rows: list[tuple[Value, ...]] = []
-    for one in found:
+    for one in effects:
         for shift in one.impact.shifts:
             moving = sum(bool(move.change) for move in shift.moves)
             beyond = sum(swap.beyond_noise for swap in shift.swaps)
@@ -609,15 +609,15 @@ def _effects_table(found: Iterable[Effect]) -> Table:
     return Table.of(heads, rows, caption)
 
 
-def _label_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
-    for one in found:
+def _label_rows(effects: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in effects:
         for label_ in one.impact.labels:
             passage = (label_.exam_id, label_.passage_id)
             yield (grader_label(one.grader), *passage, label_.before, label_.after, one.grader.key)
 
 
-def _score_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
-    for one in found:
+def _score_rows(effects: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in effects:
         for shift in one.impact.shifts:
             for move in filter(lambda move: move.change, shift.moves):
                 ranks = (move.rank_before, move.rank_after)

@@ -128,8 +128,8 @@ class Figure:
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        made: bytes = _converter().svg_to_pdf(_in_points(drawn))
-        return made
+        content: bytes = _converter().svg_to_pdf(_in_points(drawn))
+        return content
 
     def png(self, theme: Theme = "light") -> bytes:
         """Return the figure as PNG at double resolution; InputError as for `svg`."""
@@ -203,9 +203,9 @@ _SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
 def _in_points(svg: str) -> str:
     """Return the SVG in points, as the PDF converter reads numbers without a unit."""
 
-    def sized(found: re.Match[str]) -> str:
-        width, height = (float(found[n]) * _PIXEL_POINTS for n in (2, 3))
-        return f'{found[1]}width="{width:.2f}" height="{height:.2f}"'
+    def sized(match: re.Match[str]) -> str:
+        width, height = (float(match[n]) * _PIXEL_POINTS for n in (2, 3))
+        return f'{match[1]}width="{width:.2f}" height="{height:.2f}"'
 
     return _SIZE.sub(sized, svg, count=1)
 
@@ -301,17 +301,17 @@ _FAR = 3.0
 """A mean further from the middle half than this many times its width is left off the axis."""
 
 
-def round_axis(found: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
+def round_axis(spreads: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
     """Return start, end and ticks of an axis with round numbers that covers nearly all ranges.
 
     An outlier must not squeeze all others together; it is left beyond the edge.
     """
-    means = sorted(one.value for one in found if one.value is not None)
+    means = sorted(one.value for one in spreads if one.value is not None)
     if not means:
         return 0.0, 1.0, (0.0, 1.0)
     lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
     reach = _FAR * (upper - lower)
-    near = (one for one in found if one.value is not None)
+    near = (one for one in spreads if one.value is not None)
     ends = [
         end
         for one in near
@@ -361,8 +361,11 @@ _LETTER = 0.62
 
 def _without_middle(pixels: float, size: float) -> str:
     """Return a name that fits into so many pixels by cutting its middle; Vega cuts only ends."""
-    kept = max(4, int(pixels / (size * _BOLD)) - 1)
-    start, end = f"slice(datum.label, 0, {kept - kept // 2})", f"slice(datum.label, -{kept // 2})"
+    letters = max(4, int(pixels / (size * _BOLD)) - 1)
+    start, end = (
+        f"slice(datum.label, 0, {letters - letters // 2})",
+        f"slice(datum.label, -{letters // 2})",
+    )
     whole = f"length(datum.label) <= {int(pixels / (size * 0.5))}"
     return f"{whole} ? datum.label : {start} + '\u2026' + {end}"
 
