@@ -1,4 +1,4 @@
-"""How measures other than Cover are computed: by pytrec_eval, by ir_measures, by a formula here,
+"""Computation of measures other than Cover: by pytrec_eval, by ir_measures, by a formula here,
 or by a function that is declared in Python:
 
 @exampp.measure("Reach", threshold=True, share=True)
@@ -208,7 +208,7 @@ Floats = NDArray[np.float64]
 class _Ranked:
     """Labels along the rankings, systems x ranks (0 beyond the end of one).
 
-    `judged` tells which passages have a label, `lengths` how many each system returned,
+    `judged` marks passages with a label, `lengths` is how many each system returned,
     `labels` are those of all passages that have one.
     """
 

@@ -21,12 +21,12 @@ from exampp.records.wording import counted
 # The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
 # keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
 # without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
-# that nobody further down has a tie to break.
+# that no later step has a tie to break.
 
 
 Scores = NDArray[np.float32]
 Run = dict[str, dict[str, int]]
-"""What one system returned: exam -> passage -> score."""
+"""The passages that one system returned: exam -> passage -> score."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def uncertainty(chances: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE)), np.float64)
 
 
-# The difference estimator: totals over a population, corrected by what people say of a sample.
+# The difference estimator: totals over a population, corrected by human verdicts on a sample.
 #
 # A score is a sum over units, sum_u A[s, u] y_u, with y known on a sample that was drawn with
 # known inclusion probabilities pi, and predicted (f) everywhere:
