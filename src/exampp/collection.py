@@ -136,12 +136,6 @@ def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False)
     return Table.of(["in", "query", "item", "passage", "said", "by", "text"], rows, notes=notes)
 
 
-# The systems of a collection.
-#
-# Removing one takes its rankings away and nothing else: the passages and their grades stay, so
-# that importing its run again brings back everything that it scored.
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Systems(Result):
     """The systems of a collection, read at each use."""

@@ -113,13 +113,15 @@ def _shown(text: str, most: int = 60) -> str:
 
 # ---- files ---------------------------------------------------------------------------------------
 #
-# A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
-# keeps ids refuses it.
 
 
 @dataclass(slots=True)
 class Replacements:
-    """How many characters of the files were replaced, and the place of the first."""
+    """How many characters of the files were replaced, and the place of the first.
+
+    A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
+    keeps ids refuses it.
+    """
 
     count: int = 0
     file: str = ""

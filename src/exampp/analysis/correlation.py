@@ -1,4 +1,4 @@
-"""Rank correlation of methods with official leaderboards, at all thresholds and measures.
+"""Rank correlation of methods with official leaderboards and each other; leaderboards side by side.
 
 Only systems with a score and an official rank are compared; the notes list the others. Official
 ranks may be tied or fractional, and scores that differ by no more than rounding are tied.
@@ -250,12 +250,6 @@ def _caption(official: str, correlations: Sequence[MethodCorrelation]) -> str:
     return f"Rank correlation with {official} over {few}{counted(systems[-1], 'system')}"
 
 
-# What is compared with official leaderboards: ways to score systems, ours and other people's.
-#
-# A method is a grader, qrels made elsewhere, or a leaderboard made elsewhere. Each scores systems
-# by one or several measures at one or several thresholds.
-
-
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "P@20", "nDCG@20")
 AS_GIVEN = "as given"
 """Stands for the measure of a leaderboard that was made elsewhere."""
@@ -281,6 +275,9 @@ class Method:
     """A way to score systems, with notes for the reader.
 
     `key` is the key of the grader, None for methods without grades.
+
+    A method is a grader, qrels made elsewhere, or a leaderboard made elsewhere. Each scores systems
+    by one or several measures at one or several thresholds.
     """
 
     name: str
@@ -609,12 +606,6 @@ def _systems(method: Method) -> set[str]:
     return {system for scoring in method.scorings for system in scoring.scores}
 
 
-# Leaderboards side by side: every system under several graders, measures and thresholds.
-#
-# The layout of Table 4 of the Workbench paper: columns by grader and threshold, official ranks
-# beside them, rank correlations below. A second table correlates every two methods with each other.
-
-
 _DECIMALS = 10
 """Scores that are equal in these are equal: the last digit of a sum orders no systems."""
 
@@ -772,6 +763,10 @@ def side_by_side(
 
     Columns are counted from 1; 0 sorts by the first official leaderboard. With `decimals`, means
     are rounded before they are ranked for the correlations.
+
+    The layout of Table 4 of the Workbench paper: columns by grader and threshold, official ranks
+    beside them, rank correlations below. A second table correlates every two methods with each
+    other.
 
     Raises:
         InputError: The column is unknown, or two methods have one name.

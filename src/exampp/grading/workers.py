@@ -2,6 +2,12 @@
 
 Only batches and replies go over the network; the collection stays with the driver process, which is
 the only one that writes to it.
+
+Nothing here knows where workers live. A pool tells that one has joined, answered or is lost, and
+takes the next batch to it. All requests about a passage go to one worker, in their order. A worker
+has two batches at a time, so that it never waits for the next one; what a lost worker had goes to
+the others. The size of its batches follows its pace, so that a slow worker has little to lose and a
+fast one is seldom written to.
 """
 
 from __future__ import annotations
@@ -25,15 +31,6 @@ from exampp.plugins import describe_error
 from exampp.prompts import Prompt
 from exampp.store.cells import PendingCells, PendingIds
 from exampp.version import __version__
-
-# Who is asked what, where several workers grade: batches, and what is asked again.
-#
-# Nothing here knows where workers live. A pool tells that one has joined, answered or is lost,
-# and takes the next batch to it. All asks about a passage go to one worker, in their order. A
-# worker has two batches at a time, so that it never waits for the next one; what a lost worker
-# had goes to the others. The size of its batches follows its pace, so that a slow worker has
-# little to lose and a fast one is seldom written to.
-
 
 FIRST, MOST = 16, 512
 """Requests of a batch: of the first, and the maximum."""

@@ -1,4 +1,4 @@
-"""Likely faults of a bank: heuristics for people to check, never a verdict.
+"""Likely faults and duplicates of a bank: heuristics for people to check, never a verdict.
 
 The rules are made for English. Their thresholds were chosen by their findings in the published
 banks of TREC CAR Y3 and TREC DL (see the tests).
@@ -312,14 +312,6 @@ def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterat
                 yield Finding("no-items", query_id, "", text, f"no {kind}s")
 
 
-# Duplicates among the items of a query, and the differences between near duplicates.
-#
-# Two items are duplicates if they differ in form alone: case, punctuation, articles and other words
-# that narrow nothing, the number of a noun, the agreement of a verb. A different name, number,
-# negation, order of words or any other word makes them distinct. Synonyms are not known here, so
-# items in other words are never duplicates.
-
-
 NEAR = 85.0
 """Token ratio (0 to 100), words in any order, from which two items are nearly the same."""
 
@@ -394,6 +386,11 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
     """Yield each item that duplicates an earlier one, or nearly, with the most similar one.
 
     Later items are not compared with a duplicate.
+
+    Two items are duplicates if they differ in form alone: case, punctuation, articles and other
+    words that narrow nothing, the number of a noun, the agreement of a verb. A different name,
+    number, negation, order of words or any other word makes them distinct. Synonyms are not known
+    here, so items in other words are never duplicates.
     """
     from rapidfuzz import fuzz, process
 

@@ -17,7 +17,22 @@ could be, whatever the missing grades are. `zero` computes these bounds too wher
 `FEW_MISSING` of the cells that decide the score of a system are missing: the cells of P of the
 items that no graded passage of P covers.
 
-Nugget scores (see below) are computed in the same pass, by the same rules.
+Nugget scores of TREC RAG are those of castorini's nuggetizer, computed in the same pass.
+
+Every item is a nugget that the first k passages support (credit 1), support in part (one half;
+nothing where the measure is `strict`) or do not support (0). With B the bank of a query,
+
+    NuggetAll       mean credit of B
+    NuggetVital     mean credit of the vital items of B
+    NuggetWeighted  (credit of the vital items + half the credit of the okay ones) /
+                    (number of vital items + half the number of okay ones)
+
+A rating of at least `--min-rating` is support, one of at least `partial` partial support: by
+default one below the former, and where that is the lowest of the scale nothing is partial. Weights
+of items play no part, but those of weight 0 are left out. An item whose importance is neither vital
+nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no value.
+
+Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 """
 
 from __future__ import annotations
@@ -431,14 +446,6 @@ def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> tuple[float | Non
     return tuple(int(a) / int(b) if b else None for a, b in zip(some, of, strict=True))
 
 
-# The chance floor of Cover: what as many random passages cover that people judged not relevant.
-#
-# With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
-# at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
-# the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, and no
-# proof of guessing: a passage judged 0 may well answer one item.
-
-
 @dataclass(frozen=True, slots=True)
 class ChanceFloor:
     """The chance floor of Cover@k per threshold, over the `judged` of `queries`.
@@ -470,7 +477,13 @@ def chance_floor(
     subtopics: Subtopics,
     policy: CoverPolicy = EXAM,
 ) -> ChanceFloor:
-    """Return the floor of Cover@k: the mean over the exams of a query, then over queries."""
+    """Return the floor of Cover@k: the mean over the exams of a query, then over queries.
+
+    With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
+    at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
+    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, and no
+    proof of guessing: a passage judged 0 may well answer one item.
+    """
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
     for exam in cover_exams(gradebook, subtopics, k, policy):
@@ -524,25 +537,6 @@ def _judgments(exam: QueryExam) -> NDArray[np.int16]:
     own: NDArray[np.int16] = query.judgments[place]
     of_query: NDArray[np.int16] = query.judgments[0]
     return own if (own != MISSING).any() else of_query
-
-
-# Nugget scores of TREC RAG, as castorini's nuggetizer computes them: strict, vital, weighted, all.
-#
-# Every item is a nugget that the first k passages support (credit 1), support in part (one half;
-# nothing where the measure is `strict`) or do not support (0). With B the bank of a query,
-#
-#     NuggetAll       mean credit of B
-#     NuggetVital     mean credit of the vital items of B
-#     NuggetWeighted  (credit of the vital items + half the credit of the okay ones) /
-#                     (number of vital items + half the number of okay ones)
-#
-# A rating of at least `--min-rating` is support, one of at least `partial` partial support: by
-# default one below the former, and where that is the lowest of the scale nothing is partial.
-# Weights of items play no part, but those of weight 0 are left out. An item whose importance is
-# neither vital nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no
-# value.
-#
-# Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 
 
 PARTIAL = 0.5
@@ -622,9 +616,6 @@ def importances_of(gradebook: Gradebook) -> list[str | None]:
         for query in gradebook.queries
         for word in query.importances or (None,) * len(query.item_ids)
     ]
-
-
-# What every system makes of every item: the matrix behind Cover.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""Computation of measures other than Cover: by pytrec_eval, by ir_measures, by a formula here,
-or by a function that is declared in Python:
+"""Formulas of measures other than Cover: of pytrec_eval, ir_measures, exampp, or declared ones.
 
 @exampp.measure("Reach", threshold=True, share=True)
 def reach(query: exampp.RankedQuery) -> float:

@@ -16,14 +16,6 @@ from exampp.records import check_system_names
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.wording import counted
 
-# Rankings and labels in the shape in which ranking measures want them.
-#
-# The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
-# keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
-# without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
-# that no later step has a tie to break.
-
-
 Scores = NDArray[np.float32]
 Run = dict[str, dict[str, int]]
 """The passages that one system returned: exam -> passage -> score."""
@@ -81,7 +73,13 @@ class RankedExams:
 
 
 def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
-    """Prepare the rankings of a gradebook."""
+    """Prepare the rankings of a gradebook.
+
+    The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
+    keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
+    without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
+    that nobody further down has a tie to break.
+    """
     ranked: list[RankedExam] = []
     unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
     names: tuple[str, NDArray[np.object_]] | None = None

@@ -1,4 +1,6 @@
-"""Check an extracted answer against the known answers.
+"""Check an extracted answer against the known answers, and recognise replies that decline.
+
+The `rubric_` functions read replies as the reference does, for reproducing published numbers.
 
 Source: EXAM++, section 4.2.1, and FLAN-T5-EXAM, section 3.2.2: normalised strings match if their
 edit distance is less than 20 % of the longer one.
@@ -21,12 +23,6 @@ from exampp.prompts.words import (
     stem,
     stopwords,
 )
-
-# Replies that decline: expressions of unanswerability, ill-formed answers, refusals.
-#
-# Fuzzy comparison must not lose a negation: "it is possible to tell" is 0.87 similar to "it is
-# not possible to tell". So a reply only matches an expression that has the same negations.
-
 
 UNANSWERABLE = (
     "unanswerable",
@@ -126,6 +122,9 @@ def is_unanswerable(reply: str) -> bool:
 
     Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
     two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
+
+    Fuzzy comparison must not lose a negation: "it is possible to tell" is 0.87 similar to "it is
+    not possible to tell". So a reply only matches an expression that has the same negations.
     """
     text = reply.strip(_QUOTES)
     if len(text) > _LONGEST:
@@ -167,14 +166,6 @@ def is_blank_answer(reply: str) -> bool:
     return not _WORD.search(text) or (len(text) <= _LONGEST and bool(_NOTHING.fullmatch(text)))
 
 
-# The reference's own rules of reading, for reproducing published numbers.
-#
-# They depart from the papers: only a lone digit is a rating, the rule for replies without one is
-# inverted (a text gets 0, an expression of unanswerability 1), and a phrase is stemmed as if it
-# were one word. Option letters count as expressions of unanswerability for every prompt, as in
-# the published grades; later versions of the reference forget them for self-rated questions.
-
-
 MAX_RATING = 5
 _SIMILAR = 80
 _LONGEST_LIKE = 100
@@ -213,7 +204,13 @@ def rubric_is_answer(reply: str) -> bool:
 
 
 def rubric_self_rating(reply: str, highest: int = MAX_RATING) -> int:
-    """Return the rating that the reference reads; above `highest` it is 0."""
+    """Return the rating that the reference reads; above `highest` it is 0.
+
+    Its rules depart from the papers: only a lone digit is a rating, the rule for replies without
+    one is inverted (a text gets 0, an expression of unanswerability 1), and a phrase is stemmed as
+    if it were one word. Option letters count as expressions of unanswerability for every prompt, as
+    in the published grades; later versions of the reference forget them for self-rated questions.
+    """
     digit = _LONE_DIGIT.fullmatch(reply)
     if digit and int(digit[1]) <= MAX_RATING:
         rating = int(digit[1])

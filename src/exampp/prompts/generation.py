@@ -1,4 +1,4 @@
-"""Prompts that generate the items of a bank: those of the papers, and those of a user's own file.
+"""Prompts that generate the items of a bank, and reading the items out of a reply.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
 `{query_subtopic}` and `{instruction}`. The last says how to reply, and may use these slots; if a
@@ -202,13 +202,6 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "user", "the text does not say which query", "write {query_text} into it"
 
 
-# What a model writes around an item and is no part of it: numbers, labels, bullets, quotes, bold.
-#
-# A mark goes where it can be nothing else. A number or letter with a dot may belong to the item
-# ("2. Samuel", "A. Lincoln"): it goes before a word that asks, and where those of all items count
-# up.
-
-
 _QUESTION_WORDS = (
     r"(?:what|which|who|whom|whose|when|where|why|how|in what|in which|to what|for what|on what|"
     r"under what|is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|might|"
@@ -257,7 +250,12 @@ def strip_markup(text: str) -> str:
 
 
 def strip_list_markup(texts: Sequence[str]) -> list[str]:
-    """Return the items of one list without markup, and without their numbers if these count up."""
+    """Return the items of one list without markup, and without their numbers if these count up.
+
+    A mark goes where it can be nothing else. A number or letter with a dot may belong to the item
+    ("2. Samuel", "A. Lincoln"): it goes before a word that asks, and where those of all items count
+    up.
+    """
     peeled = [_peeled(text, _OPENINGS) for text in texts]
     marks = [_NUMBER.match(text) for text in peeled]
     numbers = [_count(mark["number"]) for mark in marks if mark]
@@ -285,12 +283,6 @@ def _peeled(text: str, openings: Sequence[re.Pattern[str]]) -> str:
 def _count(number: str) -> int:
     """Return the number of a list mark, which may be digits or a letter."""
     return int(number) if number.isdecimal() else ord(number.lower()) - ord("a") + 1
-
-
-# Reading the items out of a reply: as JSON, broken JSON, a Python list, or a list in prose.
-#
-# What cannot be read is a reason, never an item: a refusal, an empty reply, an echo of the
-# instruction, and the last item of a reply that was cut off within it.
 
 
 class ParsedItem(NamedTuple):
@@ -338,7 +330,11 @@ _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "
 
 
 def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems:
-    """Read the items of a kind in a reply; `truncated`: the model was stopped."""
+    """Read the items of a kind in a reply; `truncated`: the model was stopped.
+
+    What cannot be read is a reason, never an item: a refusal, an empty reply, an echo of the
+    instruction, and the last item of a reply that was cut off within it.
+    """
     said = strip_thoughts(reply)
     if said is None:
         return ParsedItems((), UNFINISHED_THOUGHT)

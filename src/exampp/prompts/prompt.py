@@ -1,4 +1,4 @@
-"""Prompts, and how their slots are filled to make the text that is sent.
+"""Prompts as TOML files declare them, and how their slots are filled to make the text that is sent.
 
 Slot texts are inserted literally and in a single pass: braces inside a passage stay, and no slot
 text is searched for further slots. If the whole is too long for the model, only the slot that the
@@ -21,14 +21,6 @@ from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
 from exampp.records.wording import suggest
-
-# A prompt as declared in a TOML file, and everything that can be wrong with such a file.
-#
-# A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
-# them, and the one slot that may be cut when the whole is too long. A template writes
-# `{question}` where the slot goes and `{{question}}` for the braces themselves; all other braces,
-# such as those of a JSON example, are text.
-
 
 GRADES = ("question", "nugget", "query", "answer")
 SLOTS = {
@@ -65,6 +57,11 @@ class Prompt:
     JSON reply; `cut` is the slot that is shortened if the prompt is too long. A prompt without
     `user` text sends nothing to a model. `workbench` holds the fields of the reference's
     `prompt_info`, and under `verified` those that differ if known answers were compared.
+
+    A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
+    them, and the one slot that may be cut when the whole is too long. A template writes
+    `{question}` where the slot goes and `{{question}}` for the braces themselves; all other braces,
+    such as those of a JSON example, are text.
     """
 
     name: str

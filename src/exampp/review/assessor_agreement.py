@@ -144,7 +144,7 @@ def judging(
     Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
     the newest that was blind, even if the assessor decided otherwise after seeing the grade.
     With `intervals` the `answer_kappa` of each comparison has its 95 % interval over queries, as in
-    `stats.agreement_intervals`.
+    `stats.agreement.clustered`.
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
     compare = _comparer(scale, min_rating, intervals)

@@ -1,4 +1,4 @@
-"""Review queue: the grades whose change would change the leaderboard most.
+"""Review queue: the grades whose change would change the leaderboard most, and who gets them.
 
 A decision matters if it lifts a cell over the threshold or pulls it below. That changes Cover of a
 system only if the passage is among its first k and no other of these covers the item, and then by
@@ -342,13 +342,6 @@ def _candidate(cells: _Cells, place: int) -> Candidate:
     )
 
 
-# Who is asked about which cell: most cells have one person, a share of them everybody.
-#
-# What everybody decides, and blind, tells how far people agree with each other and with the
-# grader; what one person each decides gets further. Both are drawn by the ids of a cell alone, so
-# that all who open the collection, on any machine, agree on them.
-
-
 DEFAULT_SHARE = 0.1
 """The share of cells that everybody decides."""
 _SEED = 0
@@ -357,7 +350,12 @@ _C = TypeVar("_C", bound=Candidate)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of cells to people; a `share` of the cells goes to everybody."""
+    """An assignment of cells to people; a `share` of the cells goes to everybody.
+
+    The shared cells, decided blind, show how far people agree with each other and with the grader;
+    cells of one person each cover more of the exam. Both are drawn by the ids of a cell alone, so
+    that all who open the collection, on any machine, get the same assignment.
+    """
 
     people: tuple[str, ...]
     share: float = DEFAULT_SHARE

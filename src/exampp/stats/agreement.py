@@ -2,7 +2,7 @@
 
 Each of them is 1 - observed / expected disagreement, and undefined where no disagreement is
 expected. They are computed for stacks of tables [..., categories, categories], so that leaving out
-queries one by one, for intervals, costs one call (see `agreement_intervals`).
+queries one by one, for intervals, costs one call (see `clustered`).
 
 Categories are in ascending order. Where an order matters they are one step apart from each other.
 
@@ -252,19 +252,6 @@ def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[n
     return np.asarray(np.where(known[order][places] == values, order[places], -1), np.intp)
 
 
-# Confidence intervals of agreement, clustered by query.
-#
-# Passages of one query are judged by one person against one text, so they are no independent
-# sample; the queries are. Every statistic is a function of the sum of the queries' tables. Its
-# standard error comes from leaving out one query at a time, and the reach of the interval, in
-# standard errors, from resampling the queries: the value that |t| stays within in 95 % of the
-# resamples (the symmetric bootstrap-t). Student's t in its place covers too rarely, because the
-# standard error of a kappa falls with the kappa. Observed coverage:
-# `benchmarks/coverage_agreement.py`.
-#
-# Sources: Efron and Stein 1981 (jackknife); Hall 1988 (symmetric bootstrap-t).
-
-
 ONE_QUERY = "there is only one query"
 TOO_FEW_QUERIES = "too few queries differ"
 NO_SPREAD = "the value stays the same whichever query is left out"
@@ -284,6 +271,16 @@ def clustered(
 
     Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
     all of that range is dropped.
+
+    Passages of one query are judged by one person against one text, so they are no independent
+    sample; the queries are. Every statistic is a function of the sum of the queries' tables. Its
+    standard error comes from leaving out one query at a time, and the reach of the interval, in
+    standard errors, from resampling the queries: the value that |t| stays within in 95 % of the
+    resamples (the symmetric bootstrap-t). Student's t in its place covers too rarely, because the
+    standard error of a kappa falls with the kappa. Observed coverage:
+    `benchmarks/coverage_agreement.py`.
+
+    Sources: Efron and Stein 1981 (jackknife); Hall 1988 (symmetric bootstrap-t).
     """
     stack = np.asarray(tables, np.float64)
     total = stack.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Classical item analysis: statistics of the items of an exam over systems.
+"""Classical item analysis: statistics of items over systems, and exams of selected items.
 
 A matrix is systems x items: 1 where a system covers an item, or its credit for it, times the weight
 that the item has in the score; the sum of a row is the score of a system. What is undefined has a
@@ -217,13 +217,6 @@ def ranks_of_systems(scores: Floats) -> list[int]:
     return above
 
 
-# Do the items that agree with the rest of an exam rank systems better? Cross-validated.
-#
-# Items are chosen by their item-rest correlation on half of the systems, which takes no human
-# label, and the exam of the chosen items ranks the other half. The control is as many random
-# items.
-
-
 CUT = 0.2
 """The lowest item-rest correlation of a selected item if a single cut is requested."""
 SPLITS = 500
@@ -267,6 +260,10 @@ def cross_validate(
     The result maps (cut, "all" or "random"; which of the `scores`) to the correlations. `columns`
     is systems x items, `better` the official values of the systems. The control has as many random
     items as the cut `control` selects.
+
+    Items are chosen by their item-rest correlation on half of the systems, which takes no human
+    label, and the exam of the chosen items ranks the other half. The control is as many random
+    items.
     """
     rng = np.random.default_rng(seed)
     half = len(columns) // 2

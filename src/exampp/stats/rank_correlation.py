@@ -1,4 +1,4 @@
-"""Rank correlation of two leaderboards: Spearman's rho and Kendall's tau-b.
+"""Rank correlation of two leaderboards: Spearman's rho, Kendall's tau-b and tau_AP, with intervals.
 
 Ties get average ranks (Spearman) and are taken out of the pairs (tau-b). Both are undefined where
 one side has all values equal. The `_rows` functions do many samples at once, for resampling.
@@ -262,33 +262,6 @@ def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> EstimateRows:
     return EstimateRows(np.clip(values, -1, 1), defined)
 
 
-# How far a rank correlation depends on the choice of queries.
-#
-# Its interval is for the mean of the correlation over exams of as many queries, drawn from where
-# these were: what such an exam shows on average. A measured correlation is without bias for it.
-# It is not for the correlation that endless queries would show: that is mostly higher, because
-# the noise of queries swaps systems, but it depends on differences between systems that no sample
-# of queries shows.
-#
-# The resamples of a bootstrap hold the noise of the queries twice. So they are on average too
-# low, and spread too much or, where systems are nearly tied, too little. Their distribution gives
-# the shape of the interval alone; place and size are found without that noise:
-#
-# - The place is the measured correlation.
-# - Two disjoint halves of the queries are two independent exams, and so are four quarters. How much
-#   they differ, over many random splits, gives the variance for a half and for a quarter of the
-#   queries. To what share it falls from quarters to halves, to that it is taken to fall from halves
-#   to the whole, though not much faster than that of a mean, and never to more.
-# - The size is widened as by Student's t with half as many degrees of freedom as there are queries.
-#
-# How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
-# the results are in `docs/definitions.md`.
-#
-# Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
-# Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
-# and Stegun (1964), 26.7.5 (Student's t).
-
-
 FEWEST_SYSTEMS = 8
 FEWEST_QUERIES = 8
 """With fewer there is no interval: they are too few to estimate the variance of queries."""
@@ -381,6 +354,31 @@ def interval(
 
     `statistic` takes scores [samples, systems]; `value` is that of all queries, `scores` come from
     `resample`. Samples in which it is undefined are left out, with all parts of their split.
+
+    Its interval is for the mean of the correlation over exams of as many queries, drawn from where
+    these were: what such an exam shows on average. A measured correlation is without bias for it.
+    It is not for the correlation that endless queries would show: that is mostly higher, because
+    the noise of queries swaps systems, but it depends on differences between systems that no sample
+    of queries shows.
+
+    The resamples of a bootstrap hold the noise of the queries twice. So they are on average too
+    low, and spread too much or, where systems are nearly tied, too little. Their distribution gives
+    the shape of the interval alone; place and size are found without that noise:
+
+    - The place is the measured correlation.
+    - Two disjoint halves of the queries are two independent exams, and so are four quarters. How
+      much they differ, over many random splits, gives the variance for a half and for a quarter of
+      the queries. To what share it falls from quarters to halves, to that it is taken to fall from
+      halves to the whole, though not much faster than that of a mean, and never to more.
+    - The size is widened as by Student's t with half as many degrees of freedom as there are
+      queries.
+
+    How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
+    what was found stands in `docs/definitions.md`.
+
+    Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
+    Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
+    and Stegun (1964), 26.7.5 (Student's t).
     """
     found = statistic(scores)
     resamples = found.values[: draws.resamples][found.defined[: draws.resamples]]
@@ -412,15 +410,16 @@ def _widening(level: float, freedom: float) -> float:
     return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)
 
 
-# tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
-# the systems as the scores rank them; of the systems above each, what share is above it officially
-# too? Its mean, stretched to -1..1. Ties have no order, so the value is its expectation over all
-# their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and the same expectation for
-# tied official ranks. It is undefined, as Kendall's tau is, where one side has all values equal.
-
-
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
-    """Return tau_AP row by row."""
+    """Return tau_AP row by row.
+
+    tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
+    the systems as the scores rank them; of the systems above each, what share is above it
+    officially too? Its mean, stretched to -1..1. Ties have no order, so the value is its
+    expectation over all their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and
+    the same expectation for tied official ranks. It is undefined, as Kendall's tau is, where one
+    side has all values equal.
+    """
     x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
     # The orders of a tie group put a member at any of its ranks alike, with those above the group

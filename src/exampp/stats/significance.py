@@ -1,4 +1,4 @@
-"""Paired significance tests of systems over queries, for many pairs at once.
+"""Paired significance tests of systems over queries, for many pairs at once, and their letters.
 
 The test is the randomisation test: if two systems are equivalent, then on each query their values
 could as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
@@ -24,15 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
 from exampp.stats.means import MeanTest, Range, mean_tests
 
-# The compact letter display: who differs from whom, as letters beside a leaderboard.
-#
-# Two systems share a letter exactly if they do not differ significantly.
-#
-# Source: Piepho, *An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons*,
-# Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Of the groups
-# that it finds, those that tell nothing new are then dropped.
-
-
 MOST_GROUPS = 500
 """No leaderboard is read with more; differences that no order of the systems explains need
 exponentially many."""
@@ -45,6 +36,12 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
 
     The letter a goes to the group of the best system, and so on; after z come the capitals, then
     a1, b1 ... None where it takes more than `MOST_GROUPS` groups.
+
+    Two systems share a letter exactly if they do not differ significantly.
+
+    Source: Piepho, *An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons*,
+    Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Of the groups
+    that it finds, those that tell nothing new are then dropped.
     """
     n = len(differs)
     groups = [(1 << n) - 1] if n else []

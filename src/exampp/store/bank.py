@@ -559,11 +559,6 @@ def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str,
     return {one.passage_id: one.version for one in found if one.version is not None}
 
 
-# The states of a bank: as it is, as it was after any edit, and the edits in between.
-#
-# An edit is known by its number, which counts through all banks of a collection.
-
-
 NEWEST = (1 << 63) - 1
 """The last edit, whatever its number."""
 
@@ -651,7 +646,10 @@ ORDER BY e.edit
 def states(
     connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
 ) -> list[ItemState]:
-    """Return every item of the bank, or one query, after edit `at`, with retired ones, in order."""
+    """Return every item of the bank, or one query, after edit `at`, with retired ones, in order.
+
+    An edit is known by its number, which counts through all banks of a collection.
+    """
     return records(_state, connection, _STATES, {"bank": bank, "at": at, "query_id": query_id})
 
 

@@ -1,4 +1,4 @@
-"""Human decisions about cells in the store: append-only.
+"""Human decisions about cells, sampling plans and judgments in the store: append-only.
 
 A decision belongs to two texts, one of an item and one of a passage, as a grade does. It was made
 on a scale of ratings or (`verdict`) of yes and no, and concerns only graders of that kind.
@@ -393,12 +393,6 @@ def judged_cells(
     return [JudgedCell(*about, tuple(made)) for about, made in found.values()]
 
 
-# Plans of samples in the store, and what people say of the passages that were drawn.
-#
-# A judgment belongs to the text of its passage; of an author's the newest stands, and one without
-# a relevance withdraws.
-
-
 _PLANS_COLUMNS = tuple(
     one.name for one in fields(SamplePlan) if one.name not in ("systems", "drawn", "number")
 )
@@ -471,6 +465,9 @@ def put_judgment(
 
     Returns its number. Raises InputError if query or passage is unknown or has no text, or not the
     one that was `seen`.
+
+    A judgment belongs to the text of its passage; of an author's the newest stands, and one without
+    a relevance withdraws.
     """
     row = connection.execute(
         "SELECT q.query, p.version FROM query q, passage p WHERE q.query_id = ? "

@@ -1,4 +1,4 @@
-"""Queries, passages, rankings and judgments in the store.
+"""Queries, passages, rankings and judgments in the store, and contradictions between files.
 
 Every `put_` function replaces older values by those it gets, skips equal ones, and so changes
 nothing the second time. All of them run inside the caller's transaction.
@@ -19,12 +19,6 @@ from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
 from exampp.store.sql import batches, column, exists, extra_json, from_json, intern, pairs
-
-# What the files of one import say of the same thing: none of them may contradict another.
-#
-# Otherwise the one that happens to be taken later would win, and nobody be told. Within a file
-# its reader knows what may be repeated; of passages and rankings see `store.inputs`.
-
 
 _LONGEST = 80
 _SAY = """
@@ -68,6 +62,9 @@ def note_statements(
 
     Does nothing outside of an import. Raises InputError if another file of the import has another
     value.
+
+    No file of an import may contradict another: the later one would win, unnoticed. Within a file
+    its reader knows what may be repeated.
     """
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'said'").fetchone():
         return

@@ -149,13 +149,6 @@ def put_step(connection: sqlite3.Connection, name: str, fingerprint: str, at: st
     )
 
 
-# Batches in the store: which requests are out at a provider, and the replies that came.
-#
-# A batch is noted before it is sent, so that one whose id was lost can be found again. A request
-# is in one batch at a time; its row goes when its reply is a grade, or when it is known that none
-# comes.
-
-
 PREPARED, OPEN, COLLECTED, ENDED = "prepared", "open", "collected", "ended"
 """Recorded and perhaps sent; known at the provider; all replies are stored; ended without replies.
 """
@@ -204,6 +197,10 @@ def prepare_batch(
     """Record a batch that will be sent; `about` has key, provider, server, worst and at.
 
     Its requests are those that are not open already: another process may have been quicker.
+
+    A batch is noted before it is sent, so that one whose id was lost can be found again. A request
+    is in one batch at a time; its row goes when its reply is a grade, or when it is known that none
+    comes.
     """
     batch = insert(
         connection,
