@@ -47,7 +47,7 @@ _LISTED = 10
 
 
 def banks_of(connection: sqlite3.Connection) -> Table:
-    """Return the banks of a collection: their items by kind, and what is sealed."""
+    """Return the banks of a collection: their items by kind, and the sealed part."""
     counts = stored.bank_counts(connection)
     splits = {one.bank: stored.newest_split(connection, one.bank) for one in counts}
     rows: list[tuple[Value, ...]] = []
@@ -68,8 +68,8 @@ def banks_of(connection: sqlite3.Connection) -> Table:
 class Bank:
     """One bank of a collection, by its name.
 
-    `author` is by default the user, and `reason` says why; both are kept with every edit. Nothing
-    is ever deleted: any state of a bank can be seen and restored. `settle` is called after edits,
+    `author` is by default the user, and `reason` says why; both are stored with every edit. Nothing
+    is ever deleted: any state of a bank can be shown and restored. `settle` is called after edits,
     before the commit.
     """
 
@@ -136,7 +136,7 @@ class Bank:
         return self._version(self._states())
 
     def lint(self) -> Table:
-        """Return what is likely wrong with the bank: each finding with its item and the reason."""
+        """Return the likely mistakes in the bank: each finding with its item and the reason."""
         self._states()
         entries = self._entries()
         queries = stored.known_queries(self.connection)
@@ -166,7 +166,7 @@ class Bank:
         return edits.log_table(found if last is None else found[max(0, len(found) - last) :])
 
     def diff(self, one: str | int, other: str | int = NOW) -> Table:
-        """Return what changed from one state to another.
+        """Return the changes between two states of a bank.
 
         A state is an edit's number, `now`, or the name of a bank.
         """
@@ -192,9 +192,8 @@ class Bank:
     ) -> Table:
         """Add an item to a query; its id is made from its text unless one is given.
 
-        `model` is the model that made it: a warning says so where that model grades it.
-        `seen` is the last edit that the person knew of: EditConflict where items of the query were
-        edited since.
+        `model` is the model that made it: a warning says so if that model grades it. `seen` is the
+        last edit that the person knew of: EditConflict if items of the query were edited since.
         """
         check_lists(answers=answers)
         new = ItemState(
@@ -224,12 +223,11 @@ class Bank:
         reason: str = "",
         seen: int | None = None,
     ) -> Table:
-        """`reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers) of an item.
+        """Edit an item: `reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers).
 
-        `item` is its id or the start of it; `kind` tells a question and a nugget of one id apart.
-        Only a reworded item has to be graded again; verified grades follow its key.
-        `seen` is the last edit that the person knew of: EditConflict where the item was edited
-        since.
+        `item` is its id or the start of it; `kind` distinguishes a question and a nugget with one
+        id. Only a reworded item has to be graded again; verified grades follow its key. `seen` is
+        the last edit that the person knew of: EditConflict if the item was edited since.
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
@@ -244,10 +242,9 @@ class Bank:
     def save(
         self, changes: Iterable[ItemChange], *, author: str | None = None, reason: str = ""
     ) -> Table:
-        """Make several changes of items: all of them, or none where one is refused.
+        """Make several changes of items: all of them, or none if one is refused.
 
-        `before` of a change is the item as the person knew it: EditConflict where it was edited
-        since.
+        `before` of a change is the item as the person knew it: EditConflict if it was edited since.
         """
         edit = edit_by(author, reason)
         items: dict[str, list[ItemState]] = {}
@@ -269,8 +266,8 @@ class Bank:
     def undo(self, number: int, *, author: str | None = None, reason: str = "") -> Table:
         """Take back the newest edit of an item, by a further edit.
 
-        An item that was added is retired. An undo can be undone, too. EditConflict where the item
-        was edited since.
+        An item that was added is retired. An undo can be undone, too. EditConflict if the item was
+        edited since.
         """
         edit = edit_by(author, reason)
         number = check_integer("the number of an edit", number)
@@ -303,10 +300,10 @@ class Bank:
         author: str | None = None,
         reason: str = "",
     ) -> Table:
-        """Make what was changed in a file of `export` edits of the bank, and list them.
+        """Apply the changes in a file of `export` as edits of the bank, and list them.
 
-        InputError where the bank was edited since, and where the file does not say what it was
-        exported from. With `force` the changes of both stand, and the file's where they meet.
+        Raises InputError if the bank was edited since, and if the file does not name its source.
+        With `force` both sets of changes apply, and the file wins in conflicts.
         """
         edit, path = edit_by(author, reason), Path(file)
         entries = list(read_bank_file(path))
@@ -331,7 +328,7 @@ class Bank:
     def revert(self, to: str | int, *, author: str | None = None, reason: str = "") -> Table:
         """Restore the bank as it was after edit `to`, by further edits; list them.
 
-        What was added since is retired; nothing is deleted, so that this can be reverted, too.
+        Later items are retired; nothing is deleted, so a revert can be reverted, too.
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
@@ -348,9 +345,9 @@ class Bank:
     def export(self, file: str | Path, *, part: str | None = None) -> int:
         """Write the bank, or its public or sealed part; return the number of items.
 
-        A whole bank as CSV or TSV carries every id and the version of the bank, to be edited
-        and applied. Other names give a workbench bank. The sealed part is always one, with its
-        seal, and holds the items as they were sealed.
+        A whole bank as CSV or TSV has every id and the version of the bank, for editing and
+        `apply`. Other names give a workbench bank. The sealed part always is one, with its seal,
+        and holds the items as they were sealed.
         """
         path = Path(file)
         plain = plain_name(path).endswith(_PLAIN)
@@ -381,11 +378,10 @@ class Bank:
         measures: Sequence[Measure | str] = MEASURES,
         min_rating: int | None = None,
     ) -> DryRun:
-        """Make an edit, see what it does to the leaderboard of every grader, and take it back.
+        """Make an edit, compute its effect on the leaderboard of every grader, and take it back.
 
-        `edit` calls one of the methods above, as in
-        `bank.trial(lambda bank: bank.edit("retire", "dbb6"))`. `min_rating` is by default 4 or the
-        highest of a shorter scale.
+        `edit` calls one of the methods above, as in `bank.trial(lambda bank: bank.edit("retire",
+        "dbb6"))`. `min_rating` is by default 4 or the highest of a shorter scale.
         """
         effects, look = watch(self.connection, self.name, self.settle)
 
@@ -397,10 +393,10 @@ class Bank:
         return DryRun(changes, effects(measures, min_rating))
 
     def preview(self, changes: Sequence[ItemChange], grader: StoredGrader) -> EditPreview:
-        """Return the queries as one grader graded them once `changes` are made; none is saved.
+        """Return the queries of one grader with `changes` applied; nothing is saved.
 
-        `review.impact.Baseline.impact` tells what they do to the leaderboard. Raises InputError for
-        edits that the bank would refuse.
+        `review.impact.Baseline.impact` computes their effect on the leaderboard. Raises InputError
+        for edits that the bank would refuse.
         """
         edited = dict.fromkeys(one.query_id for pair in changes for one in pair[1:] if one)
         return preview(
@@ -427,14 +423,14 @@ class Bank:
         reason: str = "",
         **options: Any,
     ) -> GenerationRun:
-        """A run that is planned but not started: see its `preview`, iterate over its `steps`.
+        """Return a generation that is planned but not started: iterate over its `steps`.
 
-        `grader` is `hf`, `openai`, or a grader of your own; `options` are fields of its record in
-        `graders.options`, such as model. `prompt` is a bundled one (`car-questions`,
-        `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
-        or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
-        the query `query_id`, and `grounded` shows so many of the query's best passages. An item
-        that asks the same as another one of its query is dropped.
+        Its `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
+        fields of its record in `graders.options`, such as model. `prompt` is a bundled one
+        (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
+        is made per query or per subtopic (`per`). `keys` requests answer keys, `more` so many other
+        items of the query `query_id`, and `grounded` shows so many of the query's best passages. An
+        item with the same meaning as another one of its query is dropped.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):
@@ -462,10 +458,10 @@ class Bank:
         on_reply: Callable[[GenerationOutcome], None] | None = None,
         **options: Any,
     ) -> Tables:
-        """Let a model make items where it made none yet; continues where an earlier call stopped.
+        """Generate items for queries without any by this model; continues an earlier call.
 
-        Takes the options of `generation`. Returns what became of each request (`replies`), and the
-        items that were dropped or marked because others ask the same, or nearly so (`near`).
+        Takes the options of `generation`. Returns the outcome of each request (`replies`), and the
+        items that were dropped or marked as equal or similar to others (`near`).
         """
         run = self.generation(grader, **options)
         settled = []
@@ -485,12 +481,13 @@ class Bank:
         texts: str | Path | None = None,
         dry_run: bool = False,
     ) -> Battery:
-        """Make attacks on graders of this bank, in a collection of their own at `path`.
+        """Make attacks on graders of this bank, in a new collection at `path`.
 
         By default it lies beside the exam, as `my.attacks.exam` beside `my.exam`, where
-        `Grades.attacks` looks for it once the grader has graded it. `kind` of items are leaked and
-        asked, by default the first that the bank has; `texts` is a file for people to read. Raises
-        InputError where there is too little to make attacks of, and where the file exists.
+        `Grades.attacks` finds it once the grader has graded it. `kind` is the kind of items that
+        are leaked and graded, by default the first that the bank has; `texts` is a file for people
+        to read. Raises InputError if there is too little material for attacks, and if the file
+        exists.
         """
         from exampp.analysis.attacks.battery import BatterySettings, beside, build_battery
 
@@ -519,8 +516,8 @@ class Bank:
     ) -> Table:
         """Seal a share of the active items and commit to it; the notes hold the commitment.
 
-        `public` and `sealed` are files for the two parts. Where one cannot be written, the bank is
-        not split.
+        `public` and `sealed` are files for the two parts. If one cannot be written, the bank is not
+        split.
         """
         edit = edit_by(author, reason)
         files = {"public": public, "sealed": sealed}
@@ -540,7 +537,7 @@ class Bank:
     def verify(
         self, file: str | Path | None = None, *, commitment: str | None = None
     ) -> Verification:
-        """Return whether a file of sealed items, or the bank itself, is still what was sealed."""
+        """Return whether a file of sealed items, or the bank itself, is still as sealed."""
         path = None if file is None else Path(file)
         return sealing.verify_in_collection(self.connection, self.name, path, commitment)
 
@@ -579,7 +576,7 @@ class Bank:
             )
 
     def _at(self, moment: str) -> list[ItemState]:
-        """Return the state of this bank at a moment, or of the bank of that name as it is now."""
+        """Return the state of this bank at an edit, or of the bank of that name as it is now."""
         if moment in {one.bank for one in stored.bank_counts(self.connection)}:
             return stored.states(self.connection, moment)
         return self._moment(moment)
@@ -601,7 +598,7 @@ class Bank:
         )
 
     def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
-        """Return the state that the file was written from."""
+        """Return the state that the file was exported from."""
         written = edits.parse_version(read_text(path))
         now = self._version(current)
         if written is None:

@@ -1,11 +1,11 @@
-"""Citations as an exam of their own: does the cited passage support the sentence?
+"""Citations as a separate exam: does the cited passage support the sentence?
 
     with exampp.citations.collect("my.citations.exam", "answers.jsonl", corpus="corpus/") as exam:
         exam.grade("openai", model=..., prompt="citation-support")
         print(exam.grades().citations())
 
-Every sentence of an answer is a query with one nugget, the sentence itself; what it cites is its
-ranking. So the grading, its cache, people's decisions and the pages are those of any exam.
+Every sentence of an answer is a query with one nugget, the sentence itself; the passages that it
+cites are its ranking. So grading, cache, decisions and pages work as for any exam.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def collect(
     corpus: str | Path | None = None,
     system: str | None = None,
 ) -> Collection:
-    """Make, or fill, a collection of the sentences of answers and of what they cite.
+    """Make, or fill, a collection of the sentences of answers and of the passages that they cite.
 
     `files` are answers of TREC RAG, RAGTIME, AutoJudge, or plain ones with citations. The texts of
-    what is cited are those of the answers' `documents`, or are looked up in `corpus`; what neither
-    has stays without a text, and cannot be graded. `system` names the system of answers that do
-    not. Sentences without citations are there, too: they count for recall. Raises InputError for a
-    file that is none, and where nothing is cited.
+    cited passages are those of the answers' `documents`, or are looked up in `corpus`; the others
+    stay without a text, and cannot be graded. `system` names the system of answers that do not name
+    one. Sentences without citations are included: they count for recall. Raises InputError for an
+    invalid file, and if nothing is cited.
     """
     found = [one for file in files for one in responses.read(file, system=system)]
     if not any(one.cited for one in found):

@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 def open(  # noqa: A001
     path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
 ) -> Collection:
-    """Open a collection, or a file of graded passages as a collection that is only read.
+    """Open a collection, or a file of graded passages as a read-only collection.
 
     A graded file is imported once and then read from a cache in the user's cache folder.
 
     Args:
         path: The collection or the graded file.
-        on_error: "skip" leaves bad lines of a graded file out; notes say so.
-        scale: Of a graded file's graders whose prompt is not known, as (0, 3); by default it goes
+        on_error: "skip" leaves bad lines of a graded file out; notes report them.
+        scale: Scale of the graders of a graded file whose prompt is unknown, as (0, 3); by default
             from 0 to the highest label found.
 
     Raises:
@@ -88,7 +88,7 @@ def open(  # noqa: A001
 
 
 def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
-    """Make an empty collection and open it; `exist_ok` opens one that exists.
+    """Make an empty collection and open it; `exist_ok` opens an existing one.
 
     Raises:
         InputError: There is a file of that name.
@@ -97,7 +97,7 @@ def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
 
 
 class _Choice(TypedDict, total=False):
-    """How grades are read; the fields are those of `Grades`."""
+    """Options for reading grades; the fields are those of `Grades`."""
 
     runs: tuple[str | Path, ...]
     systems: tuple[str, ...]
@@ -108,7 +108,7 @@ class _Choice(TypedDict, total=False):
 
 
 def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
-    """Return what was found, a row per record: its ids, who said it, the text around the words.
+    """Return the hits, one row per record: its ids, its author, the text around the words.
 
     With `whole` texts are not cut.
     """
@@ -136,15 +136,9 @@ def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False)
     return Table.of(["in", "query", "item", "passage", "said", "by", "text"], rows, notes=notes)
 
 
-# The systems of a collection.
-#
-# Removing one takes its rankings away and nothing else: the passages and their grades stay, so
-# that importing its run again brings back everything that it scored.
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Systems(Result):
-    """All systems, as they are whenever they are looked at."""
+    """The systems of a collection, read at each use."""
 
     connection: sqlite3.Connection
 
@@ -156,15 +150,15 @@ class Systems(Result):
         return system_counts(self.connection)
 
     def tables(self) -> Mapping[str, Table]:
-        """A row a system; passages are the mean over the queries for which it returned some."""
+        """Return one row per system; passages are means over the queries that it answered."""
         heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
         return {"systems": Table.of(heads, self.list())}
 
     def remove(self, *names: str) -> int:
-        """Take the rankings of systems away; returns how many ranked passages those had.
+        """Remove the rankings of systems; return how many ranked passages those had.
 
-        Importing a run again undoes it: passages and grades stay. Raises InputError, and removes
-        none, where one of them is not known.
+        Importing a run again restores it: passages and grades stay. Raises InputError, and removes
+        none, if a system is unknown.
         """
         if not names:
             raise InputError("no system to remove", hint="Name one")
@@ -244,25 +238,28 @@ class Collection:
         update: bool = False,
         dry_run: bool = False,
     ) -> ImportReport:
-        """Bring files in, all of them or none; what a file is, is told from its content.
+        """Import files, all of them or none; file types are detected from content.
 
-        The report says what changed. What is graded (texts, rankings, grades) and items that
-        people edited are changed only with `update`; `dry_run` says what would change, and
-        changes nothing.
+        The report lists what changed. Graded texts, rankings and grades, and items that people
+        edited, are changed only with `update`; `dry_run` reports the changes without making them.
+        Raises InputError for malformed input; the collection is then unchanged.
 
-        `kind` says what `files` are where it cannot be told. Files given as `queries`,
-        `passages`, `banks`, `runs`, `qrels` or `responses` are that; `bank` names the bank that
-        items go into. `on_error="skip"` leaves bad lines
-        out and counts them. `unknown_passages="keep"` takes ranked passages without a text.
-        `corpus` (a file, a folder, or `irds:ID`) is where the texts of ranked and judged passages
-        are looked up; `depth` passages of each run are taken, by default all, 20 with a corpus.
-        `system` names the system of responses that do not; responses are cut into passages of at
-        most `passage_tokens` tokens, at sentences where it is 0; with `cited`, what a response
-        cites is ranked by a system `NAME:cited`. `scale`, as (0, 3), is that of the
-        graders of graded passages whose prompt is not known; by default it goes from 0 to the
-        highest label found. A rating that cannot be read is kept as unparsed, and counted.
-        `columns` names columns of tables, as {"query_id": "topic"}. Raises InputError for anything
-        malformed; the collection then is as it was.
+        Args:
+            files: Files or folders whose type is detected, or is `kind`.
+            kind: The type of `files` if detection fails.
+            queries: Files of queries. `passages`, `banks`, `runs`, `qrels` and `responses`
+                likewise.
+            bank: Name of the bank that items go into.
+            on_error: "skip" leaves bad lines out and counts them.
+            unknown_passages: "keep" accepts ranked passages without a text.
+            corpus: A file, a folder, or `irds:ID`, for the texts of ranked and judged passages.
+            depth: How many passages of each run are imported: by default all, with a corpus 20.
+            system: The system of responses that do not name one.
+            passage_tokens: Longest passage that responses are cut into; 0 cuts at sentences.
+            cited: Whether the citations of a response become the ranking of a system `NAME:cited`.
+            scale: Scale, as (0, 3), of graders whose prompt is unknown; by default from 0 to the
+                highest label found. An unreadable rating is stored as unparsed, and counted.
+            columns: Names of table columns, as {"query_id": "topic"}.
         """
         from exampp.inputs.files import given_files, own_corpus
         from exampp.review.impact import import_or_dry_run
@@ -306,16 +303,16 @@ class Collection:
         update: bool = False,
         dry_run: bool = False,
     ) -> ImportReport:
-        """Bring data in out of memory, all of it or nothing, as `import_files` does with files.
+        """Import data from memory, all of it or nothing, as `import_files` does with files.
 
-        Each is a frame (polars, pandas, pyarrow, or any with Arrow's C stream), an iterable of
-        dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id -> items,
-        `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run, which may
-        be a dict of query id -> {passage id: score} or -> passage ids in order; `responses` maps
-        each to query id -> text. Columns go by the names that files may have; `columns` says, as
-        {"query_id": "topic"}, which ones go by others.
+        Each argument is a frame (polars, pandas, pyarrow, or any with Arrow's C stream), an
+        iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id ->
+        items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run,
+        which may be a dict of query id -> {passage id: score} or -> passage ids in order;
+        `responses` maps each system to query id -> text. Columns have the same names as in files;
+        `columns` maps others, as {"query_id": "topic"}.
 
-        Ids are kept as text: integers as they are written, numbers with a fraction are refused.
+        Ids are stored as text: integers as they are written, numbers with a fraction are refused.
         None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
         """
         from exampp.inputs.files import given_data
@@ -340,7 +337,8 @@ class Collection:
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
         """Write the collection as a file of `kind`; returns the number of records written.
 
-        Raises InputError for a kind that is none of `inputs.exporting.EXPORTS` nor of a package.
+        Raises InputError for a kind that is neither one of `inputs.exporting.EXPORTS` nor of a
+        package.
         """
         from exampp.formats.output import check_outputs
         from exampp.inputs.exporting import export
@@ -355,12 +353,13 @@ class Collection:
         return check_collection(self.connection, self.path)
 
     def merge(self, *others: str | Path, dry_run: bool = False) -> Merged:
-        """Take what other collections hold: copies of this one, or shards of one exam.
+        """Merge other collections into this one: copies of it, or shards of one exam.
 
-        All of it or, after an error, nothing; of more than ten, ten at a time. The others are only
-        read; merging again changes nothing. What they differ in is in the result, with what is
-        kept; `dry_run` changes nothing. Raises InputError for what is no collection or is this one,
-        for a newer exampp's or a damaged one, and where a run is grading in one of them.
+        All are merged or, after an error, none; more than ten are merged ten at a time. The others
+        are only read; merging again changes nothing. The result lists the conflicts and the value
+        that is stored; `dry_run` changes nothing. Raises InputError for a file that is not a
+        collection or is this one, for a newer exampp's or a damaged one, and if a run is grading in
+        one of them.
         """
         from exampp.grading.merge import merge
 
@@ -373,14 +372,14 @@ class Collection:
         return Table.of(["thing", "count"], list(counts(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
-        """The pool of the first `depth` passages of all runs: its systems (`pool`), its `cells`."""
+        """Return tables of the first `depth` passages of all runs: `pool` (systems) and `cells`."""
         from exampp.inputs.pooling import pool_tables
 
         systems, banks = pool_tables(self.connection, depth)
         return Tables({"pool": systems, "cells": banks})
 
     def query_texts(self) -> dict[str, str]:
-        """Return the text of every query that is known from more than a bank, by id."""
+        """Return the text of every query with a text, pool, ranking or judgment, by id."""
         return known_queries(self.connection)
 
     def search(
@@ -392,16 +391,16 @@ class Collection:
         bank: str | None = None,
         most: int = 20,
     ) -> list[SearchPage]:
-        """Find the records that hold all words of a text, whatever their case, kind by kind.
+        """Find the records that contain all words of a text, in any case, by kind.
 
-        What stands in quotation marks is one word.
+        A phrase in quotation marks is one word.
 
         Args:
             text: The words.
             kinds: The kinds of records that are searched.
             grader: The one whose replies are searched, named as in `grades`; by default all.
             bank: The one whose items are searched; by default all.
-            most: How many records of each kind are wanted.
+            most: Maximum number of records of each kind.
 
         Raises:
             InputError: An option is wrong.
@@ -411,27 +410,27 @@ class Collection:
         return search(self.connection, text, kinds=kinds, grader=grader, bank=bank, most=most)
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
-        """The bank of that name, or the only one: its items, history and checks, how to edit it."""
+        """Return the bank of that name, or the only one: its items, history, checks and edits."""
         from exampp.bank import Bank
 
         return Bank(self.connection, name or only_bank(self.connection, self.path))
 
     def banks(self) -> Table:
-        """Return the banks: how much of what they hold, and what is sealed."""
+        """Return the banks with their counts of items and the sealed part."""
         from exampp.bank import banks_of
 
         return banks_of(self.connection)
 
     @property
     def decisions(self) -> Decisions:
-        """What people decided."""
+        """Return the human decisions."""
         from exampp.grades.decisions import Decisions
 
         return Decisions(self.connection)
 
     @property
     def systems(self) -> Systems:
-        """The systems: how many passages each returns; removing them."""
+        """Return the systems, which can be listed and removed."""
         return Systems(self.connection)
 
     def grading(
@@ -455,14 +454,14 @@ class Collection:
     ) -> GradingRun:
         """Return a grading run that is planned but not started: iterate over its `steps`.
 
-        `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
-        rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
-        which it is known, and a `scale` (0 to 5). It is called for every cell, also where texts are
-        equal, unless `same_text_same_grade`. `options` are those of the grader, such as model,
-        prompt and kind. `answers_of` names a grader whose answers are verified. `select="failed"`
-        takes failed cells, `max_queries` the first queries, `shard` a part (`3/16`), `pool`
-        `ranked`, `judged` or `all` passages.
-        `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
+        `grader` is `draft`, `hf`, `openai`, a custom grader, or a function: (item, passage) ->
+        rating, `Reply`, or None for no grade, perhaps async. A function has a `name`, which
+        identifies it, and a `scale` (0 to 5). It is called for every cell, also for equal texts,
+        unless `same_text_same_grade`. `options` are those of the grader, such as model, prompt and
+        kind. `answers_of` names a grader whose answers are verified. `select="failed"` retries
+        failed cells, `max_queries` limits to the first queries, `shard` to a part (`3/16`), `pool`
+        to `ranked`, `judged` or `all` passages. `on` is a Ray cluster that grades; with `batches` a
+        server answers at half the price.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -492,14 +491,14 @@ class Collection:
         on_progress: Callable[[Progress], None] | None = None,
         **options: Any,
     ) -> Progress:
-        """Grade everything that is due, as `grading` has it; goes on where a call stopped."""
+        """Grade all pending cells; continues an earlier call. Takes the options of `grading`."""
         tell = on_progress or (lambda _: None)
         for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
-        """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
+        """Label passages by a calibration (`Panel.calibration`) or its file, as a new grader."""
         from exampp.grading.derived import label_collection
 
         return label_collection(self.connection, self.path, calibration, bank)
@@ -515,13 +514,13 @@ class Collection:
         compat: str = "exam",
         dry_run: bool = False,
     ) -> Reparsed:
-        """Read the kept replies of the grader that fits again, without a model.
+        """Read the stored replies of the matching grader again, without a model.
 
-        By today's rules and answer keys; `rules` is a prompt, by name or file, whose rules of
-        reading count where the prompt that made the replies does not come with exampp, or is to be
-        replaced. `unnumbered` says what a text without a number is, `compat="rubric"` reads as the
-        papers' own program does. Readings by other rules than before become the grades of a grader
-        of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
+        Today's rules and answer keys apply. `rules` is a prompt, by name or file, whose rules of
+        reading replace those of the prompt that made the replies. `unnumbered` is the rule for a
+        text without a number, `compat="rubric"` reads as the papers' own program does. Readings by
+        other rules than before become the grades of a new grader; `dry_run` writes nothing. Raises
+        InputError if there is nothing to read.
         """
         from exampp.grading.regrade import reparse
 
@@ -536,14 +535,14 @@ class Collection:
         )
 
     def status(self) -> Table:
-        """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
+        """Return per grader and bank: cells graded, pending, and failed by reason."""
         return self.status_tables()["graders"]
 
     def status_tables(self) -> dict[str, Table]:
-        """Return where grading stands, as tables.
+        """Return the state of grading as tables.
 
-        `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
-        the runs of each grader took. `graders`: see `status`.
+        `readings`: the cells per rule of reading, each with an example. `spent`: time, tokens and
+        cost per grader. `graders`: see `status`.
         """
         from exampp.grading.status import status_tables
 
@@ -551,7 +550,7 @@ class Collection:
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded, in order of first appearance."""
+        """Return all graders, in order of first appearance."""
         return tuple(stored.identity for stored in graders(self.connection))
 
     # ---- choosing grades ------------------------------------------------------------------------
@@ -569,23 +568,23 @@ class Collection:
         part: str | None = None,
         decisions: DecisionChoice = "with",
     ) -> Grades:
-        """Choose the grades of the one grader that fits, on one bank.
+        """Return the grades of the one grader that matches, on one bank.
 
         Human decisions override the grades of their cells.
 
         Args:
             grader: A model, `model:prompt`, or the start of a grader's key.
             prompt: The prompt of the grader.
-            kind: What it grades: question, nugget or query.
+            kind: The kind of item that it grades: question, nugget or query.
             bank: The bank; for a graded file a bank file to evaluate on.
-            runs: Run files that take the place of the rankings.
-            systems: Only these systems count, if some are named.
-            without: These systems do not count.
+            runs: Run files that replace the stored rankings.
+            systems: The only systems that count, if any are named.
+            without: Systems that do not count.
             part: Only the `public` or the `sealed` items of a bank that was split.
             decisions: "without" leaves human decisions out.
 
         Raises:
-            InputError: No grader fits.
+            InputError: No grader matches.
             AmbiguousGrader: Several do.
         """
         check_lists(runs=runs, systems=systems, without=without)
@@ -613,10 +612,10 @@ class Collection:
         without: Sequence[str] = (),
         decisions: DecisionChoice = "with",
     ) -> Panel:
-        """Choose the grades of every grader that fits one of the names, or of all without names.
+        """Return the grades of every grader that matches one of the names, or of all without names.
 
-        Takes the options of `grades`; of several banks, those that hold what a grader grades.
-        Raises InputError where a name fits none.
+        Takes the options of `grades`; of several banks, uses those with items of a grader's kind.
+        Raises InputError if nothing matches a name.
         """
         from exampp.grades.panel import Panel
 
@@ -654,12 +653,12 @@ class Collection:
         bank: str | None = None,
         **options: Any,
     ) -> None:
-        """For tests: raise where a system is worse than a baseline. See `Grades`."""
+        """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
         chosen = self.grades(grader, bank=bank)
         chosen.assert_not_worse(baseline, measures, margin=margin, **options)
 
     def _named_banks(self, kind: str, bank: str | Sequence[str] | None) -> Sequence[str | None]:
-        """Those of the named banks that hold items of a kind; the first where none is known to."""
+        """Return the named banks that have items of a kind; the first if none is known to."""
         named = [bank] if bank is None or isinstance(bank, str) else list(dict.fromkeys(bank))
         if self._graded_file is not None and kind != "query":
             return named

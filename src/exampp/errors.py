@@ -1,17 +1,17 @@
-"""Every error that exampp raises on purpose.
+"""Define every error that exampp raises on purpose.
 
     ExamError
-    |-- InputError        a file, an option or a value is not what it must be (exit code 2)
+    |-- InputError        a file, an option or a value is invalid (exit code 2)
     |   |-- AmbiguousGrader   several graders match and one must be chosen
-    |   |-- EditConflict      someone else edited meanwhile what is to be edited
-    |   `-- Repeated          something that a file may hold once came again
-    |-- Undefined         nothing of what was asked for could be computed (exit code 1)
-    `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
+    |   |-- EditConflict      someone else edited the same item meanwhile
+    |   `-- Repeated          something that may occur once in a file occurs again
+    |-- Undefined         nothing that was requested could be computed (exit code 1)
+    `-- Unfinished        the work could not be finished; finished parts are stored (exit code 1)
         |-- CollectionBusy    another process holds the collection
         `-- StorageFault      the disk refuses to read or write the collection
 
-The text of an error says what was wrong, where (file, line, field) and how to fix it. Where it
-names options of the command line, a note, which Python shows below the text, names the arguments.
+The text of an error says what is wrong, where (file, line, field) and how to fix it. If it names
+options of the command line, a note, which Python shows below the text, names the arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 LONGEST = 800
-"""Characters of a sentence, whatever it quotes."""
+"""Maximum characters of a sentence, whatever it quotes."""
 
 
 _COMMAND = re.compile(r"exampp [a-z][^.;,]*")
@@ -30,7 +30,7 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
 
 
 class ExamError(Exception):
-    """Base of all errors of exampp; `exit_code` is what the command line ends with."""
+    """Base of all errors of exampp; `exit_code` is the exit code of the command line."""
 
     exit_code = 1
 
@@ -48,10 +48,10 @@ def _short(text: str) -> str:
 
 
 class InputError(ExamError):
-    """Something given to exampp is not what it must be.
+    """An invalid file, option or value.
 
-    `what` is the fault; `file`, `line` (counted from 1) and `field` (such as
-    `exam_grades[0].llm`) say where; `hint` says what to do about it.
+    `what` is the fault; `file`, `line` (counted from 1) and `field` (such as `exam_grades[0].llm`)
+    say where; `hint` says how to fix it.
     """
 
     exit_code = 2
@@ -74,7 +74,7 @@ class InputError(ExamError):
 
     @property
     def where(self) -> str:
-        """`file:line, field`, as far as known."""
+        """Return `file:line, field`, as far as known."""
         place = self.file or ""
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
@@ -87,14 +87,14 @@ class InputError(ExamError):
         return f"{text} {self.hint}" if text.endswith(("?", ".", "!")) else f"{text}. {self.hint}"
 
     def at(self, file: str | Path | None = None, line: int | None = None) -> InputError:
-        """Fill in the place where the raiser did not know it, and return self."""
+        """Fill in the place if it is unknown, and return self."""
         self.file = self.file or (None if file is None else str(file))
         self.line = self.line if self.line is not None else line
         return self
 
 
 class AmbiguousGrader(InputError):
-    """More than one grader fits what was asked for; `graders` are their names."""
+    """More than one grader matches; `graders` are their names."""
 
     def __init__(self, what: str, graders: Sequence[str]) -> None:
         super().__init__(what)
@@ -104,8 +104,8 @@ class AmbiguousGrader(InputError):
 class EditConflict(InputError):
     """Someone else edited an item after a person saw it; nothing was changed.
 
-    `theirs` is the item as it is now, `yours` as it was to become (None: not said), both as a
-    `store.bank_history.ItemState`; `number` is the newest edit, made by `author` at `when`.
+    `theirs` is the item as it is now, `yours` the item as it was to become (None: unknown), both as
+    `store.bank.ItemState`; `number` is the newest edit, made by `author` at `when`.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class Repeated(InputError):
 
 
 class Undefined(ExamError):
-    """Every value that was asked for is undefined; the text says why."""
+    """Every requested value is undefined; the text gives the reasons."""
 
 
 class Unfinished(ExamError):
-    """The work stopped before its end; everything committed stays and a rerun continues."""
+    """The work stopped before its end; finished parts are stored and a rerun continues."""
 
 
 class CollectionBusy(Unfinished):
@@ -144,7 +144,7 @@ class StorageFault(Unfinished):
 
 
 def environment_fault(error: Exception) -> str | None:
-    """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
+    """Describe a fault of the machine, such as a full disk; None for any other error."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'a file or stream'}: {error.strerror}"
     if isinstance(error, MemoryError):

@@ -1,8 +1,8 @@
-"""What others add to exampp: things of four kinds, by name, from packages that are installed.
+"""Find extensions by name: things of four kinds from installed packages.
 
-A `Registry` holds what comes with exampp, what was added in Python, and what packages declare as
-entry points of its group. Entry points are read only where a name is not known otherwise, or where
-all are asked for; a package is imported when one of its names is used.
+A `Registry` holds the things of exampp, those added in Python, and those that packages declare as
+entry points of its group. Entry points are read only for a name that is otherwise unknown, or if
+all are requested; a package is imported when one of its names is used.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class Plugin(NamedTuple):
-    """Something that a package adds: its `kind` and name, the package, and why it is of no use.
+    """A thing that a package adds: its `kind` and name, the package, and its fault.
 
-    `fault` is empty where it can be used.
+    `fault` is empty if it can be used.
     """
 
     kind: str
@@ -33,8 +33,8 @@ class Plugin(NamedTuple):
 class Registry(Generic[T]):
     """Things of one kind by name: `built_in`, added in Python, or of the entry points `group`.
 
-    `noun` says what they are, as in "grader". `take` makes of a name and what a package declares,
-    whatever that is, a thing that can be used, and raises InputError where it cannot.
+    `noun` names the kind, as in "grader". `take` converts a name and the declaration of a package
+    to a usable thing, and raises InputError if it cannot.
     """
 
     group: str
@@ -45,11 +45,11 @@ class Registry(Generic[T]):
     _loaded: dict[str, T] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether there is a thing of that name; nothing is loaded."""
+        """Return whether the name is known; nothing is loaded."""
         return name in self.built_in or name in self._added or bool(self._points(name))
 
     def get(self, name: str) -> T | None:
-        """Return the thing of that name, None where there is none.
+        """Return the thing of that name; None if there is none.
 
         Raises:
             InputError: Two packages declare it, or it cannot be loaded.
@@ -73,7 +73,7 @@ class Registry(Generic[T]):
         return tuple(dict.fromkeys((*self.built_in, *self._added, *points)))
 
     def add(self, name: str, thing: T, module: str) -> None:
-        """Add a thing that `module` declares; what a module adds again takes the place of it.
+        """Add a thing that `module` declares; if the same module adds it again, it is replaced.
 
         Raises:
             InputError: The name is that of a thing of exampp or of a package.
@@ -86,7 +86,7 @@ class Registry(Generic[T]):
         self._added[name] = module, thing
 
     def plugins(self) -> Iterator[Plugin]:
-        """Yield what packages add, and what is wrong with it; all of it is loaded."""
+        """Yield all things of packages with their faults; all of them are loaded."""
         for point in sorted(entry_points(group=self.group), key=lambda one: one.name):
             yield Plugin(self.noun, point.name, package_of(point), self._fault(point))
 
@@ -141,5 +141,5 @@ def package_of(point: EntryPoint) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what went wrong, in a line: the class of the error and what it says."""
+    """Describe an error in a line: its class and its message."""
     return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,9 +1,9 @@
-"""What comes from outside, made into what UTF-8 and the store can hold: the one rule for all doors.
+"""Clean outside text, so that UTF-8 and the store can hold it: one rule for all inputs.
 
 Half of a surrogate pair is no character, and a NUL ends a text for half of all programs: both
-become U+FFFD, the sign that Unicode has for what could not be read. Whoever takes texts in says
-where something was replaced: a grading run in the cell's `detail`, an import in its report. An id
-is never changed, because two of them could become one: it is refused.
+become U+FFFD, the replacement character of Unicode. The reader reports each replacement: a grading
+run in the cell's `detail`, an import in its report. An id is never changed, because two of them
+could become one: it is refused.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ LARGEST = 2**63 - 1
 """The largest integer that the store holds."""
 REPLACED = "\ufffd"
 DEEPEST = 100
-"""Levels of a nested value that are looked into; what lies deeper is kept as its text."""
+"""Maximum levels of a nested value; deeper values are stored as their text."""
 Given = TypeVar("Given")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 def sanitize(text: str) -> tuple[str, int]:
-    """Return the text with every lone surrogate and NUL as U+FFFD, and how many there were."""
+    """Replace every lone surrogate and NUL by U+FFFD; return the text and the number of them."""
     if text.isascii() and "\0" not in text:
         return text, 0
     return _UNFIT.subn(REPLACED, text)
 
 
 def sanitize_name(name: str) -> str:
-    """Return the name of a file as a text: where its bytes are not UTF-8, as Latin-1 has them."""
+    """Return the name of a file as a text: read as Latin-1 if its bytes are not UTF-8."""
     if not _UNFIT.search(name):
         return name
     try:
@@ -51,7 +51,7 @@ def sanitize_name(name: str) -> str:
 def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
     """Return a value as JSON and the store can hold it, and how many characters were replaced.
 
-    Numbers that are not finite or beyond 64 bits, and whatever JSON does not know, become text.
+    Numbers that are not finite or beyond 64 bits, and all types unknown to JSON, become text.
     """
     if isinstance(value, str):
         return sanitize(value)
@@ -75,7 +75,7 @@ def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
 
 
 def check_texts(fields: Mapping[str, Any]) -> None:
-    """InputError, naming the field, where a text that somebody typed is no valid text."""
+    """Raise InputError, naming the field, if a typed text is invalid."""
     for name, value in fields.items():
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, str) and _UNFIT.search(part) and not _is_file(part):
@@ -92,7 +92,7 @@ def _is_file(text: str) -> bool:
 
 
 def check_path(path: str | Path) -> Path:
-    """The path; InputError where it is none, or no file can have it: for a NUL or its length."""
+    """Return the path; InputError if it is not one, or is impossible: for a NUL or its length."""
     if not isinstance(path, str | os.PathLike):
         what = f"a path is a text or a Path, not a {type(path).__name__}"
         raise InputError(what, hint="Give several files one by one, as in import_files(*paths)")
@@ -113,13 +113,15 @@ def _shown(text: str, most: int = 60) -> str:
 
 # ---- files ---------------------------------------------------------------------------------------
 #
-# A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
-# keeps ids refuses it.
 
 
 @dataclass(slots=True)
 class Replacements:
-    """How many characters of the files were replaced, and where the first of them stood."""
+    """How many characters of the files were replaced, and the place of the first.
+
+    A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
+    keeps ids refuses it.
+    """
 
     count: int = 0
     file: str = ""
@@ -137,7 +139,7 @@ _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=N
 
 @contextmanager
 def count_replacements() -> Iterator[Replacements]:
-    """Count the characters that are replaced while files are read and kept."""
+    """Count the characters that are replaced while files are read and stored."""
     found = Replacements()
     token = _COUNTED.set(found)
     try:
@@ -147,14 +149,14 @@ def count_replacements() -> Iterator[Replacements]:
 
 
 def record_replacement(file: str | Path, line: int | None) -> None:
-    """Say where a file holds something that is no text; whoever counts keeps the first place."""
+    """Record the place of an invalid character; the counter stores the first one."""
     found = _COUNTED.get()
     if found is not None and not found.file:
         found.file, found.line = sanitize_name(str(file)), line
 
 
 def sanitized(text: str) -> str:
-    """Return the text as it is kept, what was replaced in it counted."""
+    """Return the text as it is stored, and count its replaced characters."""
     fitted, count = sanitize(text)
     found = _COUNTED.get()
     if found is not None:
@@ -163,7 +165,7 @@ def sanitized(text: str) -> str:
 
 
 def check_id(identifier: str) -> str:
-    """The id; InputError where a part of it is no text, and to replace it would change the id."""
+    """Return the id; InputError for an invalid character: a replacement would change the id."""
     if _UNFIT.search(identifier):
         raise InputError(
             f"the id {_shown(identifier)} holds a character that is no text",
@@ -175,7 +177,7 @@ def check_id(identifier: str) -> str:
 def check_integer(
     name: str, value: object, least: int | None = None, most: int | None = None
 ) -> int:
-    """The whole number; InputError for anything else, and for one outside `least` to `most`."""
+    """Return the whole number; InputError for anything else, or one outside `least` to `most`."""
     if not isinstance(value, SupportsIndex):
         raise InputError(f"{name} must be a whole number, not {value!r}")
     number = operator.index(value)
@@ -187,7 +189,7 @@ def check_integer(
 
 
 def check_text(name: str, value: object) -> str:
-    """The text without the blanks around it; InputError for anything else, and for a blank one."""
+    """Return the text without outer blanks; InputError for anything else, or a blank one."""
     if not isinstance(value, str):
         raise InputError(f"{name} is a text, not {_shown(repr(value))}", field=name)
     if not value.strip():
@@ -196,7 +198,7 @@ def check_text(name: str, value: object) -> str:
 
 
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
-    """Raise InputError for a value that is none of those known."""
+    """Raise InputError for an unknown value."""
     if value not in known:
         *others, last = known
         choice = f"{', '.join(others)} or {last}" if others else last
@@ -204,14 +206,14 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
 
 
 def check_lists(**given: object) -> None:
-    """Raise InputError for an argument, given by its name, that is one value and not several."""
+    """Raise InputError for an argument, by its name, that is one value and not several."""
     for name, value in given.items():
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} is not a list", hint=f"Give one, as in {name}=[{value!r}]")
 
 
 def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
-    """Return the value, or one of all defaults where there is none; InputError for another kind."""
+    """Return the value, or the default options if it is None; InputError for another type."""
     if value is None:
         return kind()
     if not isinstance(value, kind):

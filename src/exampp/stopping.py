@@ -1,4 +1,4 @@
-"""The end of long work on request: by Ctrl-C, or by SIGTERM, which Slurm and docker send."""
+"""Stop long work on request: by Ctrl-C, or by SIGTERM, which Slurm and docker send."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""How long work that is stopped waits for replies in flight."""
+"""Seconds that stopped work waits for replies in flight."""
 MAX_FAILURES = 20
-"""Replies in a row without use after which a run stops: faults, and what cannot be read.
-
-Something is wrong with the model, the server or the prompt then, and every further reply costs.
-"""
+"""Useless replies in a row after which a run stops: faults, and unreadable ones. The model, the
+server or the prompt is then wrong, and every further reply costs."""
 PATIENCE_SECONDS = 1.5
-"""How much later than its grace work may end by itself before it is interrupted."""
+"""Seconds beyond its grace after which work is interrupted."""
 LOOK_UP_SECONDS = 0.5
-"""After which a wait for something that may never come looks up, and begins anew.
-
-A signal that comes just before a wait begins, or to another thread, does not end the wait, and its
-handler runs when the main thread does something next.
-"""
+"""Seconds after which an endless wait is restarted. A signal that arrives just before a wait
+begins, or in another thread, does not end the wait, and its handler runs when the main thread does
+something next."""
 FLOOD_SECONDS = 1.0
-"""Signals that follow an interrupt so soon do not disturb what is being kept."""
+"""Seconds after an interrupt during which further signals do not disturb the final saving."""
 
 
 @contextmanager
@@ -35,7 +31,7 @@ def stop_on_signal(
 ) -> Iterator[None]:
     """Within the block the first signal calls `stop(grace)` and `say()`, on another thread.
 
-    The second one raises KeyboardInterrupt. Where the block has not ended in time by itself, it is
+    The second one raises KeyboardInterrupt. If the block has not ended in time by itself, it is
     interrupted, and ends without an exception. Does nothing outside of the main thread, where no
     signals arrive.
     """
@@ -67,7 +63,7 @@ def _signals() -> Iterator[signal.Signals]:
 
 
 class _Handler:
-    """Does next to nothing: a handler runs in the middle of anything, and takes no lock."""
+    """Handle a signal in minimal code: it may run in the middle of anything, and takes no lock."""
 
     def __init__(self, first: SimpleQueue[bool]) -> None:
         self._first: SimpleQueue[bool] | None = first
@@ -101,7 +97,7 @@ def _watch(
 
 
 def wait_until_halted(halted: threading.Event, seconds: float) -> None:
-    """Wait so long, or until something is halted; Ctrl-C is heard meanwhile."""
+    """Wait so long, or until something is halted; Ctrl-C still works meanwhile."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         if halted.wait(min(left, LOOK_UP_SECONDS)):

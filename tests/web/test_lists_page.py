@@ -242,6 +242,16 @@ def other_graders(path: Path) -> None:
         )
 
 
+def test_grades_of_the_query_itself_tell_relevance(small: Client, path: Path) -> None:
+    other_graders(path)
+    with exampp.Collection(path) as collection:
+        grades = collection.grades(prompt="question-self-rating")
+        rows = grades.review("missing", by="graders", min_rating=5).rows
+    assert rows
+    page = small.get("/lists/missing", by="graders", min_rating="5").text
+    assert count(page, "relevant passage") == len(rows)
+
+
 def test_extracted_answers_stand_beside_the_ratings(small: Client, path: Path) -> None:
     other_graders(path)
     assert "the blue colour" in small.get("/lists/grid", query="q1").text

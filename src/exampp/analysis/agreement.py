@@ -150,10 +150,10 @@ def label_name(at_least: int | None) -> str:
     return f"{at_least}{suffix} best rating"
 
 
-def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Table:
+def statistics_table(blocks: Sequence[AgreementBlock], caption: str = "") -> Table:
     """Return all statistics of two raters, or of all graders: a row per label and layout."""
-    first = found[0]
-    names = [name for name in NAMES if any(name in block.shown for block in found)]
+    first = blocks[0]
+    names = [name for name in NAMES if any(name in block.shown for block in blocks)]
     body = [
         [
             label_name(block.at_least),
@@ -161,9 +161,9 @@ def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Tabl
             *([] if block.against else [block.units]),
             *(block.shown.get(name, "") for name in names),
         ]
-        for block in found
+        for block in blocks
     ]
-    notes = list(_gaps(found))
+    notes = list(_gaps(blocks))
     if first.min_relevant is not None:
         notes.append(f"Judgments of {first.min_relevant} and more are relevant (--min-relevant).")
     units = f"{counted(first.units, first.unit)} of {counted(first.queries, 'query')}"
@@ -173,10 +173,10 @@ def statistics_table(found: Sequence[AgreementBlock], caption: str = "") -> Tabl
     return Table.of(columns, body, caption, [*notes, INTERVALS])
 
 
-def _gaps(found: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[str]:
+def _gaps(blocks: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[str]:
     """Yield each undefined statistic or missing interval of some layouts once, with the reason."""
     reasons: dict[str, dict[str, dict[str, None]]] = {}
-    for block in found:
+    for block in blocks:
         for name, one in block.shown.items():
             if one.why and name in (names or NAMES):
                 what = "no interval" if one.reason == "" else "undefined"

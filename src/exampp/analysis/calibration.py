@@ -1,7 +1,7 @@
 """Calibration: predict people's labels from the ratings of passages, and evaluate it.
 
 Every score is computed on held-out queries: whole queries are held out, as passages of one query
-are alike.
+are correlated.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class CalibrationFindings(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """Return the scores, the reliability curve, and predicted labels against people's."""
-        made = self.calibration
-        labels = [f"labelled {label}" for label in made.labels]
-        rows = zip(made.labels, self.confusion.tolist(), strict=True)
+        calibration = self.calibration
+        labels = [f"labelled {label}" for label in calibration.labels]
+        rows = zip(calibration.labels, self.confusion.tolist(), strict=True)
         return {
-            "calibration": scores_table(made, self.notes),
-            "reliability": reliability_table(made),
+            "calibration": scores_table(calibration, self.notes),
+            "reliability": reliability_table(calibration),
             "labels": Table.of(
                 ["people's label", *labels],
                 [[label, *counts] for label, counts in rows],
@@ -85,64 +85,70 @@ class CalibrationFindings(Result):
         }
 
 
-def scores_table(made: Calibration, notes: Sequence[str] = ()) -> Table:
+def scores_table(calibration: Calibration, notes: Sequence[str] = ()) -> Table:
     """Return the scores of a calibration, a row per score, with its origin for programs."""
     origin = {
-        "model": made.model,
-        "graders": " ".join(one.key for one in made.sources),
-        "source": made.source,
-        "queries": made.queries,
-        "passages": made.passages,
-        "min_relevant": made.min_relevant,
-        "share_relevant": made.share_relevant,
-        "seed": made.seed,
+        "model": calibration.model,
+        "graders": " ".join(one.key for one in calibration.sources),
+        "source": calibration.source,
+        "queries": calibration.queries,
+        "passages": calibration.passages,
+        "min_relevant": calibration.min_relevant,
+        "share_relevant": calibration.share_relevant,
+        "seed": calibration.seed,
     }
     columns = [
         *(Column("on held-out queries", key="score"), *map(Column, _SCORES[1:-2])),
         *(Column("95% low", key="low"), Column("high")),
         *programs_only(*origin),
     ]
-    rows = [[*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores]
-    names = " and ".join(one.name for one in made.sources)
+    rows = [
+        [*(getattr(one, name) for name in _SCORES), *origin.values()] for one in calibration.scores
+    ]
+    names = " and ".join(one.name for one in calibration.sources)
     caption = (
-        f"Labels {made.labels[0]} to {made.labels[-1]} from the ratings of {names}: "
-        f"{made.model}, {made.passages:,} judged passages of {made.queries} queries"
+        f"Labels {calibration.labels[0]} to {calibration.labels[-1]} from the ratings of {names}: "
+        f"{calibration.model}, {calibration.passages:,} judged passages of "
+        f"{calibration.queries} queries"
     )
     return Table.of(columns, rows, caption, notes)
 
 
-def curve_figure(made: Calibration) -> Figure:
+def curve_figure(calibration: Calibration) -> Figure:
     """Return the reliability curve."""
-    subtitle = f"{made.model}, {made.queries} queries of {made.source}, each held out once"
-    return calibration_curve(made.bins, made.min_relevant, subtitle=subtitle)
+    queries = f"{calibration.queries} queries of {calibration.source}"
+    subtitle = f"{calibration.model}, {queries}, each held out once"
+    return calibration_curve(calibration.bins, calibration.min_relevant, subtitle=subtitle)
 
 
 def calibration_section(calibrations: Sequence[Calibration]) -> Section:
     """Return the section of a report on the available calibrations."""
     blocks: list[Block] = []
-    for made in calibrations:
-        blocks += [Text(made.said()), scores_table(made), curve_figure(made)]
-        blocks.append(Folded("The reliability curve as a table", reliability_table(made)))
+    for calibration in calibrations:
+        blocks += [Text(calibration.said()), scores_table(calibration), curve_figure(calibration)]
+        blocks.append(Folded("The reliability curve as a table", reliability_table(calibration)))
     return Section.of("calibration", "Labels calibrated to people's judgments", blocks)
 
 
-def findings_section(found: CalibrationFindings) -> Section:
+def findings_section(findings: CalibrationFindings) -> Section:
     """Return the section on a calibration that has not been saved yet."""
-    tables = dict(found.tables())
+    tables = dict(findings.tables())
     scores = tables.pop("calibration")
     blocks: list[Block] = [
         Notices(scores.notes, "note"),
         replace(scores, notes=()),
-        curve_figure(found.calibration),
+        curve_figure(findings.calibration),
         *(Folded(table.caption, table) for table in tables.values()),
     ]
     return Section("calibration", "Do ratings tell what people would judge?", tuple(blocks))
 
 
-def reliability_table(made: Calibration) -> Table:
+def reliability_table(calibration: Calibration) -> Table:
     """Return the reliability curve: in a calibrated bin both shares are equal."""
-    caption = f"Reliability: held-out passages by their probability of {made.min_relevant} or more"
-    rows = [[one.passages, one.predicted, one.observed] for one in made.bins]
+    caption = (
+        f"Reliability: held-out passages by their probability of {calibration.min_relevant} or more"
+    )
+    rows = [[one.passages, one.predicted, one.observed] for one in calibration.bins]
     return Table.of(["passages", "mean probability", "share people judged so"], rows, caption)
 
 
@@ -264,7 +270,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
     least = settings.min_relevant
     if least is None:
         least = relevance_threshold(None, data.known[-1])
-        # judgments that are all relevant are told apart by their next label
+        # judgments that are all relevant are split at their next label
         least = least if least > data.known[0] else data.known[1]
     if not data.known[0] < least <= data.known[-1]:
         raise InputError(
@@ -350,7 +356,7 @@ class _Trained:
         }
 
     @cached_property
-    def given(self) -> NDArray[np.intp]:
+    def predicted(self) -> NDArray[np.intp]:
         """The index of the predicted label of every passage, held out."""
         found = np.empty(len(self.data.labels), np.intp)
         for number, model in self.folds.items():
@@ -360,10 +366,10 @@ class _Trained:
 
     def findings(self, books: Sequence[Gradebook]) -> CalibrationFindings:
         data, everything = self.data, np.ones(len(self.data.labels), np.bool_)
-        folds, given = self.folds, self.given
+        folds, predicted = self.folds, self.predicted
         frozen = replace(self.fit(everything), cut_points=self.cuts(everything))
         counts = np.bincount(self.codes, minlength=len(data.known)) / len(data.labels)
-        made = Calibration(
+        calibration = Calibration(
             model=self.settings.model,
             sources=self.sources,
             labels=tuple(data.known),
@@ -381,12 +387,14 @@ class _Trained:
             passages=len(data.labels),
             source=self.source,
             seed=self.settings.seed,
-            scores=(*self._probabilities(), *self._labels(given, frozen)),
+            scores=(*self._probabilities(), *self._labels(predicted, frozen)),
             bins=reliability_curve(self._relevance, self._relevant),
         )
         size = len(data.known)
-        confusion = np.bincount(self.codes * size + given, minlength=size**2).reshape(size, size)
-        return CalibrationFindings(made, confusion, tuple(self._notes(books, made)))
+        confusion = np.bincount(self.codes * size + predicted, minlength=size**2).reshape(
+            size, size
+        )
+        return CalibrationFindings(calibration, confusion, tuple(self._notes(books, calibration)))
 
     # ---- what it is worth ------------------------------------------------------------------------
 
@@ -432,7 +440,7 @@ class _Trained:
             )
         return found
 
-    def _labels(self, given: NDArray[np.intp], frozen: FittedModel) -> list[CalibrationScore]:
+    def _labels(self, predicted: NDArray[np.intp], frozen: FittedModel) -> list[CalibrationScore]:
         """Return agreement of labels. Before: the best rating, scaled to the labels."""
         data = self.data
         top, lowest = data.known[-1], data.known[0]
@@ -441,10 +449,10 @@ class _Trained:
         before = np.searchsorted(middles, stretched, side="right")
         found = []
         for name, statistic in (("kappa", "kappa"), ("kappa, quadratic", "kappa_quadratic")):
-            found.append(self._agreement(name, statistic, before, given, len(data.known)))
+            found.append(self._agreement(name, statistic, before, predicted, len(data.known)))
         level = self._level + 1
         binary = f"kappa, \u2265{self.min_relevant}"
-        found.append(self._agreement(binary, "kappa", before, given, 2, level))
+        found.append(self._agreement(binary, "kappa", before, predicted, 2, level))
         same = labels_by(self.expected, np.array(frozen.cut_points))
         optimistic = self._agreement("kappa, cut points of the same labels", "kappa", same, same)
         found.append(replace(optimistic, before=None))
@@ -466,7 +474,7 @@ class _Trained:
         name: str,
         statistic: str,
         before: NDArray[np.intp],
-        given: NDArray[np.intp],
+        predicted: NDArray[np.intp],
         size: int | None = None,
         level: int | None = None,
     ) -> CalibrationScore:
@@ -482,34 +490,34 @@ class _Trained:
             )
             return clustered(tables, STATISTICS[statistic], samples=self.settings.samples)
 
-        one = estimate(given)
+        one = estimate(predicted)
         return CalibrationScore(name, estimate(before).value, one.value, one.low, one.high)
 
-    def _notes(self, books: Sequence[Gradebook], made: Calibration) -> Iterator[str]:
+    def _notes(self, books: Sequence[Gradebook], calibration: Calibration) -> Iterator[str]:
         queries = len(self.data.query_ids)
-        kappa = next(one for one in made.scores if one.score == "kappa")
-        loss = next(one for one in made.scores if one.score.startswith("log loss"))
+        kappa = next(one for one in calibration.scores if one.score == "kappa")
+        loss = next(one for one in calibration.scores if one.score.startswith("log loss"))
         if any(book.grader.is_draft for book in books):
             yield note("draft")
         if queries < LEAST_JUDGED_QUERIES:
             yield f"Only {queries} queries are judged: too few for a reliable calibration."
-        held, constant = loss.calibrated, loss.constant
-        if held is not None and constant is not None and held >= constant:
+        calibrated, constant = loss.calibrated, loss.constant
+        if calibrated is not None and constant is not None and calibrated >= constant:
             yield (
                 "On held-out queries it predicts no better than one probability for all (log loss "
-                f"{held:.3f} against {constant:.3f}): these ratings are not shown to predict "
+                f"{calibrated:.3f} against {constant:.3f}): these ratings are not shown to predict "
                 "people's labels."
             )
         yield (
-            f"{MODELS[made.model].capitalize()}, tested on {counted(len(made.folds), 'fold')} of "
-            "whole held-out queries. Labels are given by cut points on the expected label that "
-            "make kappa highest on the other folds."
+            f"{MODELS[calibration.model].capitalize()}, tested on "
+            f"{counted(len(calibration.folds), 'fold')} of whole held-out queries. Labels are "
+            "given by cut points on the expected label that make kappa highest on the other folds."
         )
         yield (
             "Before: the mean rating as if it were a probability, and the best rating stretched to "
             "the labels. Constant: the share of relevant passages of the other folds."
         )
-        yield made.transfer()
+        yield calibration.transfer()
         yield from filter(None, map(judged_without_grade, books))
         if kappa.low is not None and kappa.high is not None:
             yield (

@@ -320,32 +320,41 @@ class SystemComparison(Result):
 
     def shortened(self, queries: int | None) -> SystemComparison:
         """Return the comparison with only so many queries and their items; None: all of them."""
-        kept = self.queries[:queries]
-        known = {query.query_id for query in kept}
+        largest = self.queries[:queries]
+        known = {query.query_id for query in largest}
         changes = (one for one in self.changes if {one.query_id, one.exam_id} & known)
-        return self if queries is None else replace(self, queries=kept, changes=tuple(changes))
+        return self if queries is None else replace(self, queries=largest, changes=tuple(changes))
 
 
-def total(found: SystemComparison) -> Table:
+def total(comparison: SystemComparison) -> Table:
     """Return one row: both means, the difference with its paired interval, p-value, queries won."""
-    pair, difference = found.pair, found.pair.difference
-    better, equal, worse = found.queries_won or (None, None, None)
+    pair, difference = comparison.pair, comparison.pair.difference
+    better, equal, worse = comparison.queries_won or (None, None, None)
     row: list[Cell] = [
-        *(found.column.name, found.means[0].mean, found.means[1].mean),
+        *(comparison.column.name, comparison.means[0].mean, comparison.means[1].mean),
         *(difference.value, difference.low, difference.high, pair.p, pair.effect.value),
-        *(pair.queries, better, worse, equal, *provenance_values(found.board)),
+        *(pair.queries, better, worse, equal, *provenance_values(comparison.board)),
     ]
-    columns: list[str | Column] = ["measure", found.first, found.second, "difference", "95% low"]
+    columns: list[str | Column] = [
+        "measure",
+        comparison.first,
+        comparison.second,
+        "difference",
+        "95% low",
+    ]
     columns += ["high", Column("p", 5), "d_z", "queries", "better", "worse", "equal"]
-    title = f"{found.second} compared with {found.first}, {caption(found.board)}"
+    title = f"{comparison.second} compared with {comparison.first}, {caption(comparison.board)}"
     return Table.of(
-        [*columns, *PROVENANCE_COLUMNS], [row], title, [*found.board.notes, *_notes(found)]
+        [*columns, *PROVENANCE_COLUMNS],
+        [row],
+        title,
+        [*comparison.board.notes, *_notes(comparison)],
     )
 
 
-def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
-    """Which system is better and whether the difference is significant, in one sentence."""
-    pair, (first, second) = found.pair, (found.first, found.second)
+def verdict(comparison: SystemComparison, alpha: float = 0.05) -> str:
+    """Return the better system and whether the difference is significant, in one sentence."""
+    pair, (first, second) = comparison.pair, (comparison.first, comparison.second)
     difference = pair.difference.value
     if difference is None or pair.p is None:
         reason = pair.difference.reason or "fewer than 2 queries count for both systems"
@@ -362,25 +371,37 @@ def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
     else:
         shown = "; the test does not show that they behave differently"
     return (
-        f"{second} has {abs(difference):.3f} {more} {found.column.name} than {first} on "
+        f"{second} has {abs(difference):.3f} {more} {comparison.column.name} than {first} on "
         f"{here}{shown}."
     )
 
 
-def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
+def by_query(
+    comparison: SystemComparison, texts: Mapping[str, str], width: int | None = None
+) -> Table:
     """Return a row per query, the largest difference first; texts are cut to `width` characters."""
     rows = [
         [
             *(query.query_id, shorten(texts.get(query.query_id, ""), width), query.first),
             *(query.second, query.difference, query.gained, query.lost),
         ]
-        for query in found.queries
+        for query in comparison.queries
     ]
-    columns = ["query_id", "query", found.first, found.second, "difference", "gained", "lost"]
-    return Table.of(columns, rows, f"{found.column.name} by query, largest differences first")
+    columns = [
+        "query_id",
+        "query",
+        comparison.first,
+        comparison.second,
+        "difference",
+        "gained",
+        "lost",
+    ]
+    return Table.of(columns, rows, f"{comparison.column.name} by query, largest differences first")
 
 
-def by_item(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
+def by_item(
+    comparison: SystemComparison, texts: Mapping[str, str], width: int | None = None
+) -> Table:
     """Return a row per item gained or lost, query by query.
 
     Texts are cut to `width` characters; then the query's text replaces ids of items, and the notes
@@ -388,7 +409,7 @@ def by_item(found: SystemComparison, texts: Mapping[str, str], width: int | None
     """
     rows: list[list[Cell]] = []
     sources: list[str] = []
-    for change in found.changes:
+    for change in comparison.changes:
         best, other = change.ends
         if best is None:
             continue
@@ -420,8 +441,8 @@ def by_item(found: SystemComparison, texts: Mapping[str, str], width: int | None
     return Table.of(
         [columns[at] for at in shown],
         [[row[at] for at in shown] for row in rows],
-        f"Items that {found.second} gains or loses in its first {counted(found.k, 'passage')}, "
-        f"rated {found.threshold} or better",
+        f"Items that {comparison.second} gains or loses in its first "
+        f"{counted(comparison.k, 'passage')}, rated {comparison.threshold} or better",
         notes,
         grouped=width is not None,
     )
@@ -439,27 +460,27 @@ def shorten(text: str, width: int | None) -> str:
     return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _notes(found: SystemComparison) -> Iterator[str]:
-    moves = [change.move for change in found.changes]
+def _notes(comparison: SystemComparison) -> Iterator[str]:
+    moves = [change.move for change in comparison.changes]
     gained, lost = moves.count("gained"), moves.count("lost")
     yield (
-        f"{found.second} covers {counted(gained, 'item')} that {found.first} does not, and lacks "
-        f"{lost} that it covers, of {found.items} (first {counted(found.k, 'passage')}, rated "
-        f"{found.threshold} or better)."
+        f"{comparison.second} covers {counted(gained, 'item')} that {comparison.first} does not, "
+        f"and lacks {lost} that it covers, of {comparison.items} "
+        f"(first {counted(comparison.k, 'passage')}, rated {comparison.threshold} or better)."
     )
     if unknown := len(moves) - gained - lost:
         yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
-    pair = found.pair
+    pair = comparison.pair
     exact = "all sign patterns" if pair.exact else "random sign patterns"
-    how = "Gaffke's limits" if found.column.value_range else "Student's: no range is known"
+    how = "Gaffke's limits" if comparison.column.value_range else "Student's: no range is known"
     yield (
         f"The interval is that of the mean difference {OVER_ALL} ({how}), p that of the paired "
         f"randomisation test ({exact}), two-sided. {ALIKE}"
     )
-    if found.column.value_range and pair.queries:
+    if comparison.column.value_range and pair.queries:
         yield f"{not_excluded(pair.queries, LEVEL)}."
-    yield from added_up(found.column.measure)
-    if uncounted := sum(query.difference is None for query in found.queries):
+    yield from added_up(comparison.column.measure)
+    if uncounted := sum(query.difference is None for query in comparison.queries):
         yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."
     few = "" if pair.p is not None else "fewer than 2 queries count for both systems"
     p = Estimate(pair.p, reason=few)
@@ -485,22 +506,22 @@ def compare_systems(
     passages: as many as the measure reads, or 20 where it has no cutoff.
 
     Raises:
-        InputError: There is no such system, the two are the same, a number makes no sense, or `k`
+        InputError: A system is unknown, the two are the same, a number makes no sense, or `k`
             is not the cutoff of the measure; there are no queries, items, grades or rankings.
     """
     if missing := missing_prerequisite(gradebook):
         raise InputError(missing.cause, hint=missing.hint)
-    asked = as_measures([measure])[0]
-    if None not in (k, asked.cutoff) and k != asked.cutoff:
+    parsed = as_measures([measure])[0]
+    if None not in (k, parsed.cutoff) and k != parsed.cutoff:
         raise InputError(
-            f"{asked} reads {asked.cutoff} passages, but k is {k}",
-            hint=f"Leave out k, or ask for {asked.name}@{k}",
+            f"{parsed} reads {parsed.cutoff} passages, but k is {k}",
+            hint=f"Leave out k, or ask for {parsed.name}@{k}",
         )
-    k = asked.cutoff or (20 if k is None else k)
+    k = parsed.cutoff or (20 if k is None else k)
     check_integer("k", k, 1)
-    asked = asked.cut(k) if asked.kind.cover else asked
+    parsed = parsed.cut(k) if parsed.kind.cover else parsed
     threshold = gradebook.grader.threshold(min_rating)
-    board = evaluate(gradebook, [asked], [threshold], subtopics=subtopics)
+    board = evaluate(gradebook, [parsed], [threshold], subtopics=subtopics)
     column = board.columns[0]
     rows = [_row(gradebook.systems, name) for name in (first, second)]
     check_integer("the seed", seed, 0)
@@ -553,7 +574,7 @@ def quote(dossier: Dossier, passage: int, item: int) -> Quote:
 
     A cell that people decided is quoted by a sentence, as their rating is not the grader's.
     """
-    asked = dossier.items[item]
+    entry = dossier.items[item]
     answer = (
         ""
         if effective_decision(dossier.decisions.get((passage, item), ()))
@@ -562,7 +583,7 @@ def quote(dossier: Dossier, passage: int, item: int) -> Quote:
     if answer:
         return Quote(answer, "answer")
     text = dossier.texts[passage]
-    start, end = best_span(text.text, " ".join([asked.text, *asked.answers])) if text else (0, 0)
+    start, end = best_span(text.text, " ".join([entry.text, *entry.answers])) if text else (0, 0)
     sentence = text.text[start:end] if text else ""
     return Quote(sentence, "sentence" if sentence else "")
 
@@ -574,7 +595,7 @@ def _with_texts(item: PairedItem, dossier: Dossier | None) -> PairedItem:
     at = dossier.grades.item_ids.index(item.item_id)
 
     def quoted(best: BestPassage | None) -> BestPassage | None:
-        # what comes closest in a passage of the lowest rating says nothing of the item
+        # the closest sentence of a passage with the lowest rating is not about the item
         says = best is not None and best.rating > dossier.grader.lowest
         place = cell(dossier, item.item_id, best.passage_id) if best and says else None
         return best._replace(quote=quote(dossier, *place)) if best and place else best
@@ -588,9 +609,9 @@ def _answer(dossier: Dossier, passage: int, item: int) -> str:
     grade = dossier.automatic.get((passage, item))
     if grade is None:
         return ""
-    kept = (grade.detail or {}).get("answer")
-    if isinstance(kept, str):
-        return kept
+    extracted = (grade.detail or {}).get("answer")
+    if isinstance(extracted, str):
+        return extracted
     prompt = dossier.grader.prompt
     extracts = prompt in names() and load_grading_prompt(prompt).reading == "extraction"
     return answer_text(grade.reply) if extracts and grade.reply else ""
@@ -621,7 +642,7 @@ def _queries(
     """Return queries by largest difference; those where a system does not count come last."""
     moves: dict[tuple[str, Move | None], int] = {}
     for change in changes:
-        # A subtopic is a query of its own for ranking measures, but not for Cover.
+        # A subtopic is a separate query for ranking measures, but not for Cover.
         for name in {change.query_id, change.exam_id}:
             moves[name, change.move] = moves.get((name, change.move), 0) + 1
     found = []

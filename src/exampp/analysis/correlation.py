@@ -1,4 +1,4 @@
-"""Rank correlation of methods with official leaderboards, at all thresholds and measures.
+"""Rank correlation of methods with official leaderboards and each other; leaderboards side by side.
 
 Only systems with a score and an official rank are compared; the notes list the others. Official
 ranks may be tied or fractional, and scores that differ by no more than rounding are tied.
@@ -234,26 +234,20 @@ def _mark(value: float | None, best: float | None) -> str | None:
     return "weak" if value < POOR else None
 
 
-def _gaps(found: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
+def _gaps(correlations: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
     """Yield undefined values and, with `intervals`, values without a requested interval."""
     return gaps(
         (f"{heading(one.measure, one.min_rating)} of {one.method}", one.estimate)
-        for one in found
+        for one in correlations
         if one.estimate.value is None or (intervals and one.estimate.no_interval != NOT_ASKED)
     )
 
 
-def _caption(official: str, found: Sequence[MethodCorrelation]) -> str:
-    defined = [one for one in found if one.estimate.value is not None]
-    systems = sorted({one.systems for one in defined or found}) or [0]
+def _caption(official: str, correlations: Sequence[MethodCorrelation]) -> str:
+    defined = [one for one in correlations if one.estimate.value is not None]
+    systems = sorted({one.systems for one in defined or correlations}) or [0]
     few = "" if len(systems) == 1 else f"{systems[0]} to "
     return f"Rank correlation with {official} over {few}{counted(systems[-1], 'system')}"
-
-
-# What is compared with official leaderboards: ways to score systems, ours and other people's.
-#
-# A method is a grader, qrels made elsewhere, or a leaderboard made elsewhere. Each scores systems
-# by one or several measures at one or several thresholds.
 
 
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "P@20", "nDCG@20")
@@ -281,6 +275,9 @@ class Method:
     """A way to score systems, with notes for the reader.
 
     `key` is the key of the grader, None for methods without grades.
+
+    A method is a grader, qrels made elsewhere, or a leaderboard made elsewhere. Each scores systems
+    by one or several measures at one or several thresholds.
     """
 
     name: str
@@ -303,13 +300,13 @@ def graded_method(
         InputError: A measure cannot be computed, or no threshold is on the scale.
     """
     lowest, highest = book.grader.lowest, book.grader.highest
-    given = (check_integer("min_rating", one) for one in min_ratings)
-    asked = list(dict.fromkeys(given)) or list(range(lowest + 1, highest + 1))
-    fitting = [one for one in asked if lowest < one <= highest]
-    board = evaluate(book, measures, fitting or asked)
+    requested = (check_integer("min_rating", one) for one in min_ratings)
+    thresholds = list(dict.fromkeys(requested)) or list(range(lowest + 1, highest + 1))
+    fitting = [one for one in thresholds if lowest < one <= highest]
+    board = evaluate(book, measures, fitting or thresholds)
     notes = list(board.notes)
-    if len(fitting) < len(asked):
-        off = ", ".join(str(one) for one in asked if one not in fitting)
+    if len(fitting) < len(thresholds):
+        off = ", ".join(str(one) for one in thresholds if one not in fitting)
         notes.insert(0, f"the minimum rating {off} is off its scale ({lowest} to {highest})")
     title = labelled(name or book.grader.name, draft=book.grader.is_draft)
     return replace(board_method(board, title), notes=tuple(notes))
@@ -431,7 +428,7 @@ def compare_methods(
     before they are ranked, as trec_eval does with 4 decimals.
 
     Raises:
-        InputError: There is no such statistic, two methods have one name, too few samples for
+        InputError: The statistic is unknown, two methods have one name, too few samples for
             intervals, or nothing to compare.
     """
     _check(samples, level, seed, decimals)
@@ -609,12 +606,6 @@ def _systems(method: Method) -> set[str]:
     return {system for scoring in method.scorings for system in scoring.scores}
 
 
-# Leaderboards side by side: every system under several graders, measures and thresholds.
-#
-# The layout of Table 4 of the Workbench paper: columns by grader and threshold, official ranks
-# beside them, rank correlations below. A second table correlates every two methods with each other.
-
-
 _DECIMALS = 10
 """Scores that are equal in these are equal: the last digit of a sum orders no systems."""
 
@@ -772,6 +763,10 @@ def side_by_side(
 
     Columns are counted from 1; 0 sorts by the first official leaderboard. With `decimals`, means
     are rounded before they are ranked for the correlations.
+
+    The layout of Table 4 of the Workbench paper: columns by grader and threshold, official ranks
+    beside them, rank correlations below. A second table correlates every two methods with each
+    other.
 
     Raises:
         InputError: The column is unknown, or two methods have one name.

@@ -51,7 +51,7 @@ def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
 
 
 def methods_figure(
-    found: Mapping[str, Sequence[Spread]],
+    scores: Mapping[str, Sequence[Spread]],
     systems: Sequence[str],
     official: Mapping[str, float] | None = None,
     *,
@@ -63,13 +63,13 @@ def methods_figure(
     EXAM++. Without it `systems` gives the order, that of the first method.
     """
     if official is None:
-        by = f"their {next(iter(found), '')}"
-        drawn = dots.method_scores(found, systems, ordered_by=by)
+        by = f"their {next(iter(scores), '')}"
+        drawn = dots.method_scores(scores, systems, ordered_by=by)
     else:
         both = [system for system in official if system in set(systems)]
         order = sorted(both, key=lambda system: (-official[system], system))
         spread = [Spread(system, official[system]) for system in order]
-        drawn = dots.method_scores(found, order, official=("official", spread))
+        drawn = dots.method_scores(scores, order, official=("official", spread))
     return replace(drawn, draft=draft)
 
 
@@ -115,7 +115,7 @@ def _ratings(book: Gradebook) -> dict[int, int]:
     for query in book.queries:
         values, times = np.unique(query.ratings[query.ratings != MISSING], return_counts=True)
         counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
-    # a rating that nobody gave is worth seeing, on a short scale
+    # on a short scale show unused ratings, too
     scale = range(book.grader.lowest, book.grader.highest + 1)
     return {rating: counts[rating] for rating in (*scale, *sorted(set(counts) - set(scale)))}
 

@@ -307,8 +307,8 @@ class GateResult(Result):
             )
             if row.verdict != "passed":
                 kind = "error" if row.verdict == "cannot be told" else "failure"
-                said = printable(f"{row.verdict}: {row.explanation}")
-                ElementTree.SubElement(case, kind, type=row.verdict, message=said).text = said
+                message = printable(f"{row.verdict}: {row.explanation}")
+                ElementTree.SubElement(case, kind, type=row.verdict, message=message).text = message
         ElementTree.indent(suite)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
 
@@ -489,8 +489,8 @@ def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
     if baseline.here:
         return [one for one in book.systems if one != baseline.system] or [""]
     several = baseline.system is None and len(baseline.systems) > 1
-    gone = [one for one in baseline.systems if one not in book.systems] if several else []
-    return [*book.systems, *gone] or [""]
+    removed = [one for one in baseline.systems if one not in book.systems] if several else []
+    return [*book.systems, *removed] or [""]
 
 
 class _NotComparableError(Exception):
@@ -514,7 +514,7 @@ class _Sample(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _RequirementCheck:
     book: Gradebook
-    asked: Mapping[str, set[str]]
+    expected: Mapping[str, set[str]]
     measured: Mapping[str, MeasureOutcome]
     baseline: EarlierScores | None
     settings: GateSettings
@@ -534,7 +534,7 @@ class _RequirementCheck:
         bounded = column.low is not None and column.high is not None
         uncertain = bounded and missing_at(column, at) > self.settings.allow_missing
         allowed = 1.0 if uncertain else self.settings.allow_missing
-        if why := missing_of(self.book, self.asked, system, column, allowed):
+        if why := missing_of(self.book, self.expected, system, column, allowed):
             raise _NotComparableError(why)
         baseline = self.baseline
         key = str(column.measure), (baseline and baseline.of(system)) or ""
@@ -587,8 +587,8 @@ class _RequirementCheck:
         queries = zip(column.query_ids, values, counts, strict=True)
         mine = {query: value for query, value, use in queries if use}
         theirs = self._earlier(system, column)
-        if gone := [query for query in theirs if query not in mine]:
-            raise _NotComparableError(f"has no value for {_some(gone)}, which the baseline has")
+        if missing := [query for query in theirs if query not in mine]:
+            raise _NotComparableError(f"has no value for {_some(missing)}, which the baseline has")
         shared = [query for query in mine if query in theirs]
         if not shared:
             raise _NotComparableError("the baseline has none of the queries")
@@ -622,10 +622,10 @@ class _RequirementCheck:
             return "missing", [one.reason]
         if one.low is None or one.high is None:
             return "cannot be told", [one.no_interval]
-        held = {requirement.holds(end) for end in (one.low, one.high)}
+        outcomes = {requirement.holds(end) for end in (one.low, one.high)}
         unbounded = [] if column.value_range else [NO_RANGE]
-        if len(held) == 1:
-            return ("passed" if held == {True} else "failed"), unbounded
+        if len(outcomes) == 1:
+            return ("passed" if outcomes == {True} else "failed"), unbounded
         why = [STRADDLES, *unbounded]
         needed = requirement.fewest_queries(self.settings.level)
         if column.value_range and needed is not None and queries < needed:
@@ -669,25 +669,29 @@ class _RequirementCheck:
 
 
 def missing_of(
-    book: Gradebook, asked: Mapping[str, set[str]], system: str, column: MeasureColumn, lack: float
+    book: Gradebook,
+    expected: Mapping[str, set[str]],
+    system: str,
+    column: MeasureColumn,
+    lack: float,
 ) -> str:
     """Return what is missing for a system's values to be complete; empty if nothing is.
 
-    Complete means an answer to every query in `asked` (see `answering`), a value for it, and grades
-    of all but the share `lack` of what the measure reads.
+    Complete means an answer to every query in `expected` (see `answering`), a value for it, and
+    grades of all but the share `lack` of what the measure reads.
     """
     if system not in book.systems:
         return f"there is no system {system!r}" if system else "there are no systems"
     at = book.systems.index(system)
-    if silent := [query_id for query_id, systems in asked.items() if system not in systems]:
+    if silent := [query_id for query_id, systems in expected.items() if system not in systems]:
         return f"returned nothing for {_some(silent)}"
     # where subtopics are exams of their own they stand behind their query
     valued = {
-        query if query in asked else query.rpartition("/")[0]
+        query if query in expected else query.rpartition("/")[0]
         for query, counts in zip(column.query_ids, column.values.counts[at], strict=True)
         if counts
     }
-    if unvalued := [query_id for query_id in asked if query_id not in valued]:
+    if unvalued := [query_id for query_id in expected if query_id not in valued]:
         return f"has no value for {_some(unvalued)}"
     share = missing_at(column, at)
     if share > lack:

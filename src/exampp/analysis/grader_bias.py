@@ -216,7 +216,7 @@ def _why_not(book: Gradebook, pool: JudgedPool) -> str:
 
 
 def _row(
-    name: str, row: int, pool: JudgedPool, found: SystemBiases, returned: NDArray[np.int64]
+    name: str, row: int, pool: JudgedPool, biases: SystemBiases, returned: NDArray[np.int64]
 ) -> SystemBias:
     mine = pool.returned[row]
 
@@ -231,14 +231,14 @@ def _row(
         queries=len(set(pool.query[mine].tolist())),
         label=float(pool.label[mine].mean()) if mine.any() else None,
         judgment=float(pool.judgment[mine].mean()) if mine.any() else None,
-        matched=number(found.matched[row]),
-        matched_low=number(found.matched[row] - found.matched_half[row]),
-        matched_high=number(found.matched[row] + found.matched_half[row]),
-        linked=number(found.linked[row]),
-        low=number(found.low[row]),
-        high=number(found.high[row]),
-        detectable=number(found.detectable[row]),
-        verdict=verdicts.get(int(found.found[row]), "cannot tell"),
+        matched=number(biases.matched[row]),
+        matched_low=number(biases.matched[row] - biases.matched_half[row]),
+        matched_high=number(biases.matched[row] + biases.matched_half[row]),
+        linked=number(biases.linked[row]),
+        low=number(biases.low[row]),
+        high=number(biases.high[row]),
+        detectable=number(biases.detectable[row]),
+        verdict=verdicts.get(int(biases.found[row]), "cannot tell"),
     )
 
 

@@ -74,28 +74,29 @@ def _against(
     both, better = _both(scores.systems, ranks)
     columns, credit = scores.columns[both], scores.credit[both]
     ways: tuple[Score, Score] = (
-        lambda kept: columns @ kept,
-        lambda kept: credit @ scores.shares(kept),
+        lambda selected: columns @ selected,
+        lambda selected: credit @ scores.shares(selected),
     )
-    held: Mapping[tuple[float | str, int], HeldOut] = {}
+    held_out: Mapping[tuple[float | str, int], HeldOut] = {}
     if len(better) >= FEWEST_SYSTEMS:
-        held = cross_validate(columns, better, CUTS, ways, CUT, splits=splits, seed=seed)
-    chosen: dict[float | str, Bools | None] = {ALL: np.ones(len(scores.item_ids), np.bool_)}
-    chosen |= {cut: select_items(scores.columns, cut) for cut in CUTS}
-    chosen[RANDOM] = None
-    for name, kept in chosen.items():
+        held_out = cross_validate(columns, better, CUTS, ways, CUT, splits=splits, seed=seed)
+    selections: dict[float | str, Bools | None] = {ALL: np.ones(len(scores.item_ids), np.bool_)}
+    selections |= {cut: select_items(scores.columns, cut) for cut in CUTS}
+    selections[RANDOM] = None
+    for name, selected in selections.items():
         pooled, cover = (
-            None if kept is None else kendall(ranked(way(kept)), better).value for way in ways
+            None if selected is None else kendall(ranked(way(selected)), better).value
+            for way in ways
         )
         yield ItemChoice(
             official,
             name,
-            None if kept is None else int(kept.sum()),
-            None if kept is None else scores.emptied(kept),
+            None if selected is None else int(selected.sum()),
+            None if selected is None else scores.emptied(selected),
             pooled,
             cover,
-            held.get((name, 0)),
-            held.get((name, 1)),
+            held_out.get((name, 0)),
+            held_out.get((name, 1)),
         )
 
 
@@ -108,9 +109,9 @@ def _both(systems: Sequence[str], ranks: Mapping[str, float]) -> tuple[Bools, Fl
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
+def choices_table(choices: Sequence[ItemChoice], of: str) -> Table:
     """Return Kendall's tau with the official order, in sample and held out, of the scores `of`."""
-    several = len({one.official for one in found}) > 1
+    several = len({one.official for one in choices}) > 1
     sample, rest = "tau, all systems", "tau, systems held out"
     columns = [
         Column("official", readers="all" if several else "programs"),
@@ -123,8 +124,8 @@ def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
         *programs_only("held_out_cover_error", "held_out_cover_better"),
     ]
     rows: list[list[Cell]] = []
-    for one in found:
-        held, covered = (
+    for one in choices:
+        held_out, covered = (
             (h.tau, h.error, h.better) if h else (None,) * 3
             for h in (one.held_out, one.held_out_cover)
         )
@@ -134,19 +135,19 @@ def choices_table(found: Sequence[ItemChoice], of: str) -> Table:
         rows.append(
             [
                 *(one.official, name, str(one.chosen), one.items, one.emptied),
-                *(one.pooled, one.cover, *held[:2], better, held[2], *covered),
+                *(one.pooled, one.cover, *held_out[:2], better, held_out[2], *covered),
             ]
         )
     caption = f"{of} on fewer items against the official leaderboard: Kendall's tau-b"
-    return Table.of(columns, rows, caption, _notes(found))
+    return Table.of(columns, rows, caption, _notes(choices))
 
 
-def _notes(found: Sequence[ItemChoice]) -> Iterator[str]:
+def _notes(choices: Sequence[ItemChoice]) -> Iterator[str]:
     yield (
         "Items are chosen without any human label. pooled: every item counts where it is; Cover: "
         "the mean over the queries that still have items."
     )
-    if any(one.held_out for one in found):
+    if any(one.held_out for one in choices):
         yield (
             f"Systems held out: over {SPLITS} random halves items are chosen on one half, and the "
             "other half is ranked; better is how often that beats all items. Compare with random "

@@ -51,7 +51,7 @@ from exampp.stats.item_analysis import (
 from exampp.stats.rank_correlation import kendall
 
 FEWEST_JUDGED = 5
-"""With fewer passages on a side, what they cover tells nothing of an item."""
+"""With fewer passages on a side, their coverage is no evidence about an item."""
 DROPS = (0.0, 0.03, 0.25, 0.5)
 """Shares of the worst systems without whom the exam is examined again."""
 SPLITS = 1000
@@ -314,10 +314,10 @@ class ItemAnalysis(Result):
 
     def _systems(self) -> Table:
         """Return a row per system, best first, with and without the items to review."""
-        scores, kept = self.scores, self._kept
+        scores, remaining = self.scores, self._remaining
         whole = scores.cover()
         nothing: list[Value] = [None] * len(whole)
-        without = scores.cover(kept) if kept.any() else None
+        without = scores.cover(remaining) if remaining.any() else None
         columns = [
             *(Column("system"), Column(self.name, key="score"), Column("rank")),
             Column("without these", key="score_without"),
@@ -339,21 +339,22 @@ class ItemAnalysis(Result):
         return Table.of(columns, rows, caption, self._systems_notes())
 
     @property
-    def _kept(self) -> Bools:
+    def _remaining(self) -> Bools:
         """Return which items are left without those to review."""
         return np.array([not row.why for row in self.items], np.bool_)
 
     def _systems_notes(self) -> Iterator[str]:
-        scores, kept = self.scores, self._kept
-        gone = int((~kept).sum())
-        if not gone or not kept.any() or not scores.systems:
-            yield "No item is left." if gone else "No item is left out."
+        scores, remaining = self.scores, self._remaining
+        removed = int((~remaining).sum())
+        if not removed or not remaining.any() or not scores.systems:
+            yield "No item is left." if removed else "No item is left out."
             return
-        whole, less = ranked(scores.cover()), ranked(scores.cover(kept))
-        emptied = scores.emptied(kept)
+        whole, less = ranked(scores.cover()), ranked(scores.cover(remaining))
+        emptied = scores.emptied(remaining)
         more = f"; {emptied} queries have no items left." if emptied else "."
         tau = _shown(kendall(whole, less).value)
-        yield f"Without {counted(gone, 'item')}: Kendall's tau-b of the two orders is {tau}{more}"
+        without = f"Without {counted(removed, 'item')}"
+        yield f"{without}: Kendall's tau-b of the two orders is {tau}{more}"
         for name, ranks in self.officials.items():
             both = [at for at, system in enumerate(scores.systems) if system in ranks]
             better = [-ranks[scores.systems[at]] for at in both]
@@ -569,13 +570,13 @@ def _exams(
     means = scores.cover()
     seen = set()
     for drop in DROPS:
-        kept = kept_systems(means, drop)
-        if kept.tobytes() in seen:
+        included = kept_systems(means, drop)
+        if included.tobytes() in seen:
             continue
-        seen.add(kept.tobytes())
-        out = [name for name, stays in zip(scores.systems, kept, strict=True) if not stays]
-        name = f"without {worst_systems(out, len(kept))}" if out else "all systems"
-        yield _exam(name, drop, scores, columns, kept, halves, queries)
+        seen.add(included.tobytes())
+        out = [name for name, stays in zip(scores.systems, included, strict=True) if not stays]
+        name = f"without {worst_systems(out, len(included))}" if out else "all systems"
+        yield _exam(name, drop, scores, columns, included, halves, queries)
         if not drop and jackknife.system:
             seen.add(outlier.tobytes())
             name = f"without {jackknife.system}"
@@ -587,11 +588,11 @@ def _exam(
     drop: float | None,
     scores: ItemScores,
     columns: Floats,
-    kept: Bools,
+    included: Bools,
     halves: Bools,
     queries: tuple[Bools, Bools],
 ) -> ExamRow:
-    some, credit = columns[kept], scores.credit[kept]
+    some, credit = columns[included], scores.credit[included]
     constant = is_constant(credit)
     rest = item_rest(some)
     first = credit[0] if len(credit) else np.zeros(credit.shape[1])
@@ -658,8 +659,8 @@ def _items(
         yield replace(row, why=tuple(_why(row, wrongly)))
 
 
-def _value(found: EstimateRows, at: int) -> float | None:
-    return float(found.values[at]) if found.defined[at] else None
+def _value(estimates: EstimateRows, at: int) -> float | None:
+    return float(estimates.values[at]) if estimates.defined[at] else None
 
 
 def _same(values: Floats) -> str:
@@ -719,12 +720,12 @@ def linted_items(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
 def _swaps(scores: ItemScores) -> list[int]:
     """Count per item the pairs of systems whose order changes without it."""
     whole = scores.cover()
-    kept = np.ones(len(scores.item_ids), np.bool_)
+    included = np.ones(len(scores.item_ids), np.bool_)
     found = []
-    for at in range(len(kept)):
-        kept[at] = False
-        found.append(order_changes(whole, scores.cover(kept)))
-        kept[at] = True
+    for at in range(len(included)):
+        included[at] = False
+        found.append(order_changes(whole, scores.cover(included)))
+        included[at] = True
     return found
 
 
@@ -802,15 +803,15 @@ class ItemList(Result):
 
 
 def item_list(
-    texts: BankTexts, book: Gradebook | None = None, found: ItemAnalysis | None = None
+    texts: BankTexts, book: Gradebook | None = None, analysis: ItemAnalysis | None = None
 ) -> ItemList:
     """List the items of a bank, with statistics if there are grades."""
     linted = linted_items(texts)
-    known = {(row.query_id, row.item_id): row for row in found.items} if found else {}
+    known = {(row.query_id, row.item_id): row for row in analysis.items} if analysis else {}
     cells: dict[Key, tuple[int, int]] = {}
-    if book is not None and found is not None:
+    if book is not None and analysis is not None:
         for query in book.queries:
-            cells |= _cells(query, found.scores.min_rating, found.scores.k)
+            cells |= _cells(query, analysis.scores.min_rating, analysis.scores.k)
     items = []
     for key, text in _words(texts).items():
         query_text, rules = texts.queries.get(key[0], ""), linted.get(key, ())

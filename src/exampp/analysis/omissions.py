@@ -1,7 +1,7 @@
 """Retrieved but omitted: facts that a RAG system retrieved and left out of its answer.
 
-Of every item of the bank there are four cases: retrieved and said, retrieved and not said, said and
-not retrieved, neither. Their shares weigh items and queries as Cover does, so the first and second
+Every item of the bank is one of four cases: retrieved and in the answer, retrieved only, in the
+answer only, neither. Their shares weigh items and queries as Cover does, so the first and second
 add up to Cover of what was retrieved, the first and third to Cover of the answer, and all to 1.
 """
 
@@ -25,7 +25,7 @@ from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
 SUFFIXES = ((":cited", ""), (":contexts", ""), ("", ":response"))
-"""How systems that belong together are named: what was retrieved, and the answer made of it."""
+"""Names of systems that belong together: the retrieved passages and the answer made of them."""
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
 
 
@@ -140,7 +140,7 @@ def find_omissions(
 
     `pairs` maps an answering system to the one that holds what it was given; by default those whose
     names say so (`NAME` and `NAME:cited` or `NAME:contexts`, `NAME:response` and `NAME`). Raises
-    InputError where there is no such pair, or a system is not known.
+    InputError if there is no pair, or a system is unknown.
     """
     pairs = find_pairs(scores.systems) if pairs is None else pairs
     if not pairs:
@@ -157,9 +157,9 @@ def find_omissions(
     covered = scores.credit > 0
     rows, items = [], []
     for answer, retrieved in pairs.items():
-        said, had = covered[place[answer]], covered[place[retrieved]]
-        rows.append(_shares(scores, answer, retrieved, said, had, level))
-        items += list(_left_out(scores, texts, answer, had & ~said))
+        in_answer, in_retrieved = covered[place[answer]], covered[place[retrieved]]
+        rows.append(_shares(scores, answer, retrieved, in_answer, in_retrieved, level))
+        items += list(_left_out(scores, texts, answer, in_retrieved & ~in_answer))
     return Omissions(tuple(rows), tuple(items), level, tuple(_notes(scores, level)))
 
 
@@ -167,11 +167,11 @@ def _shares(
     scores: ItemScores,
     answer: str,
     retrieved: str,
-    said: NDArray[np.bool_],
+    in_answer: NDArray[np.bool_],
     had: NDArray[np.bool_],
     level: float,
 ) -> RagShares:
-    cases = np.stack([had & said, had & ~said, ~had & said, ~had & ~said])
+    cases = np.stack([had & in_answer, had & ~in_answer, ~had & in_answer, ~had & ~in_answer])
     columns = cases * scores.shares()
     both, unsaid, unretrieved, neither = columns.sum(axis=1).tolist()
     by_query = scores.of_queries(columns) * len(scores.queries)
@@ -183,11 +183,11 @@ def _shares(
 def _left_out(
     scores: ItemScores, texts: BankTexts, answer: str, left: NDArray[np.bool_]
 ) -> Iterator[OmittedItem]:
-    said = {item.item_id: item.text for entry in texts.entries for item in entry.items}
+    item_texts = {item.item_id: item.text for entry in texts.entries for item in entry.items}
     for number in np.flatnonzero(left).tolist():
         item = scores.item_ids[number]
         query = scores.queries[scores.query[number]]
-        yield OmittedItem(answer, query, item, said.get(item, ""))
+        yield OmittedItem(answer, query, item, item_texts.get(item, ""))
 
 
 def _notes(scores: ItemScores, level: float) -> Iterator[str]:

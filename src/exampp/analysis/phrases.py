@@ -11,10 +11,10 @@ from exampp.stats.estimate import Estimate
 from exampp.stats.means import unseen_share
 
 
-def gaps(found: Iterable[tuple[str, Estimate]]) -> Iterator[str]:
+def gaps(estimates: Iterable[tuple[str, Estimate]]) -> Iterator[str]:
     """Name undefined values and missing intervals, in one sentence per reason."""
     reasons: dict[str, dict[str, None]] = {}
-    for subject, one in found:
+    for subject, one in estimates:
         if one.why:
             what = "undefined" if one.value is None else "no interval"
             reason = f"{what}, because {one.why.removeprefix('because ')}."
@@ -58,4 +58,4 @@ ALIKE = (
     "mean."
 )
 OVER_ALL = "over all queries like these"
-"""What an interval or a p-value of a mean is about."""
+"""The population that an interval or a p-value of a mean refers to."""

@@ -51,7 +51,7 @@ SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordin
 """With two categories there is one distance, and these are the same number."""
 
 JUDGMENTS = "judgments"
-"""What the labels of judges are called."""
+"""The name of the labels of judges."""
 
 KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
 
@@ -249,11 +249,11 @@ class RaterComparison:
         return ""
 
 
-def _of_constant(found: Estimate, constant: str) -> Estimate:
+def _of_constant(estimate: Estimate, constant: str) -> Estimate:
     """Return a kappa where one side is constant: 0, or undefined if both are."""
-    if found.value is None:
+    if estimate.value is None:
         return undefined(constant)
-    return Estimate(found.value, no_interval=constant)
+    return Estimate(estimate.value, no_interval=constant)
 
 
 def _one_against_rest(counts: NDArray[np.int64], row: int, column: int) -> NDArray[np.int64]:
@@ -324,7 +324,7 @@ def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
     """Return the layouts of these names, ignoring case.
 
     Raises:
-        InputError: There is no such layout.
+        InputError: The layout is unknown.
     """
     found: list[Layout] = []
     for name in layouts:
@@ -534,8 +534,8 @@ def compare_qrels(
     scale = judgment_scale(labels, relevance_threshold(min_relevant, highest))
 
     def rater(name: str, units: Iterable[UnitName]) -> Rater:
-        given = np.array([sides[name].get(unit, MISSING) for unit in units], np.int32)
-        return Rater(name, given, scale)
+        labels = np.array([sides[name].get(unit, MISSING) for unit in units], np.int32)
+        return Rater(name, labels, scale)
 
     for one, other in combinations([name for name in sides if sides[name]], 2):
         units = list(dict.fromkeys([*sides[one], *sides[other]]))

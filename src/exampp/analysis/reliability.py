@@ -553,10 +553,10 @@ def study_reliability(scored: Scored, settings: ReliabilitySettings | None = Non
     studies: dict[bytes, ReliabilityEstimate] = {}
     none = np.zeros(len(table), np.bool_)
     for drop in settings.drop:
-        kept = kept_systems(table.mean(axis=1), drop) if table.size else none
+        included = kept_systems(table.mean(axis=1), drop) if table.size else none
         # of few systems a larger share of the worst may be the same ones
-        if kept.tobytes() not in studies:
-            studies[kept.tobytes()] = _study(scored, table, exams, drop, kept, settings)
+        if included.tobytes() not in studies:
+            studies[included.tobytes()] = _study(scored, table, exams, drop, included, settings)
     return Reliability(scored, int(counting.sum()), tuple(studies.values()), settings)
 
 
@@ -579,26 +579,26 @@ def _study(
     table: Floats,
     exams: Sequence[Floats],
     drop: float,
-    kept: NDArray[np.bool_],
+    included: NDArray[np.bool_],
     settings: ReliabilitySettings,
 ) -> ReliabilityEstimate:
-    means = np.round(table[kept].mean(axis=1), 9) if table.size else np.zeros(0)
-    names = [scored.systems[row] for row in np.flatnonzero(kept).tolist()]
+    means = np.round(table[included].mean(axis=1), 9) if table.size else np.zeros(0)
+    names = [scored.systems[row] for row in np.flatnonzero(included).tolist()]
     order = sorted(range(len(names)), key=lambda row: (-means[row], names[row]))
     systems = tuple(names[row] for row in order)
     without = tuple(name for name in scored.systems if name not in systems)
-    reason = _why_none(scored, table, int(kept.sum()))
+    reason = _why_none(scored, table, int(included.sum()))
     if reason:
         return ReliabilityEstimate(drop, systems, undefined(reason), undefined(reason), without)
-    found = theory.crossed(table[kept])
-    of_items = [exam[kept] for exam in exams]
+    found = theory.crossed(table[included])
+    of_items = [exam[included] for exam in exams]
     nested = theory.nested(of_items) if of_items else None
     n = found.queries
     limits = None
     # too few queries, or no residual, give no limits
     if found.ms_e and n >= theory.FEWEST_QUERIES:
         draws = draw_queries(n + 1, settings.samples, settings.seed)
-        limits = theory.ratios(table[kept], draws, settings.level)
+        limits = theory.ratios(table[included], draws, settings.level)
     return ReliabilityEstimate(
         drop=drop,
         systems=systems,
@@ -628,26 +628,26 @@ def _why_none(scored: Scored, table: Floats, systems: int) -> str:
     return ""
 
 
-def _steps(present: float, asked: Sequence[int]) -> list[float]:
+def _steps(present: float, requested: Sequence[int]) -> list[float]:
     """Return the requested sizes, or half, as many, twice and four times as many as there are."""
     foreseen = (present, *(max(1, round(present * factor)) for factor in (0.5, 2, 4)))
-    return sorted({float(one) for one in asked or foreseen})
+    return sorted({float(one) for one in requested or foreseen})
 
 
 def _sizes(
-    found: theory.Crossed,
+    study: theory.Crossed,
     nested: theory.Nested | None,
     limits: theory.Ratios | None,
     settings: ReliabilitySettings,
 ) -> Iterator[ExamSize]:
     """Return exams of other sizes; only those with the present number of items have intervals."""
     items = [*_steps(nested.items, settings.items), math.inf] if nested else [None]
-    for n in map(int, _steps(found.queries, settings.queries)):
+    for n in map(int, _steps(study.queries, settings.queries)):
         for m in items:
             if nested is None or m is None or m == nested.items:
-                estimate = theory.erho2(found, n, limits)
+                estimate = theory.erho2(study, n, limits)
                 how = "" if estimate.low is None else "bootstrap"
-                yield ExamSize(n, m, estimate, found.absolute(n), found.errors(n), how)
+                yield ExamSize(n, m, estimate, study.absolute(n), study.errors(n), how)
                 continue
             value, shown = nested.relative(n, m), None if math.isinf(m) else m
             estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value)

@@ -65,32 +65,32 @@ def report(
     others: Sequence[Gradebook] = (),
 ) -> Document:
     """Return the whole report, with `others` of the same exam; see `find` for errors."""
-    found = compute_report_data(book, settings, source, others)
+    data = compute_report_data(book, settings, source, others)
     answers = {
-        "items": about_items(found.items),
-        "reliability": about_reliability(found.reliability, found.board.notes),
-        "sensitivity": about_sensitivity(found.sensitivity, found.board.notes),
-        "bias": about_bias(found.bias),
+        "items": about_items(data.items),
+        "reliability": about_reliability(data.reliability, data.board.notes),
+        "sensitivity": about_sensitivity(data.sensitivity, data.board.notes),
+        "bias": about_bias(data.bias),
         **({"attacks": about_attacks(source.gaming)} if source.gaming else {}),
     }
     sections = (
-        verdict_section(found, answers),
-        _evaluated(found),
-        _leaderboard(found),
-        _differences(found),
+        verdict_section(data, answers),
+        _evaluated(data),
+        _leaderboard(data),
+        _differences(data),
         answers["reliability"].section,
         answers["sensitivity"].section,
-        _graders(found),
-        _official(found),
+        _graders(data),
+        _official(data),
         answers["bias"].section,
         corrected_section(source.corrected),
         answers["items"].section,
-        _judgments(found),
+        _judgments(data),
         *([answers["attacks"].section] if "attacks" in answers else []),
-        _grades(found),
+        _grades(data),
         calibration.calibration_section(source.calibrations),
-        _queries(found),
-        _provenance(found),
+        _queries(data),
+        _provenance(data),
     )
     return Document(
         title=labelled(source.title or source.name, draft=book.grader.is_draft),
@@ -104,8 +104,8 @@ def report(
 # ---- sections ------------------------------------------------------------------------------------
 
 
-def _evaluated(found: ReportData) -> Section:
-    book, source, settings = found.book, found.source, found.settings
+def _evaluated(data: ReportData) -> Section:
+    book, source, settings = data.book, data.source, data.settings
     grader = book.grader
     bank = book.bank_label or "the items that were graded"
     version = f", version {source.bank_version}" if source.bank_version else ""
@@ -135,23 +135,23 @@ def _evaluated(found: ReportData) -> Section:
     if others:
         facts.append(("Other graders in the data", ", ".join(others)))
     return Section.of(
-        "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(found)]
+        "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(data)]
     )
 
 
 def _label_words(labelling: Labelling) -> str:
     """Return the rule from ratings to passage labels, in words."""
     if labelling.kind == "count":
-        said = "the number of items rated at the threshold or above"
+        words = "the number of items rated at the threshold or above"
     else:
-        said = f"the {label_name(labelling.at_least)} over the items of the bank"
+        words = f"the {label_name(labelling.at_least)} over the items of the bank"
     gains = {"above": ", 0 below the threshold", "binary": ", 1 from the threshold on, else 0"}
-    return said + gains.get(labelling.gains, "")
+    return words + gains.get(labelling.gains, "")
 
 
-def _provenance(found: ReportData) -> Section:
+def _provenance(data: ReportData) -> Section:
     """Return the provenance of the grades: every setting that identifies the grader."""
-    grader = found.book.grader
+    grader = data.book.grader
     facts = [
         (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in sorted(grader.settings.items())
@@ -161,20 +161,20 @@ def _provenance(found: ReportData) -> Section:
     return Section("provenance", "The grader, to the letter", (Facts(tuple(facts)),))
 
 
-def _missing_table(found: ReportData) -> Table | Text:
+def _missing_table(data: ReportData) -> Table | Text:
     """Return the systems with missing data; a sentence if there are none."""
-    main, board = found.main, found.board
-    asked = {query: of for query, of in answering(found.book).items() if query in main.query_ids}
-    nobody = [query for query, of in asked.items() if not of]
+    main, board = data.main, data.board
+    expected = {query: of for query, of in answering(data.book).items() if query in main.query_ids}
+    nobody = [query for query, of in expected.items() if not of]
     rows = []
     for index, system in enumerate(board.column_systems):
         shares = (main.missing_cells[index], main.ungraded[index])
-        silent = sum(system not in of for of in asked.values() if of)
+        silent = sum(system not in of for of in expected.values() if of)
         if any(shares) or silent:
             rows.append([system, *map(share_shown, shares), silent])
-    pending = without_grade(found.book.pending, found.book.readings)
+    pending = without_grade(data.book.pending, data.book.readings)
     notes = [f"Cells without a grade in the whole collection: {pending}."] if pending else []
-    if nobody and found.book.systems:
+    if nobody and data.book.systems:
         notes.append(f"No system answers {', '.join(nobody)}.")
     if not rows:
         return Text(
@@ -185,30 +185,30 @@ def _missing_table(found: ReportData) -> Table | Text:
     return Table.of(columns, rows, f"What is missing among what {main.measure} reads", notes)
 
 
-def _leaderboard(found: ReportData) -> Section:
+def _leaderboard(data: ReportData) -> Section:
     title = "Every measure, mean and standard error over queries"
-    draft = found.book.grader.is_draft
-    measures = replace(wide_leaderboard(found.board), caption=labelled(title, draft=draft))
+    draft = data.book.grader.is_draft
+    measures = replace(wide_leaderboard(data.board), caption=labelled(title, draft=draft))
     return Section.of(
         "leaderboard",
         "Leaderboard",
         [
-            figures.leaderboard_figure(found.board, found.main, found.tested),
+            figures.leaderboard_figure(data.board, data.main, data.tested),
             measures,
-            _people(found),
+            _people(data),
         ],
     )
 
 
-def _people(found: ReportData) -> Table | None:
+def _people(data: ReportData) -> Table | None:
     """Return the leaderboard with and without human decisions, if there are any."""
-    other = found.board.without_decisions
+    other = data.board.without_decisions
     if other is None:
         return None
-    measure, min_rating = found.main.measure, found.main.min_rating
+    measure, min_rating = data.main.measure, data.main.min_rating
     now, then = (
         {system: round(mean, 10) for system, mean in board.scores(measure, min_rating).items()}
-        for board in (found.board, other)
+        for board in (data.board, other)
     )
     places, places_then = (
         {one: 1 + sum(other > score for other in of.values()) for one, score in of.items()}
@@ -220,59 +220,59 @@ def _people(found: ReportData) -> Table | None:
             now[system] - then[system] if system in now and system in then else None,
             *(places.get(system), places_then.get(system)),
         ]
-        for system in found.board.systems
+        for system in data.board.systems
     ]
     columns = ["system", "with", "without", "change", "place", "place without"]
-    caption = f"{found.name} with and without what people decided"
-    return Table.of(columns, rows, caption, [f"{describe_oversight(found.board.oversight)}."])
+    caption = f"{data.name} with and without what people decided"
+    return Table.of(columns, rows, caption, [f"{describe_oversight(data.board.oversight)}."])
 
 
-def _differences(found: ReportData) -> Section:
-    if len(found.tested.systems) < 2:
+def _differences(data: ReportData) -> Section:
+    if len(data.tested.systems) < 2:
         return Section("differences", "Do the systems differ?", ())
-    table = leaderboard_table(found.tested, found.board)
-    plain = Table.of(table.columns, table.rows, f"{found.name} with intervals and letters")
+    table = leaderboard_table(data.tested, data.board)
+    plain = Table.of(table.columns, table.rows, f"{data.name} with intervals and letters")
     return Section.of(
         "differences",
         "Do the systems differ?",
         [
-            Notices(pair_notes(found.tested), "note"),
+            Notices(pair_notes(data.tested), "note"),
             Folded("Interval and letters of every system", plain),
         ],
     )
 
 
-def _graders(found: ReportData) -> Section:
+def _graders(data: ReportData) -> Section:
     title = "The same systems under other graders"
-    if found.beside is None:
+    if data.beside is None:
         return Section("graders", title, ())
-    tables = found.beside.tables()
+    tables = data.beside.tables()
     return Section.of("graders", title, list(tables.values()))
 
 
-def _official(found: ReportData) -> Section:
+def _official(data: ReportData) -> Section:
     title = "Against official leaderboards"
-    exact, everywhere = found.correlation, found.correlation_everywhere
+    exact, everywhere = data.correlation, data.correlation_everywhere
     if exact is None or everywhere is None:
         return Section("official", title, ())
     blocks: list[Block | None] = []
-    for number, (name, ranks) in enumerate(found.settings.official.items()):
+    for number, (name, ranks) in enumerate(data.settings.official.items()):
         tables = [correlation.intervals(exact, name)] if exact.has_intervals(name) else []
         tables.append(correlation.wide_correlations(everywhere, name))
         if number:
             blocks += tables
             continue
-        said, decimals = _correlated(exact, name, found.main), found.settings.decimals
+        text, decimals = _correlated(exact, name, data.main), data.settings.decimals
         drawn = figures.scatter_figure(
-            found.board, found.main, ranks, subtitle=said, decimals=decimals
+            data.board, data.main, ranks, subtitle=text, decimals=decimals
         )
         # nCover follows Cover too closely to be seen beside it
-        columns = [one for one in found.board.columns if one.measure.name != "nCover"]
+        columns = [one for one in data.board.columns if one.measure.name != "nCover"]
         compared = figures.methods_figure(
-            figures.series({"": replace(found.board, columns=tuple(columns))}),
-            found.board.systems,
+            figures.series({"": replace(data.board, columns=tuple(columns))}),
+            data.board.systems,
             {system: -rank for system, rank in ranks.items()},
-            draft=found.book.grader.is_draft,
+            draft=data.book.grader.is_draft,
         )
         blocks += [drawn, *tables, compared if compared.data.rows else None]
     return Section.of("official", title, blocks)
@@ -293,30 +293,30 @@ def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
     )
 
 
-def _judgments(found: ReportData) -> Section:
+def _judgments(data: ReportData) -> Section:
     name = "Agreement with human judgments"
-    if not found.agreement:
+    if not data.agreement:
         return Section("judgments", name, ())
     blocks: list[Block | None] = []
-    passages = found.agreement[0].units
+    passages = data.agreement[0].units
     title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
-    blocks.append(agreement.statistics_table(found.agreement, title))
-    for block in found.agreement[: len(LAYOUTS)]:
+    blocks.append(agreement.statistics_table(data.agreement, title))
+    for block in data.agreement[: len(LAYOUTS)]:
         label = label_name(block.at_least)
         caption = f"{block.layout}: {label} (rows) by judgment (columns)"
         blocks.append(replace(block.confusion(), caption=caption))
     return Section.of("judgments", name, blocks)
 
 
-def _grades(found: ReportData) -> Section:
-    book = found.book
-    said = " ".join(describe_readings(book.readings, book.grader))
+def _grades(data: ReportData) -> Section:
+    book = data.book
+    readings = " ".join(describe_readings(book.readings, book.grader))
     return Section.of(
         "grades",
         "Grades",
         [
             figures.grades_figure([book]),
-            Text(said) if said else None,
+            Text(readings) if readings else None,
             Folded("Which rules of reading made the grades", _rules_table(book))
             if book.readings
             else None,
@@ -329,18 +329,16 @@ def _rules_table(book: Gradebook) -> Table:
     return Table.of(COLUMNS, rules_table(book.readings, book.grader), caption)
 
 
-def _queries(found: ReportData) -> Section:
-    if not found.board.systems or not found.main.query_ids:
+def _queries(data: ReportData) -> Section:
+    if not data.board.systems or not data.main.query_ids:
         return Section("queries", "Queries", ())
-    table = _query_table(found)
+    table = _query_table(data)
     return Section.of(
         "queries",
         "Queries",
         [
-            figures.heatmap_figure(found.board, found.main, found.source.texts),
-            Table.of(
-                table.columns, table.rows[:_HARDEST], f"The hardest queries under {found.name}"
-            )
+            figures.heatmap_figure(data.board, data.main, data.source.texts),
+            Table.of(table.columns, table.rows[:_HARDEST], f"The hardest queries under {data.name}")
             if len(table.rows) > _HARDEST
             else None,
             Folded(f"All queries ({len(table.rows)})", table),
@@ -348,23 +346,23 @@ def _queries(found: ReportData) -> Section:
     )
 
 
-def _query_table(found: ReportData) -> Table:
+def _query_table(data: ReportData) -> Table:
     """Return a row per query, hardest first: scores of systems, and items covered by no passage."""
-    values, counts = found.main.values.values, found.main.values.counts
-    items = {query.query_id: query for query in found.book.queries}
+    values, counts = data.main.values.values, data.main.values.counts
+    items = {query.query_id: query for query in data.book.queries}
     rows: list[tuple[str, float | None, float | None, int, int]] = []
-    texts = found.source.texts
-    for index, query_id in enumerate(found.main.query_ids):
+    texts = data.source.texts
+    for index, query_id in enumerate(data.main.query_ids):
         column = values[:, index][counts[:, index]]
         query = items.get(query_id.partition("/")[0], items.get(query_id))
         best = query.ratings.max(axis=0, initial=MISSING) if query is not None else np.empty(0)
-        uncovered = int((best < found.settings.min_rating).sum())
+        uncovered = int((best < data.settings.min_rating).sum())
         mean = float(column.mean()) if len(column) else None
         top = float(column.max()) if len(column) else None
         rows.append((query_id, mean, top, len(best), uncovered))
     rows.sort(key=lambda row: (row[1] is None, row[1] or 0.0, row[0]))
     columns = ["query", "mean of systems", "best system", "items", "items never covered"]
-    caption = f"{found.name} by query, hardest first"
+    caption = f"{data.name} by query, hardest first"
     if not texts:
         return Table.of(columns, rows, caption)
     with_texts = [(row[0], texts.get(row[0].partition("/")[0]), *row[1:]) for row in rows]

@@ -202,12 +202,12 @@ def reproduce(inputs: Inputs | None = None) -> Reproduction:
 
 def _unused(inputs: Inputs) -> Iterator[str]:
     """Name the inputs that belong to no printed table."""
-    given: dict[str, Iterable[str]] = {
+    provided: dict[str, Iterable[str]] = {
         **{f"{name} ({book.grader.name})": book.systems for name, book in inputs.books.items()},
         **inputs.officials,
     }
     collections = {one.collection for one in printed_tables() if one.kind == "leaderboard"}
-    for name, systems in given.items():
+    for name, systems in provided.items():
         if not any(_is_of(one, systems) for one in collections):
             yield f"{name} is not used: no printed leaderboard has its systems."
     tables = [one for one in printed_tables() if one.kind == "qrels"]

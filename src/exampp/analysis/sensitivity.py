@@ -1,4 +1,4 @@
-"""Which differences of a leaderboard do not depend on arbitrary choices.
+"""Sensitivity analysis: differences of a leaderboard that hold for all arbitrary choices.
 
 The minimum rating, the cutoff, the measure, the grader, the bank, the treatment of cells without a
 grade: each combination gives a leaderboard. The set is declared before any is computed, and all
@@ -83,7 +83,7 @@ class Declaration:
 
 
 def takes_cutoff(text: str) -> bool:
-    """Return whether a measure can have a cutoff and has none of its own.
+    """Return whether a measure can have a cutoff but sets none.
 
     Raises InputError for an unknown measure.
     """
@@ -114,9 +114,9 @@ class Evaluated:
 class Combination:
     """One way to make a leaderboard, and its scores.
 
-    `k` is None where the measure reads whole rankings. `impossible` says why there are no scores;
-    `equal_to` numbers an earlier combination with the same scores. `taus` are Kendall's tau with
-    official leaderboards (None: undefined).
+    `k` is None where the measure reads whole rankings. `impossible` is the reason for missing
+    scores; `equal_to` numbers an earlier combination with the same scores. `taus` are Kendall's tau
+    with official leaderboards (None: undefined).
     """
 
     number: int
@@ -267,8 +267,8 @@ class Sensitivity(Result):
             best = max(one.scores.values())
             first = [system for system, score in one.scores.items() if score == best]
             who = first[0] if len(first) == 1 else f"{len(first)} systems"
-            chosen = (getattr(one, choice) for choice in shown)
-            rows.append([*chosen, who, best, *one.taus.values()])
+            values = (getattr(one, choice) for choice in shown)
+            rows.append([*values, who, best, *one.taus.values()])
         heads = [choice.replace("_", " ") for choice in shown]
         columns = [*heads, "first", "its score", *(f"\u03c4 {name}" for name in self.officials)]
         caption = f"Leaderboards of {counted(len(found), 'combination')}"
@@ -300,17 +300,17 @@ class Sensitivity(Result):
 
 
 def evaluate_specifications(
-    given: Sequence[Evaluated],
+    evaluated: Sequence[Evaluated],
     declaration: Declaration | None = None,
     officials: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Sensitivity:
     """Evaluate gradebooks in every combination; `officials` are ranks, 1 for the best."""
     declaration = declaration or Declaration()
     officials = officials or {}
-    scale = sorted({rating for one in given for rating in _scale(one.book)})
+    scale = sorted({rating for one in evaluated for rating in _scale(one.book)})
     found: list[Combination] = []
     notes: dict[str, None] = {}
-    for one in given:
+    for one in evaluated:
         found += _run(one, list(_declared(one, declaration, scale, len(found))), notes)
     found = list(_without_duplicates(found))
     used = [one for one in found if one.counted]
@@ -338,8 +338,8 @@ def evaluate_specifications(
         between=tuple(known[~np.isnan(known)].tolist()),
         by_choice=_by_choice(used, between),
         notes=tuple(notes),
-        reason=_why_none(given, len(used), len(systems)),
-        draft=any(one.book.grader.is_draft for one in given),
+        reason=_why_none(evaluated, len(used), len(systems)),
+        draft=any(one.book.grader.is_draft for one in evaluated),
     )
 
 
@@ -412,10 +412,10 @@ def _policy(one: Combination) -> Missing:
     return one.missing if _measure(one).kind.cover else "zero"
 
 
-def _without_duplicates(found: Sequence[Combination]) -> Iterator[Combination]:
+def _without_duplicates(combinations: Sequence[Combination]) -> Iterator[Combination]:
     """Yield the combinations; duplicates in scores refer to the earlier combination."""
     first: dict[tuple[tuple[str, float], ...], int] = {}
-    for one in found:
+    for one in combinations:
         earlier = first.setdefault(tuple(sorted(one.scores.items())), one.number)
         is_new = one.impossible or earlier == one.number
         yield one if is_new else replace(one, equal_to=earlier)
@@ -441,8 +441,8 @@ def _by_choice(used: Sequence[Combination], between: Floats) -> dict[str, float]
     return {choice: float(np.median(taus)) for choice, taus in found.items() if taus}
 
 
-def _why_none(given: Sequence[Evaluated], used: int, systems: int) -> str:
-    missing = next(filter(None, (missing_prerequisite(one.book) for one in given)), None)
+def _why_none(evaluated: Sequence[Evaluated], used: int, systems: int) -> str:
+    missing = next(filter(None, (missing_prerequisite(one.book) for one in evaluated)), None)
     if missing:
         return missing.cause[0].lower() + missing.cause[1:]
     if not used:

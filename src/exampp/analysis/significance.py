@@ -41,7 +41,7 @@ class SignificanceSettings:
     """Settings of the tests; `permutations` None: as many as the correction needs.
 
     Raises:
-        InputError: A number makes no sense, or there is no such correction.
+        InputError: A number is invalid, or the correction is unknown.
     """
 
     alpha: float = 0.05
@@ -265,72 +265,72 @@ def significances(
     return Significances(tuple(found), board)
 
 
-def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
+def leaderboard_table(result: Significance, board: Leaderboard) -> Table:
     """Return a row per system, best first: mean, standard error, interval, and letters."""
     rows = [
         [row.system, row.mean.mean, row.mean.stderr, row.low, row.high, row.letters]
-        for row in found.systems
+        for row in result.systems
     ]
-    level = percent(1 - found.settings.alpha)
-    columns = ["system", found.column.name, ERROR, f"{level} low", "high", "letters"]
-    return Table.of(columns, rows, caption(board), [*board.notes, *pair_notes(found)])
+    level = percent(1 - result.settings.alpha)
+    columns = ["system", result.column.name, ERROR, f"{level} low", "high", "letters"]
+    return Table.of(columns, rows, caption(board), [*board.notes, *pair_notes(result)])
 
 
-def _pair_rows(found: Significance) -> Iterator[list[Cell]]:
-    measure, min_rating = str(found.column.measure), found.column.min_rating
-    for pair, overlap in zip(found.pairs, found.overlap, strict=True):
-        one, other = found.systems[pair.first].system, found.systems[pair.second].system
+def _pair_rows(result: Significance) -> Iterator[list[Cell]]:
+    measure, min_rating = str(result.column.measure), result.column.min_rating
+    for pair, overlap in zip(result.pairs, result.overlap, strict=True):
+        one, other = result.systems[pair.first].system, result.systems[pair.second].system
         difference = pair.difference
         yield [
             *(measure, min_rating, one, other, pair.queries),
             *(difference.value, difference.low, difference.high, pair.won, pair.lost),
             *(pair.effect.value, pair.p, pair.holm, pair.bh, pair.p_mean, pair.holm_mean),
-            *(None if pair.p is None else pair.exact, found.settings.differs(pair), overlap),
+            *(None if pair.p is None else pair.exact, result.settings.differs(pair), overlap),
         ]
 
 
-def pair_notes(found: Significance) -> tuple[str, ...]:
+def pair_notes(result: Significance) -> tuple[str, ...]:
     """Return notes on the tests: how many pairs differ, and what is undefined and why."""
-    name = found.column.name
-    if len(found.systems) < 2:
-        how_many = "one system" if found.systems else "no system"
+    name = result.column.name
+    if len(result.systems) < 2:
+        how_many = "one system" if result.systems else "no system"
         return (f"No pair of systems is compared under {name}, because there is {how_many}.",)
-    tested = [pair for pair in found.pairs if pair.p is not None]
+    tested = [pair for pair in result.pairs if pair.p is not None]
     return (
-        *_distinguishable(found, tested),
-        _method(found, tested),
-        *_intervals(found),
-        *added_up(found.column.measure),
-        *_hopeless(found, tested),
-        *(f"{name}: {gap}" for gap in gaps(_estimates(found))),
+        *_distinguishable(result, tested),
+        _method(result, tested),
+        *_intervals(result),
+        *added_up(result.column.measure),
+        *_hopeless(result, tested),
+        *(f"{name}: {gap}" for gap in gaps(_estimates(result))),
     )
 
 
-def _distinguishable(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
-    name, alpha = found.column.name, found.settings.alpha
+def _distinguishable(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
+    name, alpha = result.column.name, result.settings.alpha
     if not tested:
         yield f"{name}: no letters, because no pair can be tested."
         return
-    if not any(row.letters for row in found.systems):
+    if not any(row.letters for row in result.systems):
         yield (
             f"{name}: no letters, because they would name more than {MOST_GROUPS} groups of "
             "systems that are not told apart."
         )
     shares = []
     for correction, how in NAMES.items():
-        settings = replace(found.settings, correction=correction)
+        settings = replace(result.settings, correction=correction)
         count = sum(bool(settings.differs(pair)) for pair in tested)
         shares.append(f"{count} ({count / len(tested):.1%}) with {how}")
-    known = [overlap for overlap in found.overlap if overlap is not None]
+    known = [overlap for overlap in result.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
     yield f"{name}: pairs told apart at {alpha:g}, of {len(tested):,}: {', '.join(shares)}{bars}."
 
 
-def _method(found: Significance, tested: Sequence[Pair]) -> str:
-    settings = found.settings
+def _method(result: Significance, tested: Sequence[Pair]) -> str:
+    settings = result.settings
     exact = sum(pair.exact for pair in tested)
-    how = f"{counted(found.permutations, 'random sign pattern')}, seed {settings.seed}"
+    how = f"{counted(result.permutations, 'random sign pattern')}, seed {settings.seed}"
     if exact:
         some = f"{how}; all of them in {counted(exact, 'pair')}"
         how = "all sign patterns" if exact == len(tested) else some
@@ -340,10 +340,10 @@ def _method(found: Significance, tested: Sequence[Pair]) -> str:
     )
 
 
-def _intervals(found: Significance) -> Iterator[str]:
-    name, level = found.column.name, 1 - found.settings.alpha
-    numbers = {pair.queries for pair in found.pairs}
-    if found.column.value_range and any(numbers):
+def _intervals(result: Significance) -> Iterator[str]:
+    name, level = result.column.name, 1 - result.settings.alpha
+    numbers = {pair.queries for pair in result.pairs}
+    if result.column.value_range and any(numbers):
         yield (
             f"Intervals ({percent(level)}, not corrected) are those of means and differences "
             f"{OVER_ALL} (Gaffke's limits). {not_excluded(min(numbers - {0}), level)}."
@@ -351,12 +351,12 @@ def _intervals(found: Significance) -> Iterator[str]:
     elif any(numbers):
         yield (
             f"Intervals ({percent(level)}, not corrected) are Student's, because "
-            f"{found.column.measure} has no known range: they assume that means of so many queries "
-            "are nearly normal."
+            f"{result.column.measure} has no known range: they assume that means of so many "
+            "queries are nearly normal."
         )
-    means = sum(map(found.settings.means_differ, found.pairs))
+    means = sum(map(result.settings.means_differ, result.pairs))
     yield (
-        f"{name}: means {OVER_ALL} differ in {counted(means, 'pair')} of {len(found.pairs):,} by "
+        f"{name}: means {OVER_ALL} differ in {counted(means, 'pair')} of {len(result.pairs):,} by "
         "these intervals with Holm's correction."
     )
     if len(numbers) > 1:
@@ -366,33 +366,33 @@ def _intervals(found: Significance) -> Iterator[str]:
         )
 
 
-def _hopeless(found: Significance, tested: Sequence[Pair]) -> Iterator[str]:
+def _hopeless(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
     """Note that the test cannot find any difference, however large."""
     # the queries on which the two differ
     untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]
     floors = [
-        min(1.0, 2 / 2**n) if pair.exact else 1 / (found.permutations + 1)
+        min(1.0, 2 / 2**n) if pair.exact else 1 / (result.permutations + 1)
         for pair, n in zip(tested, untied, strict=True)
     ]
-    settings = found.settings
+    settings = result.settings
     least = min(CORRECTED[settings.correction](floors), default=0.0)
     if least > settings.alpha and any(untied):
-        by = f"tested by {counted(found.permutations, 'random sign pattern')}"
+        by = f"tested by {counted(result.permutations, 'random sign pattern')}"
         if all(pair.exact for pair in tested):
             by = f"which differ on {counted(max(untied), 'query')} at most"
         yield (
-            f"{found.column.name}: no pair can be told apart at {settings.alpha:g}: the smallest "
+            f"{result.column.name}: no pair can be told apart at {settings.alpha:g}: the smallest "
             f"p-value there can be for {counted(len(tested), 'pair')}, {by}, is {least:.2g} with "
             f"{NAMES[settings.correction]}."
         )
 
 
-def _estimates(found: Significance) -> Iterator[tuple[str, Estimate]]:
+def _estimates(result: Significance) -> Iterator[tuple[str, Estimate]]:
     """Yield everything that may be undefined, with its subject."""
-    names = [row.system for row in found.systems]
-    for row in found.systems:
+    names = [row.system for row in result.systems]
+    for row in result.systems:
         yield f"mean of {row.system}", Estimate(row.mean.mean, no_interval=row.no_interval)
-    for pair in found.pairs:
+    for pair in result.pairs:
         both = f"{names[pair.first]} and {names[pair.second]}"
         yield f"difference of {both}", pair.difference
         yield f"d_z of {both}", pair.effect

@@ -344,16 +344,16 @@ class TrustAnswer(NamedTuple):
     known: bool = True
 
 
-def about_items(found: ItemAnalysis) -> TrustAnswer:
+def about_items(analysis: ItemAnalysis) -> TrustAnswer:
     """Answer whether the exam is good: advice, reliability, and the items to review."""
     title = "Is the exam a good one?"
-    if found.undefined:
-        line = Line(title, found.undefined, "items")
+    if analysis.undefined:
+        line = Line(title, analysis.undefined, "items")
         return TrustAnswer(line, Section("items", title, ()), known=False)
-    shown = dict(found.tables())
+    shown = dict(analysis.tables())
     table = replace(shown.pop("exam"), caption="Reliability for groups of systems", notes=())
-    first = found.advice()
-    notes = tuple(text for text in found.exam_notes() if text not in {first, *found.notes})
+    first = analysis.advice()
+    notes = tuple(text for text in analysis.exam_notes() if text not in {first, *analysis.notes})
     blocks = (Text(first), table, Notices(notes, "note"), *_folded(*shown.values()))
     return TrustAnswer(Line(title, first, "items"), Section("items", title, blocks))
 
@@ -367,64 +367,64 @@ def _folded(*tables: Table) -> tuple[Block, ...]:
     )
 
 
-def about_reliability(found: Reliability, said_before: Collection[str] = ()) -> TrustAnswer:
+def about_reliability(result: Reliability, shown_before: Collection[str] = ()) -> TrustAnswer:
     """Answer whether other queries would give the same order, and what to add next."""
     title = "Would other queries show the same order?"
-    studies = found.known
+    studies = result.known
     if not studies:
-        line = Line("Reliability", found.sentences()[0], "reliability")
+        line = Line("Reliability", result.sentences()[0], "reliability")
         return TrustAnswer(line, Section("reliability", title, ()), known=False)
     first, *others = studies
     present, worst = first.erho2.value or 0.0, min(one.erho2.value or 0.0 for one in studies)
     low = first.erho2.low
-    said = f"The order on other queries would agree by {ORDER} {interval_text(first.erho2, 3)}"
-    said += "".join(
+    sentence = f"The order on other queries would agree by {ORDER} {interval_text(first.erho2, 3)}"
+    sentence += "".join(
         f", {interval_text(one.erho2, 3)} without {one.shown_without}" for one in others
     )
-    doubt = low is None or low < found.settings.target or 2 * worst < present
-    line = Line("Reliability", f"{said}.", "reliability", "doubt" if doubt else "holds")
-    tables = found.tables()
+    doubt = low is None or low < result.settings.target or 2 * worst < present
+    line = Line("Reliability", f"{sentence}.", "reliability", "doubt" if doubt else "holds")
+    tables = result.tables()
     whole = tables["reliability"]
     blocks = [
-        Notices(tuple(text for text in whole.notes if text not in said_before), "note"),
+        Notices(tuple(text for text in whole.notes if text not in shown_before), "note"),
         replace(whole, notes=()),
-        found.figure(),
+        result.figure(),
         *_folded(tables["components"], tables["sizes"]),
     ]
     return TrustAnswer(line, Section.of("reliability", title, blocks))
 
 
-def about_sensitivity(found: Sensitivity, said_before: Collection[str] = ()) -> TrustAnswer:
+def about_sensitivity(result: Sensitivity, shown_before: Collection[str] = ()) -> TrustAnswer:
     """Answer which parts of the order survive other choices, and the effect of each choice."""
     title = "What survives other choices?"
-    verdict = found.verdict()
-    answer = verdict or f"Nothing can be compared, because {found.reason or 'there are no pairs'}."
-    always = any(one.first >= 1 for one in found.systems)
+    verdict = result.verdict()
+    answer = verdict or f"Nothing can be compared, because {result.reason or 'there are no pairs'}."
+    always = any(one.first >= 1 for one in result.systems)
     tone: Tone = ("holds" if always else "doubt") if verdict else ""
     blocks: list[Block] = []
-    if not found.reason:
-        whole = found.tables()["combinations"]
-        notes = tuple(text for text in whole.notes if text not in {*said_before, *found.notes})
-        blocks = [Notices(notes, "note"), found.figure(), *_folded(replace(whole, notes=()))]
+    if not result.reason:
+        whole = result.tables()["combinations"]
+        notes = tuple(text for text in whole.notes if text not in {*shown_before, *result.notes})
+        blocks = [Notices(notes, "note"), result.figure(), *_folded(replace(whole, notes=()))]
     section = Section.of("sensitivity", title, blocks)
     return TrustAnswer(Line(CHOICES, answer, "sensitivity", tone), section, known=bool(verdict))
 
 
-def about_attacks(found: AttackReport) -> TrustAnswer:
+def about_attacks(result: AttackReport) -> TrustAnswer:
     """Answer whether the grader can be gamed. Doubtful if an attack succeeds."""
-    won = any(one.succeeds for one in found.attacks)
-    tone: Tone = "doubt" if won else "holds" if found.tested else ""
-    line = Line(ATTACKS, found.headline, "attacks", tone)
-    whole, *others = found.tables().values()
-    shown = (replace(whole, notes=()), found.figure(), *_folded(*others))
+    won = any(one.succeeds for one in result.attacks)
+    tone: Tone = "doubt" if won else "holds" if result.tested else ""
+    line = Line(ATTACKS, result.headline, "attacks", tone)
+    whole, *others = result.tables().values()
+    shown = (replace(whole, notes=()), result.figure(), *_folded(*others))
     return TrustAnswer(line, Section("attacks", ATTACKS, (Notices(whole.notes, "note"), *shown)))
 
 
-def about_bias(found: GraderBias) -> TrustAnswer:
+def about_bias(result: GraderBias) -> TrustAnswer:
     """Answer whether the grader favours a system. Unknown with a single system."""
-    blocks = tuple(found.tables().values()) if found.systems else ()
-    line = Line(QUESTION, found.sentence(), "bias" if blocks else "", found.tone)
-    return TrustAnswer(line, Section("bias", QUESTION, blocks), known=found.is_compared)
+    blocks = tuple(result.tables().values()) if result.systems else ()
+    line = Line(QUESTION, result.sentence(), "bias" if blocks else "", result.tone)
+    return TrustAnswer(line, Section("bias", QUESTION, blocks), known=result.is_compared)
 
 
 def not_green(line: Line, bias: GraderBias) -> Line:
@@ -432,17 +432,17 @@ def not_green(line: Line, bias: GraderBias) -> Line:
     return line._replace(tone="") if bias.tone == "doubt" and line.tone == "holds" else line
 
 
-def about_corrected(found: Corrected) -> TrustAnswer:
+def about_corrected(result: Corrected) -> TrustAnswer:
     """Answer how people would rate the whole pool, from their verdicts on a sample."""
-    section = corrected.corrected_section([found])
-    line = Line(section.title, found.lead(), "corrected", "doubt" if found.outside else "holds")
+    section = corrected.corrected_section([result])
+    line = Line(section.title, result.lead(), "corrected", "doubt" if result.outside else "holds")
     return TrustAnswer(line, section)
 
 
-def about_calibration(found: CalibrationFindings) -> TrustAnswer:
+def about_calibration(result: CalibrationFindings) -> TrustAnswer:
     """Answer how well ratings predict people's labels."""
-    section = calibration.findings_section(found)
-    return TrustAnswer(Line(section.title, found.calibration.said(), "calibration"), section)
+    section = calibration.findings_section(result)
+    return TrustAnswer(Line(section.title, result.calibration.said(), "calibration"), section)
 
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:
@@ -450,19 +450,17 @@ def not_yet(question: str, key: str, why: str) -> TrustAnswer:
     return TrustAnswer(Line(question, why, key), Section(key, question, ()))
 
 
-def verdict_section(found: ReportData, answers: Mapping[str, TrustAnswer]) -> Section:
+def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Section:
     """Return the first section: verdict, warnings, and the size of the exam."""
-    lines = [*_best(found), *_apart(found), *_known(answers, "sensitivity"), *_official(found)]
-    lines += [*_people(found), *_decisions(found), *_known(answers, "reliability")]
+    lines = [*_best(data), *_apart(data), *_known(answers, "sensitivity"), *_official(data)]
+    lines += [*_people(data), *_decisions(data), *_known(answers, "reliability")]
     lines += _known(answers, "attacks")
     for bias in _known(answers, "bias"):
-        lines = [not_green(line, found.bias) for line in lines]
-        lines.insert(0 if found.bias.found else 1, bias)
-    official = found.settings.official.values()
-    compared = min((len(set(ranks) & set(found.book.systems)) for ranks in official), default=None)
-    warnings = find_warnings(
-        EvaluatedGrades(found.book, found.board, found.source.own_bank, compared)
-    )
+        lines = [not_green(line, data.bias) for line in lines]
+        lines.insert(0 if data.bias.found else 1, bias)
+    official = data.settings.official.values()
+    compared = min((len(set(ranks) & set(data.book.systems)) for ranks in official), default=None)
+    warnings = find_warnings(EvaluatedGrades(data.book, data.board, data.source.own_bank, compared))
     if warnings:
         count = counted(len(warnings), "warning")
         lines.append(Line("Warnings", f"{count}, below.", "", "doubt"))
@@ -472,7 +470,7 @@ def verdict_section(found: ReportData, answers: Mapping[str, TrustAnswer]) -> Se
         [
             Verdict(tuple(lines)) if lines else None,
             Notices(warnings) if warnings else None,
-            Tiles(tuple(_tiles(found))),
+            Tiles(tuple(_tiles(data))),
         ],
     )
 
@@ -481,8 +479,8 @@ def _known(answers: Mapping[str, TrustAnswer], key: str) -> list[Line]:
     return [answers[key].line] if key in answers and answers[key].known else []
 
 
-def _tiles(found: ReportData) -> Iterator[tuple[str, str]]:
-    book = found.book
+def _tiles(data: ReportData) -> Iterator[tuple[str, str]]:
+    book = data.book
     cells = sum(int((q.ratings[: q.pool_size] != MISSING).sum()) for q in book.queries)
     yield _tile(len(book.systems), "system")
     yield _tile(len(book.queries), "query")
@@ -496,32 +494,32 @@ def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
     return shown, name + rest
 
 
-def _best(found: ReportData) -> Iterator[Line]:
-    systems = found.tested.systems
+def _best(data: ReportData) -> Iterator[Line]:
+    systems = data.tested.systems
     if not systems:
         return
     best, rest = systems[0], systems[1:]
     if best.mean.mean is None:
-        yield Line("Best", f"{found.name} is undefined for every system.", "leaderboard", "doubt")
+        yield Line("Best", f"{data.name} is undefined for every system.", "leaderboard", "doubt")
         return
     top = round(best.mean.mean, 10)
     equal = sum(row.mean.mean is not None and round(row.mean.mean, 10) == top for row in rest)
     who = (
         f"{best.system} and {equal} more share the best" if equal else f"{best.system} has the best"
     )
-    said = f"{who} {found.name}, {best.mean.mean:.3f}"
+    sentence = f"{who} {data.name}, {best.mean.mean:.3f}"
     if best.low is not None and best.high is not None:
-        level = percent(1 - found.settings.testing.alpha)
-        said += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
-    tested = found.tested
+        level = percent(1 - data.settings.testing.alpha)
+        sentence += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
+    tested = data.tested
     behind = sum(tested.settings.means_differ(pair) for pair in tested.pairs if pair.first == 0)
     if not rest or best.low is None:
-        yield Line("Best", f"{said}.", "leaderboard")
+        yield Line("Best", f"{sentence}.", "leaderboard")
         return
     limits = not_excluded(best.mean.queries, 1 - tested.settings.alpha)
     yield Line(
         "Best",
-        f"{said}; {_others(len(rest) - behind, len(rest))} {OVER_ALL}. {limits}.",
+        f"{sentence}; {_others(len(rest) - behind, len(rest))} {OVER_ALL}. {limits}.",
         "leaderboard",
         "doubt" if behind < len(rest) else "holds",
     )
@@ -536,8 +534,8 @@ def _others(open_: int, rest: int) -> str:
     return f"{open_} of the {rest} others {are} not shown to have a lower mean"
 
 
-def _apart(found: ReportData) -> Iterator[Line]:
-    tested = found.tested
+def _apart(data: ReportData) -> Iterator[Line]:
+    tested = data.tested
     pairs = [pair for pair in tested.pairs if pair.p is not None]
     if not pairs:
         return
@@ -545,13 +543,13 @@ def _apart(found: ReportData) -> Iterator[Line]:
     yield Line(
         "Can systems be told apart?",
         f"{apart:,} of {counted(len(pairs), 'pair')} ({apart / len(pairs):.0%}) do not behave "
-        f"alike in {found.name} on {counted(len(found.main.query_ids), 'query')}.",
+        f"alike in {data.name} on {counted(len(data.main.query_ids), 'query')}.",
         "differences",
     )
 
 
-def _official(found: ReportData) -> Iterator[Line]:
-    exact = found.correlation
+def _official(data: ReportData) -> Iterator[Line]:
+    exact = data.correlation
     if exact is None:
         return
     statistic = exact.statistics[-1]
@@ -560,32 +558,32 @@ def _official(found: ReportData) -> Iterator[Line]:
             heading(one.measure, one.min_rating): one.estimate.value
             for one in exact.found
             if one.official == official and one.statistic == statistic.name
-            # which follows Cover too closely to speak for or against it
+            # which is too close to Cover to be evidence for or against it
             if not one.measure.startswith("nCover")
         }
         values = {name: value for name, value in known.items() if value is not None}
         if not values:
             continue
         shown = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-        said = f"{statistic.meaning} with {official}: {shown}."
-        own = values.get(found.name)
+        sentence = f"{statistic.meaning} with {official}: {shown}."
+        own = values.get(data.name)
         weakest = own is not None and len(values) > 1 and own <= min(values.values())
         if weakest:
-            said += f" The figures below show {found.name}, which agrees least of these."
-        yield Line("Official leaderboard", said, "official", "doubt" if weakest else "")
+            sentence += f" The figures below show {data.name}, which agrees least of these."
+        yield Line("Official leaderboard", sentence, "official", "doubt" if weakest else "")
 
 
-def _people(found: ReportData) -> Iterator[Line]:
-    said, doubt = [], False
-    for block in found.agreement[: len(LAYOUTS)]:
+def _people(data: ReportData) -> Iterator[Line]:
+    sentences, doubt = [], False
+    for block in data.agreement[: len(LAYOUTS)]:
         kappa = block.estimates.get("kappa")
         if kappa is not None and kappa.value is not None:
-            said.append(f"{block.layout.lower()} {interval_text(kappa, 3)}")
+            sentences.append(f"{block.layout.lower()} {interval_text(kappa, 3)}")
             doubt = doubt or (kappa.low is not None and kappa.low <= 0)
-    if said:
+    if sentences:
         yield Line(
             "Agreement with people",
-            f"Kappa of labels with judgments: {', '.join(said)}.",
+            f"Kappa of labels with judgments: {', '.join(sentences)}.",
             "judgments",
             "doubt" if doubt else "",
         )
@@ -593,8 +591,8 @@ def _people(found: ReportData) -> Iterator[Line]:
         yield Line("Agreement with people", "Nobody judged what was graded.", "", "doubt")
 
 
-def _decisions(found: ReportData) -> Iterator[Line]:
-    book = found.book
+def _decisions(data: ReportData) -> Iterator[Line]:
+    book = data.book
     if book.oversight.cells:
         yield Line("Decisions", f"Included: {describe_oversight(book.oversight)}.", "leaderboard")
     if book.left_out.cells:

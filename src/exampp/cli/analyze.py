@@ -98,29 +98,30 @@ def agreement(
     at_least: Annotated[
         list[int] | None,
         keyword(
-            help="The label is the m-th best rating of a passage; repeat for several. "
+            help="Use the m-th best rating of a passage as its label; repeat for several. "
             "[default: 1, 2, 5]"
         ),
     ] = None,
     min_rating: Annotated[
         int | None,
         keyword(
-            help="Lowest rating that STRICT takes as relevant. "
-            "[default: 4 of 0-5, two thirds up any other scale]"
+            help="Lowest rating that counts as relevant with STRICT. [default: 4 of 0-5, two "
+            "thirds up any other scale]"
         ),
     ] = None,
     min_relevant: Annotated[
         list[int] | None,
         keyword(
             help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR; repeat for "
-            "several. [default: 2, or 1 where none is higher]"
+            "several. [default: 2, or 1 if none is higher]"
         ),
     ] = None,
     layout: Annotated[
         list[Literal["graded", "merge", "lenient", "strict"]] | None,
         keyword(
-            help="The papers' tables: each label, merged ones, 1 and more, --min-rating and more; "
-            "repeat for several. Named, they show graders against each other too. [default: all]"
+            help="The papers' tables: each label, merged ones, 1 and more, --min-rating and "
+            "more; repeat for several. With this option, graders are compared with each "
+            "other too. [default: all]"
         ),
     ] = None,
     against: Annotated[
@@ -133,10 +134,10 @@ def agreement(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Compare labels with judgments, graders with each other, people with graders, qrels with all.
+    """Compare labels with judgments, graders and people with each other, and qrels with all.
 
     Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
-    and Gwet's AC1, with 95 % intervals over queries. Where systems return judged passages, a last
+    and Gwet's AC1, with 95 % intervals over queries. If systems return judged passages, a last
     table shows whether a grader favours a system.
 
     Example: exampp analyze agreement graded.jsonl.gz
@@ -221,7 +222,7 @@ def correlation(
         ),
     ] = None,
     samples: Annotated[
-        int, keyword(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
+        int, keyword(min=0, help="Resamples for the intervals, at least 50; 0: no intervals.")
     ] = 2000,
     seed: Annotated[int, keyword(help="Seed of the resamples.")] = 0,
     round_to: RoundTo = None,
@@ -230,8 +231,8 @@ def correlation(
 ) -> None:
     """Correlate all graders, thresholds and measures with official leaderboards.
 
-    The values as in the papers' tables, then the same with 95 % intervals over queries, which hold
-    what exams of as many queries show on average. tsv, csv and json hold a row a value.
+    The values as in the papers' tables, then the same with 95 % intervals over queries, which
+    contain the average of exams with as many queries. tsv, csv and json have one row per value.
 
     Example: exampp analyze correlation my.exam --official leaderboard.json
     """
@@ -275,8 +276,9 @@ def leaderboards(
 ) -> None:
     """Show all graders and thresholds side by side, with official ranks beside them.
 
-    A row a system, a column a grader, measure and threshold; rank correlations with the official
-    leaderboards, and of the graders with each other, below. tsv, csv and json hold a row a value.
+    One row per system, one column per grader, measure and threshold; rank correlations with the
+    official leaderboards, and of the graders with each other, below. tsv, csv and json have one row
+    per value.
 
     Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
     """
@@ -310,26 +312,28 @@ def significance(
     subtopics: Subtopics = "auto",
     missing: Missing = "zero",
     alpha: Annotated[
-        float, keyword(help="Systems differ where the corrected p-value is at most this.")
+        float, keyword(help="Two systems differ if the corrected p-value is at most this.")
     ] = 0.05,
     correction: Annotated[
         Literal["holm", "bh", "none"],
-        keyword(help="Letters follow p-values corrected in this way."),
+        keyword(help="The correction of p-values for the letters."),
     ] = "holm",
     permutations: Annotated[
         int | None,
         keyword(
-            help="Random sign patterns of the randomisation test. "
-            "[default: 10000, or what the correction needs for so many pairs]"
+            help="Random sign patterns of the randomisation test. [default: 10000, or as many "
+            "as the correction needs]"
         ),
     ] = None,
     seed: Annotated[int, keyword(help="Seed of the random sign patterns.")] = 0,
-    pairs: Annotated[bool, keyword("--pairs", help="A row for every pair of systems.")] = False,
+    pairs: Annotated[
+        bool, keyword("--pairs", help="Print a row for every pair of systems.")
+    ] = False,
     *,
     labels: Labels,
     display: NumberDisplay,
 ) -> None:
-    """Test all pairs of systems: who differs from whom, and how much.
+    """Test all pairs of systems: which ones differ, and how much.
 
     Shows the leaderboard with letters: systems that share one do not differ. tsv, csv and --pairs
     have a row for every pair; json has both.

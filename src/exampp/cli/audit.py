@@ -74,11 +74,11 @@ def attacks(
     selection: Selection,
     build: Annotated[
         bool,
-        keyword("--build", help="Make the battery of attacks, to be graded by exampp grade."),
+        keyword("--build", help="Build the collection of attacks, to be graded by exampp grade."),
     ] = False,
     battery: Annotated[
         Path | None,
-        keyword(help="The battery. [default: my.attacks.exam beside my.exam]"),
+        keyword(help="The collection of attacks. [default: my.attacks.exam beside my.exam]"),
     ] = None,
     min_rating: MinRating = None,
     targets: Annotated[int, keyword(min=1, help="Passages of each query that are attacked.")] = 20,
@@ -86,22 +86,23 @@ def attacks(
         list[str] | None,
         keyword(help="Only this attack, such as A3; repeat for several. [default: all]"),
     ] = None,
-    rating: Annotated[int, keyword(min=0, help="The rating that forged verdicts name.")] = 5,
+    rating: Annotated[int, keyword(min=0, help="The rating in forged verdicts.")] = 5,
     seed: Annotated[int, keyword(min=0, help="Seed of all draws.")] = 0,
     texts: Annotated[
         Path | None, keyword(help="Write the texts to this file, for people to read (JSONL).")
     ] = None,
     dry_run: Annotated[
-        bool, keyword("--dry-run", help="Print what would be made and what grading it takes.")
+        bool,
+        keyword("--dry-run", help="Print what --build would make and what grading it would cost."),
     ] = False,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Ask whether the grader can be gamed.
+    """Test whether the grader can be gamed.
 
-    In three steps: make a battery (--build), have it graded as the exam was (exampp grade), and
-    show what attacks do beside benign controls. With --build, --prompt is the prompt whose
-    delimiters are imitated (question-self-rating by default).
+    In three steps: make attack texts (--build), grade them as the exam was graded (exampp grade),
+    and show the effect of attacks beside benign controls. With --build, --prompt is the prompt
+    whose delimiters are imitated (question-self-rating by default).
 
     Example: exampp analyze attacks my.exam --build
     """
@@ -127,7 +128,7 @@ def calibration(
     grader: Annotated[
         list[str] | None,
         keyword(
-            help="Whose ratings: a model, model:prompt, or the start of its key; repeat to learn "
+            help="The grader: a model, model:prompt, or the start of its key; repeat to learn "
             "from several together."
         ),
     ] = None,
@@ -144,11 +145,11 @@ def calibration(
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Probabilities are those of judgments of at least this. [default: 2, or 1 where "
-            "no judgment is higher]"
+            help="Lowest judgment for which probabilities are reported. [default: 2, or 1 if no "
+            "judgment is higher]"
         ),
     ] = None,
-    folds: Annotated[int, keyword(min=2, help="Groups of queries, each held out once.")] = 5,
+    folds: Annotated[int, keyword(min=2, help="Groups of queries; each is held out once.")] = 5,
     save: Annotated[
         Path | None,
         keyword(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
@@ -160,10 +161,10 @@ def calibration(
     resampling: ResamplingOptions,
     display: NumberDisplay,
 ) -> None:
-    """Learn people's labels from the ratings of passages, tried on queries that were held out.
+    """Learn human labels from the ratings of passages, tested on held-out queries.
 
-    Shows how good the calibration is, its reliability curve, and labels against people's.
-    COLLECTION is only read; exampp calibrate labels passages with what --save writes.
+    Shows the quality of the calibration, its reliability curve, and labels beside human ones.
+    COLLECTION is only read; exampp calibrate labels passages with the file of --save.
 
     Example: exampp analyze calibration my.exam --save my.calibration
     """
@@ -192,16 +193,16 @@ def citations(
     first: Annotated[
         bool,
         keyword(
-            "--first", help="Only the first citation of a sentence counts, as at TREC RAG 2024."
+            "--first", help="Count only the first citation of a sentence, as at TREC RAG 2024."
         ),
     ] = False,
     grader: GraderName = None,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Precision and recall of citations: are sentences supported by what they cite?
+    """Measure precision and recall of citations: do cited passages support the sentences?
 
-    Of a collection that exampp citations made, graded with --prompt citation-support.
+    The collection is one that exampp citations made, graded with --prompt citation-support.
 
     Example: exampp analyze citations cited.exam
     """
@@ -234,7 +235,7 @@ def corrected(
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 where "
+            help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 if "
             "none is higher]"
         ),
     ] = None,
@@ -246,16 +247,20 @@ def corrected(
         Literal["pool", "queries"],
         keyword(help="Intervals for these queries and their pool, or for queries like these."),
     ] = "pool",
-    alpha: Annotated[float, keyword(help="An interval misses the truth so often at most.")] = 0.05,
-    seed: Annotated[int, keyword(help="Seed of the intervals of all pairs at once.")] = 0,
-    pairs: Annotated[bool, keyword("--pairs", help="A row for every pair of systems.")] = False,
+    alpha: Annotated[
+        float, keyword(help="The share of intervals that may miss the true value.")
+    ] = 0.05,
+    seed: Annotated[int, keyword(help="Seed of the simultaneous intervals of all pairs.")] = 0,
+    pairs: Annotated[
+        bool, keyword("--pairs", help="Print a row for every pair of systems.")
+    ] = False,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Correct the leaderboard by a sample that people decided, beside grades and people alone.
+    """Correct the leaderboard by a sample of human decisions, beside grades and people alone.
 
-    The sample comes from exampp review COLLECTION plan; where judgments cover the whole pool none
-    is needed. tsv and csv have a row a system, way and scope; json has these and the pairs.
+    The sample comes from exampp review COLLECTION plan; if judgments cover the whole pool none is
+    needed. tsv and csv have a row per system, estimate and scope; json has these and the pairs.
 
     Example: exampp analyze corrected my.exam -m P@20
     """
@@ -291,26 +296,28 @@ def corrected(
 def items(
     selection: Selection,
     min_rating: MinRating = None,
-    k: Annotated[int, keyword("-k", min=1, help="Passages of each system that are read.")] = 20,
+    k: Annotated[int, keyword("-k", min=1, help="How many passages of each system count.")] = 20,
     official: Officials = None,
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. "
-            "[default: 2, or 1 where none is higher]"
+            help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. [default: 2, "
+            "or 1 if none is higher]"
         ),
     ] = None,
-    limit: Annotated[int, keyword(min=0, help="So many of the items to look at are shown.")] = 20,
+    limit: Annotated[int, keyword(min=0, help="How many of the items to review are shown.")] = 20,
     subtopics: Subtopics = "auto",
-    splits: Annotated[int, keyword(min=2, help="Random halves of items and queries.")] = 1000,
+    splits: Annotated[
+        int, keyword(min=2, help="How many random halves of items and queries are drawn.")
+    ] = 1000,
     seed: Annotated[int, keyword(min=0, help="Seed of the halves.")] = 0,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Look at the exam itself: how reliable it is, and which items to look at first.
+    """Analyze the exam itself: its reliability, and the items to review first.
 
     Systems are the examinees. tsv and csv have a row for every item; json has everything. With
-    --official it shows what an exam of fewer items would gain.
+    --official it shows the gain from an exam of fewer items.
 
     Example: exampp analyze items my.exam --official leaderboard.json
     """
@@ -348,7 +355,7 @@ def reliability(
         keyword("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
     ] = "Cover@20",
     min_rating: MinRating = None,
-    target: Annotated[float, keyword(help="The reliability that is wanted.")] = 0.95,
+    target: Annotated[float, keyword(help="The target reliability.")] = 0.95,
     drop: Annotated[
         list[float] | None,
         keyword(
@@ -359,8 +366,8 @@ def reliability(
     queries: Annotated[
         list[int] | None,
         keyword(
-            help="Project an exam of so many queries; repeat for several. "
-            "[default: half, as many, twice and four times as many]"
+            help="Project an exam of so many queries; repeat for several. [default: half, as "
+            "many, twice and four times as many]"
         ),
     ] = None,
     items: Annotated[
@@ -408,7 +415,7 @@ def reliability(
 
 
 def at_cutoffs(values: OptionValues) -> OptionValues:
-    """Return the values with a cutoff at every measure that is crossed with all of them."""
+    """Return the values, with every cutoff at each measure that has none."""
     from exampp.analysis.sensitivity import takes_cutoff
 
     measures = [f"{one}@1" if takes_cutoff(one) else one for one in values["measure"] or ()]
@@ -445,7 +452,9 @@ def sensitivity(
     min_rating: AllMinRatings = None,
     missing: Annotated[
         list[MissingPolicy] | None,
-        keyword(help="How cells without a grade count; repeat for several. [default: zero, skip]"),
+        keyword(
+            help="Treatment of cells without a grade; repeat for several. [default: zero, skip]"
+        ),
     ] = None,
     official: Officials = None,
     subtopics: Subtopics = "auto",
@@ -453,10 +462,11 @@ def sensitivity(
     labels: Labels,
     display: NumberDisplay,
 ) -> None:
-    """Show what of the leaderboard survives all choices of thresholds, cutoffs, measures, graders.
+    """Show which results survive all choices of thresholds, cutoffs, measures, graders.
 
     All combinations are evaluated: the range of ranks of each system, how many pairs keep their
-    order, what missing cells could change. With --official, Kendall's tau of every one of them.
+    order, the possible effect of missing cells. With --official, Kendall's tau of every
+    combination.
 
     Example: exampp analyze sensitivity my.exam -m Cover --cutoff 5 --cutoff 20
     """
@@ -493,23 +503,21 @@ def unsaid(
         list[str] | None,
         keyword(
             metavar="ANSWER=RETRIEVED",
-            help="The system of answers and the system whose passages they were made of; repeat "
-            "for several. [default: by their names, NAME and NAME:cited, NAME:response and NAME]",
+            help="The system of answers and the system of its source passages; repeat for "
+            "several. [default: by name, NAME and NAME:cited, NAME:response and NAME]",
         ),
     ] = None,
     min_rating: MinRating = None,
-    k: Annotated[int, keyword("-k", min=1, help="Passages of each system that are read.")] = 20,
-    limit: Annotated[
-        int, keyword(min=0, help="So many of the items that were left out are shown.")
-    ] = 20,
+    k: Annotated[int, keyword("-k", min=1, help="How many passages of each system count.")] = 20,
+    limit: Annotated[int, keyword(min=0, help="How many of the items left out are shown.")] = 20,
     subtopics: Subtopics = "auto",
     *,
     display: NumberDisplay,
 ) -> None:
-    """Retrieved but not said: does retrieval or generation lose more of the exam?
+    """Show whether retrieval or generation loses more of the exam.
 
-    Compares the answers of RAG systems with what they were made of, item by item. tsv and csv have
-    a row for every system; json has the items, too.
+    Compares the answers of RAG systems with their source passages, item by item. tsv and csv have a
+    row for every system; json has the items, too.
 
     Example: exampp analyze unsaid my.exam --pair generated=dense
     """

@@ -11,16 +11,16 @@ from exampp.graders.options import ModelOptions, Option, declared_options
 from exampp.records.options import keyword
 
 OPTIONS = "options"
-"""The parameter of a command in whose place the options of the grader stand."""
+"""The parameter of a command that is replaced by the options of the grader."""
 
 
 def backend_options(
     *, writes: bool, helps: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of the grader that it names, as the mapping `options`.
+    """Add the options of the selected grader to a command, as the mapping `options`.
 
-    Without `--grader`, these are the common ones of models. With `writes` only those that count
-    where texts are written. `helps` replaces the help of options at this command.
+    Without `--grader`, these are the common ones of models. With `writes` only those that matter
+    for generating text. `helps` replaces the help of options at this command.
     """
 
     def shown(record: Any) -> dict[str, Option]:
@@ -58,7 +58,7 @@ def graders_with(name: str) -> str:
 
 
 def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> Callable[..., None]:
-    """Return the function with the options in the place of its parameter `options`."""
+    """Return the function with the options instead of its parameter `options`."""
 
     @wraps(function)
     def command(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""`exampp bank`: looking at a bank, editing it, its history, and its sealed part."""
+"""`exampp bank`: generate, show, edit, check and seal a bank, and show its history."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def generate_bank(
     prompt: Annotated[
         str,
         keyword(
-            help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
+            help="car-questions, car-nuggets, dl-questions, dl-nuggets, or your own TOML file."
         ),
     ],
     *,
     options: Mapping[str, Any],
     display: Display,
-    bank: Annotated[str, keyword(help="The bank that the items are added to.")] = "main",
+    bank: Annotated[str, keyword(help="The bank that receives the items.")] = "main",
     per: Annotated[
         Literal["query", "subtopic"] | None,
-        keyword(help="What a request is about. [default: as the prompt asks]"),
+        keyword(help="One request per query or per subtopic. [default: depends on the prompt]"),
     ] = None,
     keys: Annotated[
         bool, keyword("--keys", help="Ask for answer keys, too; they are marked machine-made.")
@@ -87,11 +87,11 @@ def generate_bank(
     query: Annotated[str | None, keyword(help="Only this query.")] = None,
     more: Annotated[
         int | None,
-        keyword(min=1, help="With --query: so many others than the bank has already."),
+        keyword(min=1, help="With --query: how many items beyond those of the bank."),
     ] = None,
     grounded: Annotated[
         int | None,
-        keyword(min=1, help="Show so many of the query's best passages with the prompt."),
+        keyword(min=1, help="How many of the query's best passages the prompt shows."),
     ] = None,
     author: Annotated[str | None, keyword(help="The editor's name. [default: the user]")] = None,
     reason: Annotated[
@@ -104,9 +104,10 @@ def generate_bank(
 ) -> None:
     """Generate questions or nuggets with a model for every query or subtopic.
 
-    Every reply is kept as it comes: the same command continues after an interrupt, and asks again
-    only where the last reply failed. Items that ask the same as others of the query are dropped,
-    those that differ in a name, a number, a negation, an order or a word are kept and marked.
+    Every reply is stored when it arrives: the same command continues after an interrupt, and
+    requests again only if the last reply failed. Items with the same meaning as others of the query
+    are dropped; those that differ in a name, a number, a negation, an order or a word are stored
+    and marked.
 
     Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
     --dry-run
@@ -131,7 +132,7 @@ def generate_bank(
 
 
 def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
-    """Run to the end, unless it is stopped, within `grace` seconds; returns all outcomes."""
+    """Run to the end, unless it is stopped, within `grace` seconds; return all outcomes."""
     outcomes = []
     with interruptible(run, grace), progress_bar("generating", "requests") as update:
         for one in run.steps():
@@ -190,11 +191,11 @@ PartName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EditOptions:
-    """Which bank is edited, by whom and why, or tried out."""
+    """Options of an edit: the bank, the author and reason, and the dry run."""
 
     dry_run: Annotated[
         bool,
-        keyword("--dry-run", help="Show what it would do to labels and scores; change nothing."),
+        keyword("--dry-run", help="Show the effect on labels and scores; change nothing."),
     ] = False
     bank: NamedBank = "main"
     author: Author = None
@@ -202,7 +203,7 @@ class EditOptions:
 
     @property
     def by(self) -> dict[str, Any]:
-        """Who edits and why, as keywords."""
+        """Return author and reason as keywords."""
         return {"author": self.author, "reason": self.reason}
 
     def make(self, collection: Path, edit: Callable[[Bank], Table], display: Display) -> None:
@@ -300,8 +301,8 @@ def edit_bank(
 ) -> None:
     """Add, reword, retire, restore or weigh an item, or set its answer key.
 
-    Each edit is appended to the log with its author and reason. A reworded item is due again, and
-    an earlier wording finds its grades again.
+    Each edit is appended to the log with its author and reason. A reworded item is pending again,
+    and an earlier wording finds its grades again.
 
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """
@@ -347,10 +348,10 @@ def apply_bank(
     collection: CollectionFile,
     file: Annotated[Path, argument(metavar="FILE", help="An exported bank, edited.")],
     retire_missing: Annotated[
-        bool, keyword("--retire-missing", help="Retire what the file no longer has.")
+        bool, keyword("--retire-missing", help="Retire items that are missing in the file.")
     ] = False,
     force: Annotated[
-        bool, keyword("--force", help="Apply even though the bank was edited meanwhile.")
+        bool, keyword("--force", help="Apply even if the bank was edited meanwhile.")
     ] = False,
     *,
     edit: EditOptions,
@@ -374,7 +375,7 @@ def log_bank(
     query: QueryId = None,
     item: Annotated[str | None, keyword(help="Only this item: its id or its start.")] = None,
     kind: Annotated[BankItemKind | None, keyword(help="The kind of the item with this id.")] = None,
-    last: Annotated[int | None, keyword(min=1, help="Only the last edits.")] = None,
+    last: Annotated[int | None, keyword(min=1, help="How many of the last edits.")] = None,
     bank: NamedBank = "main",
     *,
     display: Display,
@@ -392,12 +393,14 @@ def log_bank(
 def diff_bank(
     collection: CollectionFile,
     one: Annotated[str, argument(metavar="A", help="An edit's number, now, or a bank's name.")],
-    other: Annotated[str, argument(metavar="B", help="The same.")] = "now",
+    other: Annotated[
+        str, argument(metavar="B", help="An edit's number, now, or a bank's name.")
+    ] = "now",
     bank: NamedBank = "main",
     *,
     display: Display,
 ) -> None:
-    """Show what changed between two states of a bank, or between two banks.
+    """Show the changes between two states of a bank, or between two banks.
 
     Example: exampp bank diff my.exam 1
     """
@@ -410,10 +413,10 @@ def diff_bank(
 def revert_bank(
     collection: CollectionFile,
     to: Annotated[
-        str | None, keyword(help="The edit (exampp bank log) to go back to, for the whole bank.")
+        str | None, keyword(help="The edit (exampp bank log) to restore, for the whole bank.")
     ] = None,
     undo: Annotated[
-        int | None, keyword("--edit", help="Take back this edit alone, the newest of its item.")
+        int | None, keyword("--edit", help="Take back only this edit, the newest of its item.")
     ] = None,
     *,
     edit: EditOptions,
@@ -421,7 +424,7 @@ def revert_bank(
 ) -> None:
     """Restore an earlier state of a bank, or take back one edit, by further edits.
 
-    Nothing is deleted: what was reverted can be reverted, too.
+    Nothing is deleted: a revert can be reverted, too.
 
     Example: exampp bank revert my.exam --to 1 --dry-run
     """
@@ -452,13 +455,11 @@ def lint_bank(
 @app.verb("split")
 def split_bank(
     collection: CollectionFile,
-    secret: Annotated[float, keyword(help="The share to be sealed, between 0 and 1.")],
-    seed: Annotated[int, keyword(help="Another seed seals other items.")] = 0,
+    secret: Annotated[float, keyword(help="The share of items to seal, between 0 and 1.")],
+    seed: Annotated[int, keyword(help="The seed of the draw of sealed items.")] = 0,
     public: Annotated[Path | None, keyword(help="Write the public part here.")] = None,
     sealed: Annotated[Path | None, keyword(help="Write the sealed part here.")] = None,
-    again: Annotated[
-        bool, keyword("--again", help="Split a bank again that was split before.")
-    ] = False,
+    again: Annotated[bool, keyword("--again", help="Split a bank again.")] = False,
     bank: NamedBank = "main",
     author: Author = None,
     reason: Reason = "",
@@ -495,13 +496,13 @@ def verify_bank(
     ],
     commitment: Annotated[str | None, keyword(help="The commitment that was published.")] = None,
     against: Annotated[
-        Path | None, keyword(help="The collection that was split: names every change.")
+        Path | None, keyword(help="The collection that was split, to name every change.")
     ] = None,
     bank: NamedBank = "main",
     *,
     display: Display,
 ) -> None:
-    """Prove that sealed items are what was committed to; exit code 1 if they are not.
+    """Prove that sealed items match the commitment; exit code 1 if they do not.
 
     Example: exampp bank verify sealed.jsonl
     """
@@ -527,7 +528,7 @@ def verify_bank(
 def compare_parts(
     selection: Selection,
     measure: Annotated[
-        str, keyword("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
+        str, keyword("--measure", "-m", help="Cover@20, nCover@20, or any measure of ir_measures.")
     ] = "Cover@20",
     min_rating: MinRating = None,
     subtopics: Subtopics = "auto",
@@ -535,7 +536,7 @@ def compare_parts(
     *,
     display: Display,
 ) -> None:
-    """Compare the public and the sealed part of a bank: every system by either.
+    """Compare all systems on the public and the sealed part of a bank.
 
     A system that is much better on the public items was tuned to them.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def plugins(display: Display) -> None:
     """List the graders, prompts, formats and measures that other packages add.
 
-    Those that cannot be used are listed with the reason.
+    Unusable ones are listed with the reason.
 
     Example: exampp plugins
     """
@@ -94,14 +94,14 @@ def demo(
         Path | None,
         argument(
             metavar="COLLECTION",
-            help="Where to make the example. [default: a temporary file, or demo.exam in --files]",
+            help="The collection to make. [default: a temporary file, or demo.exam in --files]",
         ),
     ] = None,
     files: Annotated[
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files of README and docs/tour.md here, to try their commands on.",
+            help="Write the files of README and docs/tour.md here, to try the commands.",
         ),
     ] = None,
 ) -> None:
@@ -143,7 +143,7 @@ def _fill(opened: exampp.Collection) -> None:
 
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
-    """Yield the arguments of commands that go on from here, and what each does."""
+    """Yield the arguments of the next commands to try, and the purpose of each."""
     yield ("status", path), "what it holds, what is graded"
     yield ("evaluate", path, "--per-query"), "every system on every topic"
     measures = ("-m", "AP", "-m", "P@10", "--qrels", "exam.qrels")
@@ -157,9 +157,9 @@ def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], st
 
 
 def merge(
-    into: Annotated[Path, argument(metavar="INTO", help="The collection that is filled.")],
+    into: Annotated[Path, argument(metavar="INTO", help="The collection to merge into.")],
     others: Annotated[
-        list[Path], argument(metavar="OTHER", help="Collections; they are only read.")
+        list[Path], argument(metavar="OTHER", help="The collections to merge; they are only read.")
     ],
     dry_run: Annotated[
         bool, keyword("--dry-run", help="Print what would be merged; change nothing.")
@@ -169,10 +169,9 @@ def merge(
 ) -> None:
     """Merge other collections into one: copies of it, or shards of one exam.
 
-    Grades, decisions, banks with their history, texts, rankings, judgments, runs. All of it or,
-    after an error, nothing, ten at a time; merging again changes nothing. What two collections
-    differ in is listed with what is kept: a grade before none, of an item's edits the newest, else
-    INTO's.
+    Grades, decisions, banks with their history, texts, rankings, judgments, runs. All are merged
+    or, after an error, none, ten at a time; merging again changes nothing. Conflicts are listed
+    with the stored value: a grade before none, of an item's edits the newest, else that of INTO.
 
     Example: exampp merge my.exam copy.exam
     """
@@ -185,23 +184,23 @@ def citations(
     collection: CollectionFile,
     answers: Annotated[
         list[Path],
-        argument(metavar="ANSWERS", help="Answers with citations, such as of TREC RAG."),
+        argument(metavar="ANSWERS", help="Answers with citations, such as those of TREC RAG."),
     ],
     corpus: Annotated[
         str | None,
         keyword(
             metavar="CORPUS",
-            help="Where the texts of what is cited are: a file, a folder, irds:ID.",
+            help="Where to find the texts of cited passages: a file, a folder, irds:ID.",
         ),
     ] = None,
     system: Annotated[
-        str | None, keyword(help="The system of answers that do not name theirs.")
+        str | None, keyword(help="The system of answers that do not name one.")
     ] = None,
 ) -> None:
     """Make a collection from the sentences of answers and the passages they cite.
 
-    Every sentence is a query with itself as the nugget, and what it cites its ranking. Grade it
-    like any other, then see precision and recall with analyze citations.
+    Every sentence is a query with itself as the nugget, and the passages it cites are its ranking.
+    Grade it like any other, then see precision and recall with analyze citations.
 
     Example: exampp citations cited.exam cited.jsonl --corpus passages.jsonl
     """
@@ -227,7 +226,7 @@ def systems(
         argument(help="list, or remove NAME..."),
     ] = "list",
     names: Annotated[
-        list[str] | None, argument(metavar="NAME", help="The systems that are meant.")
+        list[str] | None, argument(metavar="NAME", help="The systems to remove.")
     ] = None,
     yes: Annotated[bool, keyword("--yes", help="Remove without asking.")] = False,
     *,
@@ -276,10 +275,10 @@ ExportFormat = Literal[
 
 
 def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
-    """Import into a collection; the first import makes it, and a failed one leaves no file behind.
+    """Import into a collection; the first import makes it, and a failed one leaves no file.
 
-    Until it is complete, a new collection is a file of its own beside the path: nothing is ever
-    removed that another process could have written to. Where another process made the collection
+    Until it is complete, a new collection is a separate file beside the path: no file is ever
+    removed that another process could have written to. If another process made the collection
     meanwhile, the files go into that one.
     """
     if path.is_file() and path.stat().st_size and not is_collection(path):
@@ -304,7 +303,7 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
 
 
 def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> OptionRule:
-    """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
+    """Return a rule for options of some kinds of files; `cited`: also for cited responses."""
 
     def holds(given: OptionValues) -> bool:
         from exampp.formats.format import built_in_kind
@@ -363,95 +362,101 @@ def import_(
     queries: Annotated[
         Files,
         keyword(
-            help="A file of queries, or a folder of such; may be repeated.",
+            help="A file of queries, or a folder of them; repeat for several.",
             panel=GOES_IN,
         ),
     ] = None,
     passages: Annotated[
-        Files, keyword(help="A file of passages, or a folder of such; may be repeated.")
+        Files, keyword(help="A file of passages, or a folder of them; repeat for several.")
     ] = None,
     bank: Annotated[
         Files,
-        keyword(help="A file of questions or nuggets; may be repeated.", panel=GOES_IN),
+        keyword(help="A file of questions or nuggets; repeat for several.", panel=GOES_IN),
     ] = None,
     runs: Annotated[
         Files,
         keyword(
-            help="A file of rankings, or a folder of files that are named after their systems; may "
-            "be repeated."
+            help="A file of rankings, or a folder of files named after their systems; repeat "
+            "for several."
         ),
     ] = None,
     qrels: Annotated[
         Files,
         keyword(
-            help="A file of judgments, or a folder of such; may be repeated.",
+            help="A file of judgments, or a folder of them; repeat for several.",
             panel=GOES_IN,
         ),
     ] = None,
     responses: Annotated[
-        Files, keyword(help="A file or folder of responses; may be repeated.")
+        Files, keyword(help="A file or folder of responses; repeat for several.")
     ] = None,
     bank_name: Annotated[
         str, keyword(help="The name of the bank that questions and nuggets go into.")
     ] = "main",
     on_error: Annotated[
-        OnBadLine, keyword(help="Refuse everything at a bad line, or skip and count it.")
+        OnBadLine,
+        keyword(help="Refuse all files if one has a bad line, or skip and count bad lines."),
     ] = "refuse",
     unknown_passages: Annotated[
         Literal["error", "keep"],
-        keyword(help="Ranked passages without a text: an error, or kept as ungraded."),
+        keyword(help="Ranked passages without a text: an error, or stored without grades."),
     ] = "error",
     corpus: Annotated[
         str | None,
         keyword(
-            help="Where the texts of ranked and judged passages are looked up: a file or a folder "
-            "of passages, or irds:ID."
+            help="Where to find the texts of ranked and judged passages: a file or a folder of "
+            "passages, or irds:ID."
         ),
     ] = None,
     depth: Annotated[
         int | None,
         keyword(
-            min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"
+            min=1,
+            help="How many passages of each run are imported. [default: all; 20 with --corpus]",
         ),
     ] = None,
     system: Annotated[
-        str | None, keyword(help="The system of responses that do not name it.")
+        str | None, keyword(help="The system of responses that do not name one.")
     ] = None,
     passage_tokens: Annotated[
         int,
-        keyword(min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."),
+        keyword(
+            min=0, help="Longest passage of a response, in tokens; 0: one passage per sentence."
+        ),
     ] = 400,
     cited: Annotated[
         bool,
         keyword(
-            "--cited", help="What responses cite becomes a ranking, too, of a system NAME:cited."
+            "--cited", help="Store the citations of responses as rankings of systems NAME:cited."
         ),
     ] = False,
     update: Annotated[
         bool,
-        keyword("--update", help="Let files change what is graded, and items people edited."),
+        keyword(
+            "--update", help="Allow changes of graded content and of items that people edited."
+        ),
     ] = False,
     dry_run: Annotated[
         bool, keyword("--dry-run", help="Print what would change; change nothing.")
     ] = False,
     style: Annotated[
-        Literal["text", "json"], keyword("--format", help="How the changes are printed.")
+        Literal["text", "json"], keyword("--format", help="Format of the list of changes.")
     ] = "text",
     scale: Scale = None,
     columns: Annotated[
         list[str] | None,
         keyword(
             metavar="NAME=COLUMN",
-            help="A column of a table that goes by a name of its own, as in query_id=topic; may be "
-            "repeated.",
+            help="A column with another name in your tables, as in query_id=topic; repeat for "
+            "several.",
         ),
     ] = None,
 ) -> None:
     """Import files into a collection; the first import creates it.
 
-    All files or none: after an error the collection is as it was. What was added, changed and
-    removed is said, with examples. The same files again change nothing. Texts, rankings and
-    grades of what is graded, and items that people edited, are changed only with --update.
+    All files or none: after an error the collection is unchanged. The command prints what was
+    added, changed and removed, with examples. The same files again change nothing. Graded texts,
+    rankings and grades, and items that people edited, are changed only with --update.
 
     Example: exampp import my.exam queries.tsv passages.jsonl bank.csv runs/*.run
     """
@@ -492,7 +497,7 @@ def import_(
 
 
 def columns_of(given: Sequence[str] | None) -> dict[str, str]:
-    """Return the columns of `--columns NAME=COLUMN`; InputError for one that is no such pair."""
+    """Return the columns of `--columns NAME=COLUMN`; InputError for any other value."""
     found: dict[str, str] = {}
     for one in given or ():
         name, sign, column = one.partition("=")
@@ -530,7 +535,7 @@ def _say(report: ImportReport) -> None:
 
 
 def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
-    """What became of bad parts of the files: the first of them, and how many there were."""
+    """Report bad parts of the files: the first of them, and how many there were."""
     for error in first:
         print_message(f"{fate}: {error}")
     if count:
@@ -538,7 +543,7 @@ def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None
 
 
 def _told(report: ImportReport) -> Iterator[str]:
-    """Yield what there is now and what changed, with examples; what people decided, if they did."""
+    """Yield the counts and the changes, with examples, and the human decisions if there are any."""
     yield from (str(told) for told in report.differences if told.now or told.thing != "decision")
     for thing in _DECIDED:
         now, new = report.after[thing], report.after[thing] - report.before[thing]
@@ -559,7 +564,7 @@ def _exports_bank(given: OptionValues) -> bool:
 @option_rules(OptionRule(("--bank",), "for banks", _exports_bank))
 def export(
     collection: CollectionFile,
-    to: Annotated[Path, argument(metavar="FILE", help="The file to write (.gz packs it).")],
+    to: Annotated[Path, argument(metavar="FILE", help="The file to write (.gz compresses it).")],
     kind: Annotated[
         str | None,
         keyword(
@@ -592,7 +597,7 @@ _BESIDE = {
     "workbench": "People's decisions are not in this file, which has the graders' own ratings; "
     "--format decisions writes them.",
 }
-"""What to say of people's decisions beside a file that holds or lacks them."""
+"""The message about human decisions beside a file that contains or omits them."""
 
 
 _BY_ENDING = {
@@ -603,5 +608,5 @@ _BY_ENDING = {
 
 
 def kind_by_name(path: Path) -> str:
-    """What a file of this name is expected to hold; a workbench file if its ending says nothing."""
+    """Return the kind of file that a name suggests; a workbench file by default."""
     return next((_BY_ENDING[end] for end in path.suffixes if end in _BY_ENDING), "workbench")

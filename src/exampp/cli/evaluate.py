@@ -34,11 +34,11 @@ from exampp.records.selection import Display, GraderName, Labels, NumberDisplay,
 NO_VERDICT = 3
 """The exit code of the gate after any error: the others are verdicts."""
 _QUERIES = 5
-"""How many queries are explained to people unless they ask for more."""
+"""Default number of queries that are explained to people."""
 _WIDTH, _LEAST_WIDTH = 70, 24
-"""Characters of an item or a quote that people are shown in a table, at least in a terminal."""
+"""Characters of an item or a quote in a table for people, and the minimum in a terminal."""
 _BESIDE_TEXTS = 48
-"""Columns of a terminal that the rest of such a table takes."""
+"""Columns of a terminal for the rest of such a table."""
 
 
 @option_rules(
@@ -58,13 +58,13 @@ def evaluate(
     missing: Missing = "zero",
     qrels: Annotated[Path | None, keyword(help="Write EXAM-Qrels to this file.")] = None,
     per_query: Annotated[
-        bool, keyword("--per-query", help="A row for every system and query.")
+        bool, keyword("--per-query", help="Print a row for every system and query.")
     ] = False,
     compat: Annotated[
         Literal["exam", "rubric", "nuggetizer"],
         keyword(
-            help="rubric: the definitions of the papers' own program; nuggetizer: means over the "
-            "queries that a system answered, as its scores are published."
+            help="rubric: the definitions of the papers' own program; nuggetizer: means over "
+            "the queries that a system answered, as nuggetizer publishes them."
         ),
     ] = "exam",
     *,
@@ -73,8 +73,8 @@ def evaluate(
 ) -> None:
     """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
 
-    COLLECTION may be a file of graded passages; --bank then names a bank file. With --official the
-    ranks there stand beside the scores, and their rank correlation below.
+    COLLECTION may be a file of graded passages; --bank then names a bank file. --official adds
+    official ranks to the scores, and the rank correlation below.
 
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
@@ -134,8 +134,8 @@ def evaluate(
 @without_options("systems", "without")
 def compare(
     selection: Selection,
-    first: Annotated[str, argument(metavar="A", help="The system to go from.")],
-    second: Annotated[str, argument(metavar="B", help="The system to go to.")],
+    first: Annotated[str, argument(metavar="A", help="The system A, the baseline.")],
+    second: Annotated[str, argument(metavar="B", help="The system B, compared with A.")],
     measure: Annotated[
         str | None,
         keyword("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),
@@ -145,8 +145,8 @@ def compare(
         int | None,
         keyword(
             "-k",
-            help="Passages of a ranking of which items are explained, and that Cover reads. "
-            "[default: the cutoff of the measure, or 20]",
+            help="Depth of the rankings for the items, and for Cover. [default: the cutoff of "
+            "the measure, or 20]",
         ),
     ] = None,
     subtopics: Subtopics = "auto",
@@ -154,16 +154,16 @@ def compare(
         int | None,
         keyword(
             min=0,
-            help="Explain this many queries, the largest differences first; 0: all. "
-            "[default: 5 for people; all for tsv, csv, json]",
+            help="How many queries to explain, the largest differences first; 0: all. [default: "
+            "5 for people; all for tsv, csv, json]",
         ),
     ] = None,
     query: Annotated[
         str | None,
         keyword(
             "--query",
-            help="One query alone, item by item: the best passage of each system with its whole "
-            "quote, items that only B covers first.",
+            help="Explain only this query, item by item: the best passage of each system with "
+            "its full quote, items that only B covers first.",
         ),
     ] = None,
     seed: Annotated[int, keyword(min=0, help="Seed of the test and the interval.")] = 0,
@@ -225,7 +225,7 @@ def gate(
     """Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.
 
     The exit code is 0 passed, 1 failed or missing, 2 undecided with so few queries, 3 no verdict
-    because of an error. Options take the place of those in a file.
+    because of an error. Options override those in a file.
 
     Example: exampp gate my.exam --baseline last.json --margin 0.02
     """
@@ -259,7 +259,7 @@ def report(
     official: Officials = None,
     round_to: RoundTo = None,
     title: Annotated[
-        str, keyword(help="What the page is called. [default: the name of the file]")
+        str, keyword(help="The title of the page. [default: the name of the file]")
     ] = "",
     json: Annotated[Path | None, keyword(help="Write the report as JSON, too.")] = None,
     measure: Annotated[
@@ -275,7 +275,7 @@ def report(
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Lowest judgment that counts as relevant. [default: 2, or 1 where none is higher]"
+            help="Lowest judgment that counts as relevant. [default: 2, or 1 if none is higher]"
         ),
     ] = None,
     subtopics: Subtopics = "auto",
@@ -341,9 +341,9 @@ def reproduce(
 ) -> None:
     """Recompute the papers' printed tables and compare them with the print.
 
-    Without files, this computes what follows from printed numbers alone: correlations from printed
-    scores, kappas from printed counts. Graded passages, qrels and official leaderboards of a
-    paper's collection add what they allow. Every other table is listed with what it needs.
+    Without files, this computes values that follow from printed numbers alone: correlations from
+    printed scores, kappas from printed counts. Graded passages, qrels and official leaderboards of
+    a paper's collection add more. Every other table is listed with the files it needs.
 
     Example: exampp reproduce graded.jsonl.gz --official leaderboard.json
     """

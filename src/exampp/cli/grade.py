@@ -39,15 +39,17 @@ if TYPE_CHECKING:
 
 def calibrate(
     collection: CollectionFile,
-    calibration: Annotated[Path, argument(help="What exampp analyze calibration --save wrote.")],
+    calibration: Annotated[
+        Path, argument(help="The file that exampp analyze calibration --save wrote.")
+    ],
     bank: BankName = None,
     *,
     display: Display,
 ) -> None:
     """Predict relevance labels from grades; the result is stored as a new grader.
 
-    Passages of queries that it was trained on are labelled by a model that had not seen their
-    query, all others by the frozen one. Again after more grading, it labels what is new.
+    Passages of queries in the training data are labelled by a model that had not seen their query,
+    all others by the final one. Run it again after more grading to label new passages.
 
     Example: exampp calibrate my.exam my.calibration
     """
@@ -63,21 +65,21 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        keyword(help="A voter: a model, model:prompt, or the start of a key; repeatable."),
+        keyword(help="A voter: a model, model:prompt, or the start of a key; repeat for several."),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean"], keyword(help="How votes are combined.")
+        Literal["majority", "median", "mean"], keyword(help="The rule that combines the votes.")
     ] = "majority",
     at_least: Annotated[
         int | None,
-        keyword(min=1, help="How many of them must have graded a cell. [default: all]"),
+        keyword(min=1, help="How many voters must have graded a cell. [default: all]"),
     ] = None,
     *,
     display: Display,
 ) -> None:
     """Combine several graders by voting; the result is stored as a new grader.
 
-    Again after more grading, it counts what is new.
+    Run it again after more grading to count new grades.
 
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
@@ -120,8 +122,8 @@ def grade(
     grader: Annotated[
         str,
         keyword(
-            help="The grader: hf (a model on this machine), openai (any OpenAI-compatible server), "
-            "draft (offline similarity, for trying things out), or one that a package adds."
+            help="The grader: hf (a model on this machine), openai (any OpenAI-compatible "
+            "server), draft (offline similarity, for trials), or one from a package."
         ),
     ],
     *,
@@ -150,7 +152,7 @@ def grade(
         str | None,
         keyword(
             metavar="N/OF",
-            help="One of so many parts of the passages, the same on every copy: 3/16. "
+            help="One of several equal parts of the passages, the same on every copy: 3/16. "
             "[default: all]",
         ),
     ] = None,
@@ -169,7 +171,7 @@ def grade(
         Path | None,
         keyword(
             metavar="FILE",
-            help="Write the requests to this file, as for vllm run-batch; send nothing.",
+            help="Write the requests to this file, for example for vllm run-batch; send nothing.",
         ),
     ] = None,
     replies: Annotated[
@@ -178,7 +180,10 @@ def grade(
     ] = None,
     cancel_batches: Annotated[
         bool,
-        keyword("--cancel-batches", help="Cancel the running batches; keep the replies that came."),
+        keyword(
+            "--cancel-batches",
+            help="Cancel the running batches; store the replies that have arrived.",
+        ),
     ] = False,
     poll: Annotated[
         float | None,
@@ -186,7 +191,7 @@ def grade(
             min=0,
             max=86400,
             metavar="SECONDS",
-            help="Between two checks. [default: 15, growing]",
+            help="Seconds between two polls. [default: 15, growing]",
         ),
     ] = None,
     grace: Grace = GRACE_SECONDS,
@@ -195,7 +200,7 @@ def grade(
         keyword("--dry-run", help="Print what is pending, its cost, and prompts."),
     ] = False,
     price_hour: Annotated[
-        float | None, keyword(min=0, help="What a machine costs in an hour.")
+        float | None, keyword(min=0, help="Price of an hour of the machine.")
     ] = None,
     on: Annotated[
         str | None,
@@ -208,7 +213,7 @@ def grade(
         int | None,
         keyword(
             min=1,
-            help="So many workers at most. [default: as many as the nodes have room for]",
+            help="Maximum number of workers. [default: as many as the nodes have room for]",
         ),
     ] = None,
     worker_cpus: Annotated[
@@ -219,14 +224,14 @@ def grade(
         int | None,
         keyword(
             min=0,
-            help="Cards of a worker. [default: 1 for hf where a node has any]",
+            help="GPUs of a worker. [default: 1 for hf if a node has any]",
         ),
     ] = None,
 ) -> None:
     """Grade all pending passage-question pairs.
 
-    Stops cleanly at Ctrl-C or SIGTERM, within --grace, and continues where it stopped when called
-    again. Several processes may grade one collection and share the work.
+    Stops cleanly at Ctrl-C or SIGTERM, within --grace; the same command continues. Several
+    processes may grade one collection and share the work.
 
     Example: exampp grade my.exam --grader draft
     """
@@ -324,7 +329,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
 
 
 def _waiting(progress: Progress) -> Iterator[str]:
-    """Yield which other runs hold queries, and how batches are doing."""
+    """Yield the other runs with leases of queries, and the state of batches."""
     end = "Waiting for that" if progress.waits else "That is left to it"
     yield from (f"{holder}. {end}" for holder in progress.held_by)
     if progress.awaits:
@@ -341,7 +346,7 @@ def status(
     *,
     display: Display,
 ) -> None:
-    """Show the contents, and per grader what is graded, pending and failed, and why.
+    """Show the contents, and per grader the graded, pending and failed cells with reasons.
 
     Example: exampp status my.exam
     """
@@ -358,7 +363,7 @@ def reparse(
     rules: Annotated[
         str | None,
         keyword(
-            help="Read by the rules of this prompt, by name or TOML file, in place of the "
+            help="Read by the rules of this prompt, by name or TOML file, instead of the "
             "grader's own."
         ),
     ] = None,
@@ -372,8 +377,8 @@ def reparse(
 ) -> None:
     """Parse the stored replies again, without a model.
 
-    After a change of rules or answer keys. Readings by other rules than before become the grades
-    of a grader of their own.
+    Use it after a change of rules or answer keys. Readings by other rules than before become the
+    grades of a new grader.
 
     Example: exampp reparse my.exam --grader gpt-5-mini --dry-run
     """
@@ -391,7 +396,7 @@ def reparse(
 
 
 def describe_reparsed(found: Reparsed) -> str:
-    """Return what reading again did, in lines."""
+    """Describe the result of reading again, in lines."""
     lines = [f"{found.replies} replies read again, {found.changes.total()} changed"]
     lines += [f"{n:>9}  {before} -> {after}" for (before, after), n in found.changes.most_common()]
     if found.kept:
@@ -416,7 +421,7 @@ def list_prompts(
     *,
     display: Display,
 ) -> None:
-    """List the prompts: those that grade, those that ask for items, and those of packages.
+    """List the prompts: those that grade, those that generate items, and those of packages.
 
     Example: exampp prompts list
     """
@@ -437,14 +442,14 @@ def list_prompts(
 
 @app.verb("show")
 def show_prompt(
-    name: Annotated[str, argument(help="A bundled prompt, or a TOML file of yours.")],
+    name: Annotated[str, argument(help="A bundled prompt, or your own TOML file.")],
     toml: Annotated[
-        bool, keyword("--toml", help="The whole declaration: a file to start your own from.")
+        bool, keyword("--toml", help="Print the whole declaration, as a start for your own file.")
     ] = False,
 ) -> None:
     """Print a prompt's text, its slots in braces.
 
-    The slots are described in docs/graders.md and, of prompts that ask for items, docs/bank.md.
+    The slots are described in docs/graders.md and, for prompts that generate items, docs/bank.md.
 
     Example: exampp prompts show question-self-rating
     """
@@ -473,16 +478,16 @@ def finetune(
     squad: Annotated[
         Path, argument(metavar="SQUAD", help="Training data in the format of SQuAD 2.0.")
     ],
-    out: Annotated[Path, argument(metavar="FOLDER", help="Where the model goes.")],
+    out: Annotated[Path, argument(metavar="FOLDER", help="The folder for the trained model.")],
     prompt: Annotated[
-        str, keyword(help="What the model learns to reply to.")
+        str, keyword(help="The replies that the model learns.")
     ] = "question-answering",
     revision: Annotated[str | None, keyword(help="The model's revision.")] = None,
     epochs: Annotated[float, keyword(help="Passes over the data.")] = 2.0,
-    batch_size: Annotated[int, keyword(min=1, help="Examples in a step.")] = 16,
+    batch_size: Annotated[int, keyword(min=1, help="Examples per step.")] = 16,
     learning_rate: Annotated[float, keyword(help="Learning rate at the start.")] = 1e-4,
-    max_steps: Annotated[int | None, keyword(help="Steps at most.")] = None,
-    seed: Annotated[int, keyword(help="Of the order of the examples.")] = 0,
+    max_steps: Annotated[int | None, keyword(help="Maximum number of steps.")] = None,
+    seed: Annotated[int, keyword(help="Seed of the order of the examples.")] = 0,
     device: Annotated[str | None, keyword(help="cpu, cuda, cuda:1, mps.")] = None,
 ) -> None:
     """Train a model to extract answers, or say that there is none (the papers' SQuAD2 variation).

@@ -1,4 +1,4 @@
-"""The `exampp` command: arguments in, errors as one clear sentence out."""
+"""The `exampp` command: parse arguments, run a command, print errors as one sentence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "status": (
             "grade:status",
-            "Show the contents, and per grader what is graded, pending and failed, and why.",
+            "Show the contents, and per grader the graded, pending and failed cells with reasons.",
         ),
         "pool": (
             "collection:pool",
@@ -104,7 +104,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Oversee": {
         "review": (
             "review:app",
-            "List grades and decisions that show what is wrong with the grader or the bank.",
+            "List grades and decisions that reveal mistakes of the grader or the bank.",
         ),
         "search": (
             "review:search",
@@ -131,21 +131,18 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
 }
-"""The verbs by purpose: name, (where it is, what it does).
-
-A verb's module is imported when the verb runs or its own help is asked for: the help of `exampp`
-itself takes these lines alone.
-"""
+"""The verbs by purpose: name, (where it is, what it does). A verb's module is imported only when
+the verb runs or its own help is shown; the help of `exampp` itself uses these lines alone."""
 
 
 GARBAGE = 100_000
-"""Objects that come to be before those that refer to each other are looked for."""
+"""New objects between two searches for reference cycles."""
 COMPLETING = "_EXAMPP_COMPLETE"
-"""The variable by which a shell asks what may come next."""
+"""The variable by which a shell requests completions."""
 
 
 class Verbs(Group):
-    """The verbs by purpose, of which only the one that runs is imported."""
+    """The verbs by purpose; only the one that runs is imported."""
 
     def __init__(self, **options: Any) -> None:
         homes = {name: home for of in PURPOSES.values() for name, (home, _) in of.items()}
@@ -157,7 +154,7 @@ class Verbs(Group):
             yield purpose, [(name, summary) for name, (_, summary) in verbs.items()]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return what a shell is told of the verbs: their summaries, none of them imported."""
+        """Return the summaries of verbs for shell completion; none of them is imported."""
         return [
             *(
                 CompletionItem(name, help=summary)
@@ -170,7 +167,7 @@ class Verbs(Group):
 
 
 def _completion(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
-    """Print what a shell runs to complete commands, and end."""
+    """Print the shell completion script, and exit."""
     if shell is not None and (of_shell := get_completion_class(shell)) is not None:
         click.echo(of_shell(app, {}, "exampp", COMPLETING).source())
         ctx.exit()
@@ -196,9 +193,8 @@ click.option(
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted.
 
-    A command may declare another for its errors (`command.error_exit_code`).
-
-    After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
+    A command may declare another for its errors (`command.error_exit_code`). After another signal
+    than that of Ctrl-C it is `SIGNALLED` plus the number of the signal.
     """
     output.prepare()
     # a large exam is many objects, none of which is garbage: they are gone through less often
@@ -216,7 +212,7 @@ def main() -> None:
 
 
 def _outcome() -> tuple[int, str]:
-    """Run the command; returns its exit code, and the sentence of an error."""
+    """Run the command; return its exit code, and the sentence of an error."""
     try:
         return _run(), ""
     except SystemExit as end:
@@ -239,7 +235,7 @@ def _outcome() -> tuple[int, str]:
 
 
 def _run() -> int:
-    """Do what the arguments say; the exit code."""
+    """Run the command of the arguments; return the exit code."""
     try:
         return app.main(prog_name="exampp", complete_var=COMPLETING, standalone_mode=False) or 0
     except click.ClickException as error:

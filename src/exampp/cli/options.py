@@ -1,4 +1,4 @@
-"""Options that several commands share, where they count, and the grades that they select."""
+"""Options that several commands share, the rules that limit them, and the grades they select."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ MinRating = Annotated[
 MinRatings = Annotated[
     list[int] | None,
     keyword(
-        help="Lowest rating that counts as an answer; repeat for several. "
-        "[default: 4 of 0-5, two thirds up any other scale]"
+        help="Lowest rating that counts as an answer; repeat for several. [default: 4 of 0-5, "
+        "two thirds up any other scale]"
     ),
 ]
 AllMinRatings = Annotated[
@@ -91,14 +91,14 @@ RoundTo = Annotated[
         min=0,
         max=15,
         metavar="DECIMALS",
-        help="Round means to so many decimals before ranking them: 4 is what trec_eval prints.",
+        help="Round means to so many decimals before ranking them; trec_eval prints 4.",
     ),
 ]
 UnnumberedText = Annotated[
     Literal["answer", "unparsed"] | None,
     keyword(
-        help="A self-rating without a number: an answer, which counts 1, or unparsed. "
-        "[default: by the kind of model]"
+        help="A self-rating without a number: an answer, which counts 1, or unparsed. [default: "
+        "by the kind of model]"
     ),
 ]
 Grace = Annotated[
@@ -107,16 +107,16 @@ Grace = Annotated[
         min=0,
         max=3600,
         metavar="SECONDS",
-        help="How long Ctrl-C waits for replies that are in flight.",
+        help="How long Ctrl-C waits for requests in flight.",
     ),
 ]
 LIMITS = ("--concurrency", "--retries", "--timeout", "--max-requests", "--max-cost")
-"""Options of how a server is asked, and how often."""
+"""Options for the rate and the form of requests to a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class MethodSelection(SharedSelection):
-    """Ways to score systems: graders of collections, qrels and leaderboards made elsewhere."""
+    """Scoring methods: graders of collections, qrels and leaderboards made elsewhere."""
 
     collection: ExamFiles
     min_rating: AllMinRatings = None
@@ -219,11 +219,7 @@ def labelling(labels: Labels) -> Labelling:
 
 
 def rating_scale(text: str | None) -> RatingScale | None:
-    """Return the scale that `--scale` gives.
-
-    Raises:
-        InputError: It is none.
-    """
+    """Return the scale of `--scale`; InputError for an invalid one."""
     if text is None:
         return None
     low, dots, high = text.partition("..")
@@ -247,7 +243,7 @@ def _is_graded_file(values: OptionValues) -> bool:
 
 
 def _relevant(option_name: str) -> Callable[[OptionValues], bool]:
-    """Return whether an option changes the values of the measures that are asked for."""
+    """Return whether an option changes the values of the requested measures."""
 
     def holds(values: OptionValues) -> bool:
         from exampp.measures.names import as_measures
@@ -283,7 +279,7 @@ OF_MEASURES = {
         "--at-least": f"{_FOR_RELEVANT}, and for labels that are not plain counts",
     }.items()
 }
-"""Where options count that change the values of some measures alone."""
+"""Rules of options that change the values of some measures only."""
 LABELLING = tuple(OF_MEASURES[name] for name in ("--label", "--gains", "--at-least"))
 OF_OFFICIAL = OptionRule(("--round",), "with --official", lambda values: bool(values["official"]))
 OF_GRADED_FILES = OptionRule(
@@ -292,7 +288,7 @@ OF_GRADED_FILES = OptionRule(
 
 
 def for_people(*options: str, only: str = "for the formats that people read") -> OptionRule:
-    """Return the rule of options that change nothing in tsv, csv and json."""
+    """Return the rule of options that have no effect on tsv, csv and json."""
     return OptionRule(options, only, lambda values: values["style"] not in MACHINES)
 
 

@@ -1,4 +1,4 @@
-"""What commands print: tables to standard output, messages to standard error, in any state.
+"""Print tables to standard output and messages to standard error, in any state of these.
 
 Whatever the encoding of the standard streams, and open or not, printing to them never fails with a
 traceback. A signal ends a command as any other end does.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # ---- results -----------------------------------------------------------------------------------
 
 _LEAST = 40
-"""Columns that a terminal has at least: less is reported by those that do not know."""
+"""Minimum columns of a terminal: smaller values are reported by terminals that do not know."""
 
 
 def show(found: Result | Mapping[str, Table], display: Display | None = None) -> None:
@@ -83,7 +83,7 @@ def _rendered(table: Table, how: Display) -> str:
 
 
 def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> None:
-    """Raise Undefined with the reasons where there are values and every one is undefined.
+    """Raise Undefined with the reasons if there are values and every one is undefined.
 
     Called when the tables are printed: their notes give the reason of each value.
     """
@@ -94,7 +94,7 @@ def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> Non
 
 
 def report_written(path: Path, text: str) -> None:
-    """Print what was written; to standard error where the file is standard output itself."""
+    """Print the path of a written file; to standard error if it is standard output itself."""
     from exampp.formats.output import descriptor
 
     (print_message if descriptor(path) == 1 else print_line)(text)
@@ -108,7 +108,7 @@ def print_line(text: str) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print something that is no result."""
+    """Print a message that is not a result."""
     # nobody may be reading messages: no reason to end what is being done
     with suppress(OSError, ValueError):
         click.echo(printable_text(text), err=True)
@@ -117,11 +117,11 @@ def print_message(text: str) -> None:
 # ---- streams and signals -----------------------------------------------------------------------
 
 ESCAPED = "exampp-escaped"
-"""The error handler of both streams: what their encoding lacks is written as JSON does."""
+"""The error handler of both streams: unsupported characters are written as in JSON."""
 
 
 SIGNALLED = 128
-"""To which the number of a signal is added to make an exit code."""
+"""The exit code of a signal is this plus its number."""
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -132,7 +132,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def prepare() -> None:
-    """Open what is closed, on nothing, and write what an encoding lacks as `\\u00e9`."""
+    """Open closed streams on the null device, and escape unsupported characters as `\u00e9`."""
     codecs.register_error(ESCAPED, _escaped)
     # a file that took the number of a closed stream would get what is printed
     with suppress(OSError):
@@ -162,7 +162,7 @@ def _nothing() -> TextIOWrapper:
 
 
 def write(text: str) -> None:
-    """Print a text; Unfinished where it cannot be written, an empty one where nobody reads."""
+    """Print a text; Unfinished if it cannot be written, without a message if nobody reads."""
     with _printing():
         sys.stdout.write(text)
 
@@ -194,19 +194,19 @@ def _printing() -> Iterator[None]:
 
 
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-"""Characters that steer a terminal, or the direction of its text."""
+"""Characters that control a terminal, or the direction of its text."""
 
 
 def printable_text(text: str) -> str:
-    """Replace what would steer a terminal by U+FFFD: errors and names come from outside."""
+    """Replace control characters by U+FFFD: errors and names come from outside."""
     return _STEERING.sub("\ufffd", text)
 
 
 class Work(Protocol):
-    """Work that can be stopped: a grading or a generation."""
+    """Work that can be stopped: grading or generation."""
 
     def stop(self, grace: float) -> None:
-        """Begin nothing new, and end within so many seconds."""
+        """Start nothing new, and end within so many seconds."""
         ...
 
 
@@ -225,7 +225,7 @@ def interruptible(work: Work, grace: float) -> Iterator[None]:
 
 
 _PROGRESS_SECONDS = 10
-"""How often progress is printed where there is no terminal."""
+"""Seconds between two lines of progress without a terminal."""
 
 
 @contextmanager
@@ -265,17 +265,17 @@ def _progress_lines(what: str, unit: str) -> Callable[[int, int], None]:
 
 
 def command(*arguments: object) -> str:
-    """Return a command of exampp as one types it in this shell."""
+    """Return a command of exampp as typed in this shell."""
     return f"{_program()} {shlex.join(map(str, arguments))}"
 
 
 def this_command() -> str:
-    """Return the command that runs, as it may be typed again."""
+    """Return the running command, as it may be typed again."""
     return command(*sys.argv[1:])
 
 
 def _program() -> str:
-    """What to type for `exampp`: the name where the shell finds it, else the way it was called."""
+    """Return the word to type for `exampp`: the name if the shell finds it, else the full way."""
     called = Path(sys.argv[0])
     if called.name == "__main__.py":
         return f"{typed_path(Path(sys.executable))} -m exampp"

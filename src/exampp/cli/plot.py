@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """What is to be drawn: the grades by name, and the options of the command."""
+    """A requested plot: the grades by name, and the options of the command."""
 
     named: Mapping[str, Grades]
     measures: Sequence[str]
@@ -39,32 +39,32 @@ class PlotRequest:
 
     @cached_property
     def grades(self) -> Grades:
-        """The first grader's grades."""
+        """Return the first grader's grades."""
         return next(iter(self.named.values()))
 
     @cached_property
     def books(self) -> Mapping[str, Gradebook]:
-        """The gradebooks by name."""
+        """Return the gradebooks by name."""
         return {name: one.gradebook for name, one in self.named.items()}
 
     @property
     def book(self) -> Gradebook:
-        """The first gradebook."""
+        """Return the first gradebook."""
         return self.grades.gradebook
 
     @property
     def min_rating(self) -> int | None:
-        """The only threshold; None for that of the grader."""
+        """Return the only threshold; None for that of the grader."""
         return self.min_ratings[0] if self.min_ratings else None
 
     @property
     def threshold(self) -> int:
-        """The threshold, which is the grader's unless one is given."""
+        """Return the threshold, by default the grader's."""
         return self.book.grader.threshold(self.min_rating)
 
     @cached_property
     def board(self) -> Leaderboard:
-        """The leaderboard of the first gradebook."""
+        """Return the leaderboard of the first gradebook."""
         from exampp.measures.leaderboard import evaluate_gradebook
 
         return evaluate_gradebook(
@@ -116,7 +116,7 @@ def _sensitivity(of: PlotRequest) -> Figure:
 
 
 def _calibration(of: PlotRequest) -> Figure:
-    """Draw the curve that a calibrated grader came with, or that of a calibration of the grader."""
+    """Draw the curve of a calibrated grader, or that of a calibration of the grader."""
     from exampp.analysis.calibration import calibrate, curve_figure
     from exampp.records.calibration import calibration_of
 
@@ -154,14 +154,14 @@ def _methods(of: PlotRequest) -> Figure:
 
 
 class PlotKind(NamedTuple):
-    """How a figure is drawn, its options, and what helps where there is nothing to draw."""
+    """A kind of plot: its function, its options, and a hint for empty data."""
 
     draw: Callable[[PlotRequest], Figure]
     options: Collection[str]
     fix: str
     measures: Sequence[str] = ("Cover@20",)
     most: int = 1
-    """Measures at most; where there may be several, also graders, banks and thresholds."""
+    """Maximum number of measures; if more than one, also of graders, banks and thresholds."""
 
 
 _SERIES = 6
@@ -250,7 +250,7 @@ def plot(
             "--output",
             "-o",
             dir_okay=False,
-            help="The file: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
+            help="The file to write: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
         ),
     ],
     measure: Annotated[
@@ -271,16 +271,15 @@ def plot(
     scores: Scores = None,
     round_to: RoundTo = None,
     theme: Annotated[
-        Literal["light", "dark"], keyword(help="Dark ink on white, or light ink on near-black.")
+        Literal["light", "dark"], keyword(help="Dark on white, or light on near-black.")
     ] = "light",
     subtopics: Subtopics = "auto",
 ) -> None:
     """Draw one figure.
 
-    For methods and sensitivity --min-rating, --grader and --bank may be repeated, for methods up to
-    six series in all.
-    Corrected takes the newest sample that fits, attacks the battery beside the exam.
-    COLLECTION may be a file of graded passages; --bank then names a bank file.
+    For methods and sensitivity, repeat --min-rating, --grader and --bank; methods shows up to six
+    series in all. Corrected uses the newest sample that fits, attacks the attack collection beside
+    the exam. COLLECTION may be a file of graded passages; --bank then names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """

@@ -1,4 +1,4 @@
-"""`exampp review`: what people look at, and what they decided."""
+"""`exampp review`, `search` and `serve`: review lists, search, and the web pages."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ ListName = Literal[
 ]
 NAMES = get_args(ListName)
 WIDTHS = {"markdown": 200, "latex": 120, "html": 400}
-"""Characters of a text that people see, where no terminal says how wide it is."""
+"""Characters of a text for people if the width of the terminal is unknown."""
 LIMITS = {"verify": 6, "grid": 20, "missing": 30, "spurious": 30}
-"""How much of a list people see unless they say otherwise."""
+"""Default length of a list for people."""
 BESIDE_TEXT = 60
 LEAST_WIDTH = 40
-"""Of a terminal, so many columns hold what is no text, and a text gets at least so many."""
+"""Columns of a terminal for all but the text, and the minimum for the text."""
 
 
 OPTIONS_OF = {
@@ -57,9 +57,9 @@ OPTIONS_OF = {
     "agreement": ("--min-rating",),
     "plan": ("--labels",),
 }
-"""Options of some lists alone, beside --query and --format, which all take."""
+"""Options of some lists only, beside --query and --format, which all have."""
 OF_DRAWING = ("--measure", "--design", "--seed", "--min-rating", "--min-relevant")
-"""Options of a plan that is drawn."""
+"""Options of drawing a plan."""
 OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
 
 
@@ -103,15 +103,15 @@ def review(
         ListName | None,
         argument(
             metavar="LIST",
-            help="verify: what the grader said, item by item. grid: passages by items. missing: "
-            "relevant passages that no item covers. spurious: items covered by passages that are "
-            "not relevant. decisions, disputes, agreement: what people decided. plan: a sample for "
-            "people to decide, drawn with --labels.",
+            help="verify: grades item by item. grid: passages by items. missing: relevant "
+            "passages that no item covers. spurious: items covered by passages that are "
+            "not relevant. decisions, disputes, agreement: human decisions. plan: a sample "
+            "for people to decide, drawn with --labels.",
         ),
     ] = None,
     query: Annotated[str | None, keyword(help="Only this query.")] = None,
     item: Annotated[
-        str | None, keyword(help="Only this item, or those whose ids start so.")
+        str | None, keyword(help="Only this item, or those whose ids start with this.")
     ] = None,
     min_rating: Annotated[
         int | None,
@@ -122,20 +122,18 @@ def review(
     ] = None,
     min_relevant: Annotated[
         int | None,
-        keyword(
-            help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]"
-        ),
+        keyword(help="Lowest judgment of a relevant passage. [default: 2, or 1 if none is higher]"),
     ] = None,
     by: Annotated[
         Literal["auto", "judgments", "systems", "graders", "decisions"],
-        keyword(help="What tells relevant passages; auto: the first that is there."),
+        keyword(help="Source of relevance; auto: the first that is available."),
     ] = "auto",
     depth: Annotated[
         int, keyword(min=1, help="Passages of each ranking that count as returned.")
     ] = 20,
     min_answers: Annotated[
         int,
-        keyword(min=0, help="Only passages that cover so many items of their query or more."),
+        keyword(min=0, help="Only passages that cover at least so many items of their query."),
     ] = 0,
     limit: Annotated[
         int | None,
@@ -155,22 +153,22 @@ def review(
         keyword(
             min=1,
             help="Draw a sample of about so many passages, or items for Cover, for people to "
-            "decide, and keep it. [default: show the newest plan]",
+            "decide, and store it. [default: show the newest plan]",
         ),
     ] = None,
     measure: Annotated[
         str,
-        keyword("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
+        keyword("--measure", "-m", help="The measure of the sample: P@20, RBP@20 or Cover@20."),
     ] = "P@20",
     design: Annotated[
         Literal["uniform", "influence"],
         keyword(
-            help="Chances all equal, by the influence on differences of systems, or also by how "
-            "uncertain earlier judgments show the grades to be."
+            help="Equal probabilities; by the influence on differences of systems; or also by "
+            "the uncertainty of the grades that earlier judgments show."
         ),
     ] = "influence",
     seed: Annotated[
-        int, keyword(min=0, help="The same seed draws the same, and of more labels more.")
+        int, keyword(min=0, help="The same seed draws the same sample, and more labels extend it.")
     ] = 0,
     number: Annotated[int | None, keyword(help="Which plan to show. [default: the newest]")] = None,
     on_error: OnError = "refuse",
@@ -178,9 +176,9 @@ def review(
     *,
     display: Display,
 ) -> None:
-    """List grades and decisions that show what is wrong with the grader or the bank.
+    """List grades and decisions that reveal mistakes of the grader or the bank.
 
-    plan --labels 400 draws a sample by which exampp analyze corrected makes leaderboards true.
+    plan --labels 400 draws a sample by which exampp analyze corrected corrects leaderboards.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file with its texts.
 
@@ -278,7 +276,7 @@ def _show_parts(parts: Iterator[Table], display: Display) -> None:
 
 
 def _show_rows(part: Table, style: str) -> None:
-    """Rows without the line of headings, which came with the first part."""
+    """Print rows without the line of headings, which came with the first part."""
     from exampp.results.result import render
 
     headings = render(type(part)(part.columns, ()), style)
@@ -288,7 +286,7 @@ def _show_rows(part: Table, style: str) -> None:
 
 
 class ReviewCommand(Command):
-    """`review LIST COLLECTION` means what `review COLLECTION LIST` does."""
+    """Accept `review LIST COLLECTION` as `review COLLECTION LIST`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments."""
@@ -302,12 +300,12 @@ app = ReviewCommand("review", review)
 
 def search(
     collection: CollectionFile,
-    words: Annotated[list[str], argument(metavar="WORDS", help="All of them must occur.")],
+    words: Annotated[list[str], argument(metavar="WORDS", help="Words that must all occur.")],
     kinds: Annotated[
         list[SearchKind] | None,
-        keyword("--in", help="Look through these alone; may be repeated. [default: all]"),
+        keyword("--in", help="Search only these; repeat for several. [default: all]"),
     ] = None,
-    limit: Annotated[int, keyword(min=1, help="So many of each kind.")] = 10,
+    limit: Annotated[int, keyword(min=1, help="Maximum number of each kind.")] = 10,
     grader: GraderName = None,
     bank: BankName = None,
     *,
@@ -315,8 +313,8 @@ def search(
 ) -> None:
     """Search queries, items, passages, replies, reasons of decisions, and edits.
 
-    Words are found in either case and as parts of longer ones, also in ids and in the names of
-    systems. What the shell hands over as one word stands together.
+    Words match in either case and as parts of longer ones, also in ids and in the names of systems.
+    A quoted argument of several words is one phrase.
 
     Example: exampp search my.exam "New York" weather --in passages
     """
@@ -340,13 +338,13 @@ def serve(
     host: Annotated[str, keyword(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int | None,
-        keyword(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
+        keyword(min=0, max=65535, help="The port; 0 selects a free one. [default: 8765]"),
     ] = None,
     assessor: Annotated[
         list[str] | None, keyword(help="An assessor's name; repeat for several.")
     ] = None,
     blind: Annotated[
-        bool, keyword("--blind", help="Hide automatic grades until one has decided.")
+        bool, keyword("--blind", help="Hide automatic grades until the assessor has decided.")
     ] = False,
     shared: Annotated[
         float,
@@ -354,7 +352,9 @@ def serve(
     ] = 10,
     guidelines: Annotated[
         Path | None,
-        keyword(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
+        keyword(
+            exists=True, dir_okay=False, help="A Markdown file with instructions for assessors."
+        ),
     ] = None,
     min_rating: MinRating = None,
     grader: GraderName = None,

@@ -1,1 +1,1 @@
-"""What graders said, chosen once: `Grades` of one grader on one bank, a `Panel` of several."""
+"""Grades selected once: `Grades` of one grader on one bank, a `Panel` of several graders."""

@@ -1,4 +1,4 @@
-"""The grades of one grader on one bank, and what one grader shares with several."""
+"""The grades of one grader on one bank, and the methods shared by `Grades` and `Panel`."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ Judgments = Mapping[str, Sequence[Judgment]]
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ChosenGrades:
-    """The grades of one grader on one bank, as they are read.
+    """The grades of one grader on one bank, read on first use.
 
-    They are read when they are first used, and again after something was written through the same
-    collection. What other programs write is in the next `exam.grades()`. `choice` is how grader and
-    bank were named. Only `systems` count, if some are named, and none of `without`.
+    They are read again after something was written through the same collection. Changes by other
+    programs show in the next `exam.grades()`. `choice` holds the names of grader and bank. Only
+    `systems` count, if any are named, and none of `without`.
     """
 
     connection: GuardedConnection
@@ -78,23 +78,23 @@ class ChosenGrades:
 
     @property
     def path(self) -> Path:
-        """The collection, or the graded file."""
+        """Return the path of the collection or the graded file."""
         return file_of(self.connection)
 
     @property
     def grader(self) -> GraderIdentity:
-        """Who graded."""
+        """Return the grader."""
         return self.stored.identity
 
     @property
     def bank_name(self) -> str:
-        """The bank as people know it: that of a graded file without a bank file has no name."""
+        """Return the bank's name for display; empty for a graded file without a bank file."""
         unnamed = is_graded_file(self.connection) and self.bank == MAIN_BANK
         return "" if unnamed else self.bank
 
     @property
     def gradebook(self) -> Gradebook:
-        """The grades as arrays, query by query."""
+        """Return the grades as arrays, query by query."""
         if [written for written, _ in self._read] != [self.written]:
             self._read[:] = [(self.written, self._gradebook())]
         ((_, book),) = self._read
@@ -107,7 +107,7 @@ class ChosenGrades:
 
     @property
     def written(self) -> int:
-        """How often something was written through their collection."""
+        """Return how often something was written through their collection."""
         return written(self.connection)
 
     def _gradebook(self) -> Gradebook:
@@ -135,9 +135,8 @@ class ChosenGrades:
     ) -> Iterator[Dossier]:
         """Yield the queries with texts, raw replies and decisions: all, or those named.
 
-        With `passages` (by id) the replies are read of these passages and of the cells that people
-        decided alone. Each query is read when it is its turn. Raises InputError for a query that is
-        not known.
+        With `passages` (by id) only the replies for these passages and for decided cells are read.
+        Each query is read when it is reached. Raises InputError for an unknown query.
         """
         from exampp.store.read_model import read_dossiers
 
@@ -149,7 +148,7 @@ class ChosenGrades:
             yield replace(one, direct_grades=partial(_grades_of_query, direct, one.query_id))
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
-        """Return the cells that people decided, beside what the grader says of them."""
+        """Return the cells with human decisions, beside their grades."""
         from exampp.store.decisions import judged_cells
 
         return judged_cells(self.connection, self.stored, self.bank, query_id)
@@ -158,7 +157,7 @@ class ChosenGrades:
 
     @property
     def highest_judgment(self) -> int | None:
-        """The highest human judgment of any passage; None where nobody judged."""
+        """Return the highest human judgment of any passage; None without judgments."""
         return highest_judgment(self.connection)
 
     def bank_texts(self) -> BankTexts:
@@ -167,11 +166,11 @@ class ChosenGrades:
         return read_bank_texts(self.connection, self.bank) if self.bank_name else BankTexts()
 
     def query_texts(self) -> dict[str, str]:
-        """Return the text of every query that is known from more than a bank, by id."""
+        """Return the text of every query with a text, pool, ranking or judgment, by id."""
         return {} if is_graded_file(self.connection) else known_queries(self.connection)
 
     def own_bank_warning(self, book: Gradebook) -> str:
-        """Return a warning where the grader made the items of the bank; empty otherwise."""
+        """Return a warning if the grader made the items of the bank; empty otherwise."""
         from exampp.store.read_model import items_of_part
 
         among = items_of_part(self.connection, self.bank, book.part)
@@ -179,7 +178,7 @@ class ChosenGrades:
         return own_bank(book.grader.model, made.models, made.items)
 
     def bank_version(self) -> str:
-        """Return the version of the bank; the hash of its item ids where nobody can edit it."""
+        """Return the version of the bank; the hash of its item ids if it cannot be edited."""
         if self.grader.kind == "query" or is_graded_file(self.connection):
             queries = self.gradebook.queries
             return content_hash(*(one for query in queries for one in query.item_ids))[:16]
@@ -190,7 +189,7 @@ class ChosenGrades:
         return f"{version.digest} (edit {version.number})"
 
     def others(self) -> Iterator[Self]:
-        """Yield the grades of everyone else, and of this grader on other banks."""
+        """Yield the grades of all other graders, and of this grader on other banks."""
         for stored in graders(self.connection):
             kind = stored.identity.kind
             for bank in [""] if kind == "query" else bank_names(self.connection, kind):
@@ -219,16 +218,16 @@ def _grades_of_query(
 
 
 class GradesBase(ABC):
-    """The grades of one grader, or of several, and how far they agree with others."""
+    """Methods shared by `Grades` and `Panel`: correlation, agreement, sensitivity, calibration."""
 
     @property
     @abstractmethod
     def path(self) -> Path:
-        """The collection, or the graded file."""
+        """Return the path of the collection or the graded file."""
 
     @abstractmethod
     def named(self) -> Iterator[tuple[str, ChosenGrades]]:
-        """Yield the grades by names that tell them apart."""
+        """Yield the grades with unique names."""
 
     @property
     def _books(self) -> list[Gradebook]:
@@ -242,11 +241,11 @@ class GradesBase(ABC):
         qrels: Judgments | None = None,
         of: str = "",
     ) -> Iterator[Method]:
-        """Yield the ways to score systems that there are: each grader, and qrels made elsewhere.
+        """Yield the scoring methods: each grader, and qrels made elsewhere.
 
         Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
-        systems are scored on them by the measures of qrels among `measures`. `of` goes before the
-        names of graders, to tell those of several collections apart.
+        systems are scored on them by the measures of qrels among `measures`. `of` is a prefix for
+        the names of graders, to distinguish those of several collections.
         """
         from exampp.analysis.correlation import DEFAULT_MEASURES, graded_method, qrels_method
 
@@ -271,12 +270,12 @@ class GradesBase(ABC):
         decimals: int | None = None,
         qrels: Judgments | None = None,
     ) -> Correlations:
-        """Rank correlation of every grader, threshold and measure with official leaderboards.
+        """Correlate every grader, threshold and measure with official leaderboards.
 
         `official` is a file, or several; a frame of systems with their ranks or scores; a dict of
         system to rank (1 is best); or a dict of names to such. `statistics` are those of
         `stats.rank_statistics`; 0 `samples` make no intervals. Means are rounded to `decimals`
-        before they are ranked, if some are given. Takes the options of `methods`.
+        before they are ranked, if given. Takes the options of `methods`.
         """
         from exampp.analysis.correlation import compare_methods
         from exampp.inputs.officials import read_officials
@@ -302,7 +301,7 @@ class GradesBase(ABC):
         against: Against | None = None,
         qrels: Judgments | None = None,
     ) -> Agreements:
-        """Agreement of graders with judgments, with each other, and with people's decisions.
+        """Return the agreement of graders with judgments, each other, and human decisions.
 
         The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
         and 5); `layouts` are those of the papers' tables, by default all. `qrels` are label files
@@ -332,9 +331,9 @@ class GradesBase(ABC):
         subtopics: SubtopicChoice = "auto",
         labelling: Labelling | None = None,
     ) -> Sensitivity:
-        """Return what of the leaderboard survives all choices, graders and banks among them.
+        """Return which results survive all combinations of options, graders and banks among them.
 
-        `declaration` says what is crossed; `official` is as in `correlate`.
+        `declaration` lists the options; `official` is as in `correlate`.
         """
         from exampp.analysis.sensitivity import Evaluated, evaluate_specifications
         from exampp.inputs.officials import read_officials
@@ -347,17 +346,17 @@ class GradesBase(ABC):
         return evaluate_specifications(given, declaration, read_officials(official))
 
     def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
-        """What makes people's labels out of the ratings of these graders, and how good that is.
+        """Fit a calibration of these graders' ratings to human labels, and measure its quality.
 
-        Its `save` writes it, and `Collection.calibrate` labels passages with it. InputError where
-        nobody judged, or one query or one label is all there is.
+        Its `save` writes it, and `Collection.calibrate` labels passages with it. Raises InputError
+        without judgments, or if they are of one query or one label only.
         """
         from exampp.analysis.calibration import calibrate
 
         return calibrate(self._books, self.path.name, settings)
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
-        """People against each grader, and against each other, once for every sort of scale."""
+        """Yield the agreement of people with each grader and each other, once per kind of scale."""
         from exampp.analysis.raters import compare_people
 
         found: list[Agreement] = []
@@ -374,9 +373,9 @@ class GradesBase(ABC):
 
 
 def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
-    """Return the gradebook with the systems of run files in place of its own, if any are given.
+    """Return the gradebook with the systems of run files instead of its own, if any are given.
 
-    Raises InputError where no query of the runs is known.
+    Raises InputError if no query of the runs is known.
     """
     if not paths:
         return book
@@ -390,9 +389,9 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
 
 
 def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[ScoredPassage]]]:
-    """Run files, and folders of such, as system -> query -> (passage, score, rank).
+    """Read run files and folders as system -> query -> (passage, score, rank).
 
-    Raises InputError where two files hold rankings of one system for one query.
+    Raises InputError if two files hold rankings of one system for one query.
     """
     found: dict[str, dict[str, list[ScoredPassage]]] = {}
     source: dict[tuple[str, str], str | Path] = {}

@@ -1,6 +1,6 @@
-"""What people decide about the grades of a collection.
+"""Human decisions about the grades of a collection.
 
-A decision stands over the automatic grade of its cell for every grader on the same sort of scale,
+A decision overrides the automatic grade of its cell for every grader on the same kind of scale,
 ratings or yes and no; the grade itself stays. Nothing is ever deleted.
 """
 
@@ -60,9 +60,9 @@ _UNDO_JUDGMENT = "undo of"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decisions:
-    """What people decided about a collection, or (`grades.decisions`) about some grades.
+    """Human decisions about a collection, or (`grades.decisions`) about some grades.
 
-    The lower half of the methods is about the cells of `grades`.
+    The second half of the methods concerns the cells of `grades`.
     """
 
     connection: sqlite3.Connection
@@ -74,7 +74,7 @@ class Decisions:
 
     @property
     def chosen(self) -> ChosenGrades:
-        """The grades. Raises InputError where these are the decisions of a whole collection."""
+        """Return the grades. Raises InputError for the decisions of a whole collection."""
         if self.grades is None:
             raise InputError(
                 "these are the decisions of a whole collection",
@@ -85,18 +85,18 @@ class Decisions:
     def list(
         self, *, query_id: str | None = None, author: str | None = None, last: int | None = None
     ) -> Sequence[CellDecision]:
-        """What people decided, newest last: all, about a query, by an author, the last few."""
+        """Return the decisions, newest last: all, about a query, by an author, the last few."""
         return list_decisions(self.connection, query_id=query_id, author=author, last=last)
 
     @property
     def newest(self) -> int:
-        """The number of the decision that was made last; 0 where there is none."""
+        """Return the number of the last decision; 0 if there is none."""
         return newest_decision(self.connection)
 
     def since(self, number: int, *, author: str) -> Sequence[CellDecision]:
-        """Return what an author decided after the decision of that number, and did not take back.
+        """Return an author's decisions after that number, without those taken back.
 
-        A cell's newest decision each, in the order in which they were made.
+        Only the newest decision per cell, in the order in which they were made.
         """
         made: dict[tuple[tuple[int, int], bool, bool], CellDecision] = {}
         for one in list_decisions(self.connection, author=author, after=number):
@@ -107,9 +107,9 @@ class Decisions:
         return list(made.values())
 
     def counts(self) -> dict[str, int]:
-        """How many cells people decided, how many people, how many disputed, how many no more.
+        """Count decided cells, people, disputed cells, and decisions without effect.
 
-        A cell of which a text has changed since, or whose item is retired, is decided no more.
+        A decision has no effect if a text of its cell has changed since, or its item is retired.
         """
         return decision_counts(self.connection)
 
@@ -140,9 +140,9 @@ class Decisions:
     def undo(self, number: int, *, author: str) -> Decision:
         """Take a decision back: append what it replaced, or a withdrawal; return the last one.
 
-        An assessor's decision can be taken back by its author alone, an adjudication by everybody.
-        Where an assessor's decision replaced an adjudication too, both are appended. Raises
-        InputError where a later decision has replaced it.
+        An assessor's decision can be taken back only by its author, an adjudication by everybody.
+        If an assessor's decision replaced an adjudication too, both are appended. Raises InputError
+        if a later decision has replaced it.
         """
         author = check_text("the author of a decision", author)
         number = check_integer("the number of a decision", number)
@@ -173,14 +173,14 @@ class Decisions:
         versions: tuple[int, int] | None = None,
         sample: str = "",
     ) -> Decision:
-        """Say how well a passage answers an item, on the scale of these grades' grader.
+        """Record how well a passage answers an item, on the scale of these grades' grader.
 
-        `rating` None withdraws what the author said before. `blind`: the automatic grade was
-        hidden; `adjudicates`: this settles what assessors differ on. `versions` are the texts
-        (item, passage) that the person saw (see `Dossier.item_versions`): the decision belongs to
-        them, and has no effect while others are in their place. Without it today's are meant.
-        `sample` names the drawn sample to which the cell belongs, if any (`SamplePlan.sample`).
-        Raises InputError for a rating off the scale, unknown ids, a blank author.
+        `rating` None withdraws the author's earlier decision. `blind`: the automatic grade was
+        hidden; `adjudicates`: this settles a dispute. `versions` are the texts (item, passage) that
+        the person saw (see `Dossier.item_versions`): the decision belongs to them, and has no
+        effect while others replace them. By default they are today's. `sample` names the drawn
+        sample of the cell, if any (`SamplePlan.sample`). Raises InputError for a rating off the
+        scale, unknown ids, a blank author.
         """
         author, identity = check_text("the author of a decision", author), self.chosen.grader
         rating = None if rating is None else check_integer("the rating", rating)
@@ -205,7 +205,7 @@ class Decisions:
             return append_decision(self.connection, cell, is_verdict(identity), made)
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
-        """Return the cells about which people decided, beside what the grader says of them."""
+        """Return the cells with human decisions, beside their grades."""
         return self.chosen.judged(query_id)
 
     def queue(
@@ -218,9 +218,9 @@ class Decisions:
     ) -> Sequence[Candidate]:
         """Return the `most` cells that are most worth a decision for Cover@k, best first.
 
-        Cells on which a decision stands are left out. What people decided so far, and how sure the
-        model was, tells how likely they overturn a grade: see `review.queue`. `gradebook` are the
-        grades as they were read at another time.
+        Cells with a decision in force are left out. Earlier decisions, and the model's confidence,
+        predict how likely people overturn a grade: see `review.queue`. `gradebook` are the grades
+        as they were read at another time.
         """
         from exampp.review.queue import queue_of
 
@@ -246,11 +246,12 @@ class Decisions:
         min_relevant: int | None = None,
         author: str | None = None,
     ) -> SamplePlan:
-        """Draw a sample for people to decide, of about so many `labels`, and keep it.
+        """Draw a sample of about so many `labels` for people to decide, and store it.
 
-        Its units are what the measure adds up: passages (P@20, RBP@20) or items (Cover@20). They
-        are drawn with known chances: `uniform`, or by `influence` on the differences of systems. A
-        larger sample of the same seed holds the smaller one. Raises InputError for other measures.
+        Its units are those that the measure sums: passages (P@20, RBP@20) or items (Cover@20). They
+        are drawn with known probabilities: `uniform`, or by `influence` on the differences of
+        systems. A larger sample of the same seed contains the smaller one. Raises InputError for
+        other measures.
         """
         from exampp.grades.sampling import SampleDesign, draw_plan
 
@@ -272,8 +273,8 @@ class Decisions:
     def sample(self, plan: int | None = None, gradebook: Gradebook | None = None) -> SampleProgress:
         """Return a sample, by default the newest, and how far people have decided it.
 
-        `gradebook` are the grades as they were read at another time. Raises InputError where none
-        was drawn.
+        `gradebook` are the grades as they were read at another time. Raises InputError if there is
+        no sample.
         """
         from exampp.grades.sampling import sample_of
 
@@ -290,11 +291,11 @@ class Decisions:
         reason: str = "",
         seen: int | None = None,
     ) -> int:
-        """Say how relevant a passage is that was drawn; returns the number of the judgment.
+        """Record how relevant a drawn passage is; returns the number of the judgment.
 
-        None withdraws what the author said before. `seen` is the text of the passage that was read
-        (see `Dossier.passage_versions`). Raises InputError where another one is in its place now,
-        for a passage that is not in the sample, a relevance below 0, a blank author.
+        None withdraws the author's earlier judgment. `seen` is the text of the passage that was
+        read (see `Dossier.passage_versions`). Raises InputError if the text has changed since, for
+        a passage that is not in the sample, a relevance below 0, a blank author.
         """
         author = check_text("the author of a judgment", author)
         relevance = None if relevance is None else check_integer("the relevance", relevance)
@@ -322,9 +323,9 @@ class Decisions:
             return put_judgment(self.connection, *cell, relevance, author, reason, now(), seen)
 
     def unjudge(self, number: int, *, author: str) -> None:
-        """Take back what the author said of a drawn passage; what he or she said before holds.
+        """Take back an author's judgment of a drawn passage; the author's earlier one holds again.
 
-        Raises InputError for what another one said.
+        Raises InputError for a judgment of another person.
         """
         author = author.strip()
         sample, one = judgment_of_number(self.connection, number)
@@ -340,7 +341,7 @@ class Decisions:
         self._judge(sample, *name, relevance, author, f"{_UNDO_JUDGMENT} {number}")
 
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
-        """Return what a person said of the passages of a sample and did not take back, in order."""
+        """Return a person's judgments of the passages of a sample, without withdrawn ones."""
         newest = [
             [one for one in made if one.author == author][-1:]
             for made in judgments_of(self.connection, plan.sample).values()
@@ -361,11 +362,11 @@ class Decisions:
         intervals: bool = False,
         cells: AbstractSet[tuple[str, str, str]] | None = None,
     ) -> AssessorAgreement:
-        """How people and the grader agree, and people among each other; of all queries, or of one.
+        """Return the agreement of people with the grader and each other; for all queries or one.
 
-        Of some `cells` (query id, item id, passage id) where they are named. `min_rating` is the
-        lowest rating of an answer, by default 4, or the highest of a shorter scale. With
-        `intervals` the kappa of answers has a 95 % interval over queries.
+        `cells` (query id, item id, passage id) limit it to these. `min_rating` is the lowest rating
+        of an answer, by default 4, or the highest of a shorter scale. With `intervals` the kappa of
+        answers has a 95 % interval over queries.
         """
         from exampp.review.assessor_agreement import judging
 
@@ -397,9 +398,9 @@ def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
 
 
 def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator[Decision]:
-    """Yield the decisions that hold again when one is taken back; `beside` are all on the cell.
+    """Yield the decisions that hold again if one is taken back; `beside` are all on the cell.
 
-    Raises InputError where another person's decision or a replaced one would be taken back.
+    Raises InputError if another person's decision or a replaced one would be taken back.
     """
     if not undone.adjudicates and undone.author != author:
         raise InputError(

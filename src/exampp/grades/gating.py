@@ -1,4 +1,4 @@
-"""A gate on chosen grades: the baseline is read, or evaluated on the same grades."""
+"""Gate grades: the baseline is read from a file, or evaluated on the same grades."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _earlier(
     requirements: Sequence[Requirement],
     settings: GateSettings,
 ) -> EarlierScores:
-    """Return the scores to compare with."""
+    """Return the scores of the baseline."""
     compared = [one.measure for one in requirements if one.relative]
     if baseline is None:
         found = _evaluated(grades.gradebook, compared, settings)
@@ -84,7 +84,7 @@ def _earlier(
 
 
 def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings) -> EarlierScores:
-    """Return the scores of all systems; none of a measure that cannot be computed."""
+    """Return the scores of all systems; empty for a measure that cannot be computed."""
     tables: tuple[list[QueryScore], ...] = ([], [], [])
     uncertain: set[tuple[str, str]] = set()
     faults: dict[tuple[str, str], str] = {}

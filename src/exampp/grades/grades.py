@@ -1,12 +1,10 @@
-"""What one grader said of one bank, and everything that can be asked of it.
+"""The grades of one grader on one bank, and all evaluations of them.
 
-grades = exam.grades("draft", bank="main")
-grades.evaluate(["Cover@20", "nDCG@10"], min_rating=4)
-grades.correlate("official.json").to_latex()
-grades.report("report.html", official=["official.json"])
+grades = exam.grades("draft", bank="main") grades.evaluate(["Cover@20", "nDCG@10"], min_rating=4)
+grades.correlate("official.json").to_latex() grades.report("report.html",
+official=["official.json"])
 
-A `Panel` is several graders of an exam, side by side; what is asked of both alike is in
-`GradesBase`.
+A `Panel` is several graders of an exam, side by side; methods of both are in `GradesBase`.
 """
 
 from __future__ import annotations
@@ -48,10 +46,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Grades(ChosenGrades, GradesBase):
-    """The grades of one grader on one bank, and everything that can be asked of them."""
+    """The grades of one grader on one bank, and all evaluations of them."""
 
     def named(self) -> Iterator[tuple[str, Self]]:
-        """These grades, by the name of the grader."""
+        """Yield these grades under the name of the grader."""
         yield self.grader.name, self
 
     # ---- scoring systems ------------------------------------------------------------------------
@@ -68,9 +66,9 @@ class Grades(ChosenGrades, GradesBase):
     ) -> Leaderboard:
         """Return the leaderboard of all systems under some measures at one or several thresholds.
 
-        `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
+        `measures` are Cover, nCover and all measures of ir_measures. `min_rating` is the lowest
         rating that counts as an answer: by default 4 of 0-5, two thirds up any other scale. The
-        other options are those of `measures.leaderboard.evaluate`; `compat="rubric"` takes the
+        other options are those of `measures.leaderboard.evaluate`; `compat="rubric"` uses the
         definitions of the papers' own program.
         """
         from exampp.analysis.grader_bias import noted
@@ -95,7 +93,7 @@ class Grades(ChosenGrades, GradesBase):
         subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
     ) -> Table:
-        """Every system by the public and by the sealed part of a bank, best by the sealed first."""
+        """Return scores by the public and the sealed part of a bank, best sealed first."""
         from exampp.measures.board import parts_table
 
         public, sealed = (
@@ -116,7 +114,7 @@ class Grades(ChosenGrades, GradesBase):
     ) -> int:
         """Write EXAM-Qrels of all graded passages; returns how many.
 
-        Labels that depend on a threshold take `min_rating`.
+        Labels that depend on a threshold use `min_rating`.
         """
         from exampp.measures.qrels import write_exam_qrels
 
@@ -136,7 +134,7 @@ class Grades(ChosenGrades, GradesBase):
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Significances:
-        """All pairs of systems tested, for every measure and threshold; options of `evaluate`."""
+        """Test all pairs of systems, for every measure and threshold; see `evaluate`."""
         from exampp.analysis.significance import significances
 
         board = self.evaluate(
@@ -160,7 +158,7 @@ class Grades(ChosenGrades, GradesBase):
     ) -> Reliability:
         """Return how reliable the leaderboard is, and how many queries and items it takes.
 
-        Options of `evaluate`; raises InputError for missing cells with bounds.
+        Takes the options of `evaluate`; raises InputError for missing cells with bounds.
         """
         from exampp.analysis.reliability import scored_column, study_reliability
 
@@ -175,7 +173,7 @@ class Grades(ChosenGrades, GradesBase):
         return study_reliability(scored_column(self.gradebook, board, missing, texts), settings)
 
     def bias(self, depth: int = 20) -> GraderBias:
-        """Check whether the grader favours a system, where people judged its passages.
+        """Check whether the grader favours a system, by passages with human judgments.
 
         Args:
             depth: How many passages of each ranking are checked.
@@ -185,12 +183,12 @@ class Grades(ChosenGrades, GradesBase):
         return grader_bias(self.gradebook, check_integer("depth", depth, 1))
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
-        """The leaderboard as a sample of people's decisions corrects it, beside the grades alone.
+        """Return the leaderboard corrected by a sample of human decisions, beside the grades alone.
 
         The measure is a sum over passages or items: P@20, RBP@20, Cover@20. Options: `plan`, the
         number of the sample (by default the newest that fits), `settings` (`CorrectionSettings`),
         `min_rating` of an answer, `min_relevant` of a relevant passage. Without a plan, judgments
-        must cover the pool. Raises InputError for other measures, and where what was drawn is not
+        must cover the pool. Raises InputError for other measures, and if drawn units are not
         decided.
         """
         from exampp.grades.sampling import correct_grades
@@ -208,11 +206,11 @@ class Grades(ChosenGrades, GradesBase):
         subtopics: SubtopicChoice = "auto",
         seed: int = 0,
     ) -> SystemComparison:
-        """Return the difference of two systems explained: in total, by query, by item.
+        """Explain the difference of two systems: in total, by query, by item.
 
         Items are those that the first `k` passages of one system cover and those of the other do
-        not: as many as the measure reads, or 20 where it has no cutoff. InputError for a system
-        that is not known, and for a `k` that is not the cutoff of the measure.
+        not: `k` is the cutoff of the measure, or 20 if it has none. Raises InputError for an
+        unknown system, and for a `k` that is not the cutoff of the measure.
         """
         from exampp.analysis.compare import compare_systems
 
@@ -238,13 +236,13 @@ class Grades(ChosenGrades, GradesBase):
         systems: Sequence[str] = (),
         settings: GateSettings | None = None,
     ) -> GateResult:
-        """Return whether systems meet requirements such as `Cover@20>=0.7`, told from intervals.
+        """Return whether systems meet requirements such as `Cover@20>=0.7`, by their intervals.
 
         `baseline` is a file of scores by query or a run, a leaderboard or other grades;
         `baseline_system` one of its systems, or of these grades without one. With a baseline every
-        measure must be no worse than there, by a `margin` or as a requirement says:
-        `Cover@20>=baseline-0.02`. What is missing fails; `check()` of the result raises. InputError
-        for what is no requirement, and where a margin is missing or changes nothing.
+        measure must be no worse than there, by a `margin` or by a requirement such as
+        `Cover@20>=baseline-0.02`. A missing value fails; `check()` of the result raises. Raises
+        InputError for an invalid requirement, and if a margin is missing or changes nothing.
         """
         from exampp.grades.gating import gate_grades
 
@@ -269,9 +267,10 @@ class Grades(ChosenGrades, GradesBase):
         systems: Sequence[str] = (),
         settings: GateSettings | None = None,
     ) -> None:
-        """For tests: raise GateFailed, an AssertionError, where a system is worse than a baseline.
+        """Raise GateFailed, an AssertionError, if a system is worse than a baseline; for tests.
 
-        Worse by more than the `margin`, or not to be told: GateUndecided then. See `gate`.
+        Raises it if a system is worse by more than the `margin`, and GateUndecided if that is
+        uncertain. See `gate`.
         """
         check_lists(measures=measures)
         self.gate(
@@ -293,11 +292,11 @@ class Grades(ChosenGrades, GradesBase):
         splits: int = 1000,
         seed: int = 0,
     ) -> ItemAnalysis:
-        """Return the items of the exam by what they tell of systems, and how reliable it is.
+        """Return statistics of the items of the exam, and its reliability.
 
-        Items are covered by the first `k` passages of a system. With an `official` leaderboard
-        (see `correlate`) the result shows what an exam of fewer items gains. `splits` random halves
-        are drawn, from the `seed`.
+        Items are covered by the first `k` passages of a system. With an `official` leaderboard (see
+        `correlate`) the result shows what an exam of fewer items gains. `splits` random halves are
+        drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
@@ -324,10 +323,10 @@ class Grades(ChosenGrades, GradesBase):
         k: int = 20,
         subtopics: SubtopicChoice = "auto",
     ) -> Omissions:
-        """Return what RAG systems retrieved and did not say: is it retrieval or generation?
+        """Return the items that RAG systems retrieved but did not say: a fault of generation.
 
-        `pairs` maps the system of answers to that of what they were made of, by default those whose
-        names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.omissions`.
+        `pairs` maps the system of answers to that of their sources, by default those named so:
+        `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
         from exampp.measures.cover import item_scores
@@ -337,7 +336,7 @@ class Grades(ChosenGrades, GradesBase):
         return find_omissions(scores, self.bank_texts(), pairs)
 
     def citations(self, *, first: bool = False) -> CitationScores:
-        """Precision and recall of citations, in a collection made by `exampp.citations.collect`.
+        """Return precision and recall of citations; see `exampp.citations.collect`.
 
         With `first`, only the first citation of a sentence counts, as at TREC RAG 2024.
         """
@@ -351,7 +350,7 @@ class Grades(ChosenGrades, GradesBase):
         """Return whether the grader can be gamed.
 
         `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
-        default the one beside this exam. InputError where it did not.
+        default the one beside this exam. Raises InputError if it did not grade them.
         """
         from exampp.analysis.attacks.result import read_attacks
 
@@ -371,12 +370,12 @@ class Grades(ChosenGrades, GradesBase):
         decimals: int | None = None,
         beside: Sequence[Grades] | None = None,
     ) -> Document:
-        """Everything known about the leaderboard; written to `path` as HTML or JSON, if given.
+        """Return a report on the leaderboard; written to `path` as HTML or JSON, if given.
 
-        The plots show the first of the `measures`; `official` is as in `correlate`, and means
-        are rounded to `decimals` before they are ranked against those, if some are given.
-        `beside` are the grades of other graders, to be set beside these: by default those of all
-        who graded the same bank.
+        The plots show the first of the `measures`; `official` is as in `correlate`, and means are
+        rounded to `decimals` before they are ranked against those, if given. `beside` are the
+        grades of other graders, shown beside these: by default those of all that graded the same
+        bank.
         """
         from datetime import UTC, datetime
 
@@ -422,7 +421,7 @@ class Grades(ChosenGrades, GradesBase):
         return document
 
     def _attacked(self, min_rating: int) -> AttackReport | None:
-        """Return what attacks on the grader showed; None where it was not attacked."""
+        """Return the effect of attacks on the grader; None if it was not attacked."""
         from exampp.analysis.attacks.battery import beside
         from exampp.errors import InputError
 
@@ -432,7 +431,7 @@ class Grades(ChosenGrades, GradesBase):
             return None
 
     def _same_bank(self) -> Iterator[Grades]:
-        """Yield the grades of everyone else who graded this bank."""
+        """Yield the grades of all other graders of this bank."""
         for one in self.others():
             if one.grader.kind == self.grader.kind and one.bank == self.bank:
                 chosen = replace(self, stored=one.stored)
@@ -443,7 +442,7 @@ class Grades(ChosenGrades, GradesBase):
 
     @property
     def decisions(self) -> Decisions:
-        """What people decided about these grades, and what there is to decide."""
+        """Return the human decisions about these grades, and open ones."""
         from exampp.grades.decisions import Decisions
 
         return Decisions(self.connection, self)
@@ -457,7 +456,7 @@ class Grades(ChosenGrades, GradesBase):
         depth: int = 20,
         min_answers: int = 0,
     ) -> Criteria:
-        """What the lists take for answers, and for relevant; the options are those of `lists`."""
+        """Return the criteria of answers and relevance; for the options see `review_tables`."""
         from exampp.review.evidence import Criteria
 
         least = self.grader.threshold(min_rating)
@@ -469,8 +468,7 @@ class Grades(ChosenGrades, GradesBase):
     ) -> Iterator[tuple[Dossier, Mapping[Cell, str]]]:
         """Yield queries with the answers that another grader extracted, by cell.
 
-        That is the only grader of the same kind and bank whose grades are yes and no, if there is
-        just one.
+        That grader is the only one of the same kind and bank with grades of yes and no.
         """
         from exampp.review.lists import answers_beside
 
@@ -500,7 +498,7 @@ class Grades(ChosenGrades, GradesBase):
         limit: int | None = None,
         min_answers: int = 0,
     ) -> Table:
-        """Return one of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
+        """Return one of the review lists: `verify`, `grid`, `missing` or `spurious`.
 
         Takes the options of `review_tables`.
         """
@@ -534,17 +532,16 @@ class Grades(ChosenGrades, GradesBase):
         width: int | None = None,
         min_answers: int = 0,
     ) -> Iterator[Table]:
-        """Yield a list of `review` part by part, so that never the texts of two queries are held.
+        """Yield a list of `review` part by part, so that only one query's texts are in memory.
 
         `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
         any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
-        1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
-        `systems` (in their first `depth` passages), `graders` (of the query itself), `decisions`,
-        or by default the first of them that a query has. `item` is an id or the start of some.
-        `limit` leaves so many cells of each item (verify), passages of each query (grid) or rows;
-        `min_answers` leaves, in these two lists of cells, the passages that cover at least so many
-        items.
-        With a `width` the tables are for people, who see so many characters of each text.
+        1 if no judgment is higher). `by` is the source of relevance: `judgments`, `systems` (in
+        their first `depth` passages), `graders` (of the query itself), `decisions`, or by default
+        the first of them that a query has. `item` is an id or the start of some. `limit` is the
+        number of cells of each item (verify), passages of each query (grid) or rows; `min_answers`
+        limits these two lists of cells to the passages that cover at least so many items. With a
+        `width` the tables are for people, and texts are cut to so many characters.
         """
         from exampp.review.lists import ListOptions, list_tables
 

@@ -31,7 +31,7 @@ class Panel(GradesBase):
 
     @property
     def path(self) -> Path:
-        """The collection, or the graded file."""
+        """Return the path of the collection or the graded file."""
         return self.members[0].path
 
     def __iter__(self) -> Iterator[Grades]:
@@ -41,7 +41,7 @@ class Panel(GradesBase):
         return len(self.members)
 
     def named(self) -> Iterator[tuple[str, Grades]]:
-        """Yield the grades by names that tell them apart."""
+        """Yield the grades with unique names."""
         of_grader = Counter(one.grader.key for one in self.members)
         for one in self.members:
             several = of_grader[one.grader.key] > 1
@@ -69,10 +69,10 @@ class Panel(GradesBase):
         return side_by_side(methods, read_officials(official), order=order, decimals=decimals)
 
     def vote(self, rule: str = "majority", *, at_least: int | None = None) -> Voted:
-        """Keep what the graders say together, cell by cell, as grades of a grader of its own.
+        """Combine the graders' grades by a vote, cell by cell, and store it as a new grader.
 
-        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell has a grade where
-        `at_least` so many graded it, by default all. People's decisions about members do not count.
+        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell has a grade if
+        `at_least` so many graded it, by default all. Human decisions about members do not count.
         Raises InputError for a graded file, and for graders of other kinds or scales.
         """
         from exampp.grading.derived import vote_cells

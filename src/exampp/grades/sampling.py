@@ -1,7 +1,7 @@
-"""A sample for people to decide: drawn with known probabilities, and what it corrects.
+"""Samples for people to decide, drawn with known probabilities, and corrections by them.
 
-Only such a sample tells how far grades are off as a whole. The cells that matter most (see
-`review.queue`) are picked because they matter: what is found in them says nothing of the others.
+Only such a sample shows the overall error of the grades. The cells that matter most (see
+`review.queue`) are selected, so the errors found in them say nothing about the others.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
 
 class SampledUnit(NamedTuple):
-    """A drawn unit and what people said of it.
+    """A drawn unit and its human label.
 
     `label` is the relevance of a passage; of an item, how many systems cover it (None: open).
-    `open` are the passages still to be decided, `deciders` and `at` who decided and when, the last
-    of them. `found` tells where a label of a passage comes from: "sample" or "judgments".
+    `open` are the passages still to be decided, `deciders` and `at` the people and the time of the
+    last decision. `found` is the source of a passage's label: "sample" or "judgments".
     """
 
     unit: DrawnUnit
@@ -71,8 +71,8 @@ class SampledUnit(NamedTuple):
 class SampleProgress(Result):
     """A plan, and how far people have decided it.
 
-    `labels` are those of the units that are decided, by (query id, unit id): a relevance, or per
-    system of the plan 1 or 0. `strays` counts what people decided that is on no sample.
+    `labels` are those of the decided units, by (query id, unit id): a relevance, or per system of
+    the plan 1 or 0. `strays` counts decisions that belong to no sample.
     """
 
     plan: SamplePlan
@@ -82,20 +82,20 @@ class SampleProgress(Result):
 
     @property
     def open(self) -> tuple[SampledUnit, ...]:
-        """The units that are not decided yet."""
+        """Return the units that are not decided yet."""
         return tuple(one for one in self.units if one.label is None)
 
     def tables(self) -> dict[str, Table]:
-        """`plan`: what was drawn and how far it is decided."""
+        """Return the table `plan`: the design, and how far it is decided."""
         return {"plan": plan_table(self)}
 
     def records(self) -> dict[str, Table]:
-        """`units`: a row a drawn unit, with everything that is recorded of it."""
+        """Return the records `units`: one row per drawn unit, with all its fields."""
         return {"units": units_table(self)}
 
 
 def plan_table(found: SampleProgress) -> Table:
-    """Return what was drawn, and how far it is decided: a row a fact."""
+    """Return the design and the progress, one row per fact."""
     plan = found.plan
     what = "passages" if plan.unit == "passage" else "items"
     rows: list[tuple[str, Value]] = [
@@ -147,7 +147,7 @@ _RECORDED = (
 
 
 def units_table(found: SampleProgress) -> Table:
-    """Return a row a drawn unit: its probability, its label, who decided when, and the design."""
+    """Return one row per drawn unit: its probability, label, people, time, and the design."""
     plan = found.plan
     recorded: tuple[Value, ...] = (
         plan.design,
@@ -189,10 +189,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SampleDesign:
-    """How a sample is drawn: so many `labels`, expected; a seed draws the same units anywhere.
+    """The design of a sample: the expected number of `labels`; equal seeds draw equal units.
 
     Raises:
-        InputError: There is no such design, or a number makes no sense.
+        InputError: Unknown design, or an impossible number.
     """
 
     labels: int
@@ -274,7 +274,7 @@ def _weights(units: Population, design: Design) -> Floats | None:
 def progress(
     connection: sqlite3.Connection, plan: SamplePlan, book: Gradebook, grader: GraderIdentity
 ) -> SampleProgress:
-    """How far a plan is decided: by what people said on its sample, and judgments of passages.
+    """Return how far a plan is decided: by decisions on its sample, and judgments of passages.
 
     `book` holds all systems; `grader` is one on whose scale items were decided.
     """
@@ -344,10 +344,10 @@ def _of_items(
 
 
 def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str]]:
-    """The next cells to decide, as (query id, item id, passage id); of passages the item is "".
+    """Return the next open cells, as (query id, item id, passage id); for passages the item is "".
 
-    In the order in which a growing sample would have taken them. Of an item a few passages at a
-    time: which ones are still telling hangs on what is said of them.
+    They come in the order in which a growing sample would take them. For an item a few passages at
+    a time: decisions on these show which others still matter.
     """
     plan = found.plan
     left = found.open
@@ -366,14 +366,14 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
 
 
 _AT_ONCE = 3
-"""Passages of an item that are asked about before it is looked at anew which are still open."""
+"""Passages of an item that are returned before the open ones are computed again."""
 
 
 # ---- drawing, and correcting by a sample ---------------------------------------------------------
 
 DEFAULT_MEASURE = "P@20"
 NAMED = 5
-"""So many units are named where many are meant."""
+"""Maximum number of units named in a message."""
 
 
 def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
@@ -383,14 +383,14 @@ def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
 
 
 def measure_of(measure: Measure | str) -> Measure:
-    """Return the measure. Raises InputError where it is none that can be corrected."""
+    """Return the measure. Raises InputError if it cannot be corrected."""
     (one,) = as_measures([measure])
     check_linear(one)
     return one
 
 
 def whole_book(grades: ChosenGrades) -> Gradebook:
-    """The grades of all systems, without what people decided: it is that which they predict."""
+    """Return the grades of all systems without human decisions, which the sample predicts."""
     return without_decisions(replace(grades, systems=(), without=()).gradebook)
 
 
@@ -416,7 +416,7 @@ def draw_plan(
     min_relevant: int | None,
     author: str | None,
 ) -> SamplePlan:
-    """Draw a sample and keep it; the same sample again is the plan that there is.
+    """Draw a sample and store it; an equal sample returns the stored plan.
 
     Raises:
         InputError: The measure cannot be corrected, or nothing can be drawn.
@@ -444,7 +444,7 @@ def find_plan(
 ) -> SamplePlan | None:
     """Return the plan of a number, or the newest that fits the units and the cutoff of a measure.
 
-    None where there is none to choose. Raises InputError where the one asked for is not there.
+    Returns None if no plan fits. Raises InputError for an unknown number.
     """
     plans = read_plans(connection)
     if number is not None:
@@ -483,7 +483,7 @@ def correct_grades(
     min_relevant: int | None = None,
     plan: int | None = None,
 ) -> Corrected:
-    """A leaderboard corrected by a sample that people decided, or by judgments of the whole pool.
+    """Return a leaderboard corrected by a decided sample, or by judgments of the whole pool.
 
     Raises:
         InputError: The measure cannot be corrected, there is no sample for it, or units of the
@@ -523,10 +523,10 @@ def _source(grades: ChosenGrades) -> str:
 
 
 def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least: int) -> None:
-    """That a plan is a sample of these units.
+    """Check that a plan is a sample of these units.
 
     Raises:
-        InputError: It is one of others; says how they differ.
+        InputError: It is one of others; the message lists the differences.
     """
     kind = grades.grader.kind
     again = f"Draw a sample of what there is now: {draw_command(grades, units.measure)}"
@@ -558,7 +558,7 @@ def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least
 def _judged(
     grades: ChosenGrades, found: SampleProgress, units: Population, min_relevant: int | None
 ) -> JudgedSample:
-    """Return the sample with its labels. Raises InputError where units are not decided."""
+    """Return the sample with its labels. Raises InputError if units are not decided."""
     from exampp.analysis.corrected import JudgedSample
 
     plan = found.plan
@@ -624,7 +624,7 @@ def _said_of(found: SampleProgress) -> Iterator[str]:
 
 
 def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
-    """Return all units with their judgments, where there is no sample.
+    """Return all units with their judgments, if there is no sample.
 
     Raises:
         InputError: Not all of them have one.
@@ -671,9 +671,9 @@ def _strays(grades: ChosenGrades) -> str:
 def corrections(
     grades: ChosenGrades, min_rating: int | None = None, min_relevant: int | None = None
 ) -> list[Corrected | str]:
-    """Return what the newest sample of each kind makes of the leaderboard, or why it gives none.
+    """Return the corrections by the newest sample of each kind, or why there is none.
 
-    Without a sample of passages this is P@20 of a pool that is wholly judged.
+    Without a sample of passages this is P@20 of a pool that is judged completely.
     """
     from exampp.analysis.corrected import CorrectionSettings
 

@@ -1,11 +1,11 @@
-"""A grader whose replies come through batches: half the price, within a day instead of seconds.
+"""Grade through batches of a provider: half the price, within a day instead of seconds.
 
 Batches are another way for replies to arrive, not another grader: prompts, reading and cells are
 the same. Every pass over the pending cells yields the replies that have arrived and postpones the
 rest, until a batch has ended.
 
 A batch is recorded in the collection before it is sent, and its replies before they are read:
-whatever ends the process, nothing is sent twice and no reply is lost.
+however the process ends, nothing is sent twice and no reply is lost.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class FailedTries(NamedTuple):
 class _Download:
     """Downloaded results: answered requests, and requests to be sent again with the reason.
 
-    `torn` says why results are incomplete, `passes` that the server failed.
+    `torn` says why results are incomplete; `passes`: the server failed.
     """
 
     answered: set[str] = field(default_factory=set)
@@ -107,8 +107,8 @@ class _Download:
 class Outbox:
     """The batches of one grader at one provider.
 
-    `why` says why nothing more is sent, `tried` has the requests without a reply. With `gives_up`
-    batches are being cancelled: what cannot be collected is dropped.
+    `why` says why nothing more is sent, `tried` has the requests without a reply. `gives_up`:
+    batches are being cancelled, and results that cannot be collected are dropped.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class Outbox:
             self._opened(row, found)
 
     def _sought(self, row: BatchRow) -> BatchStatus | None:
-        """Return the batch at the provider under a row's key, None if it never arrived."""
+        """Return the batch at the provider under a row's key; None if it never arrived."""
         since = (datetime.fromisoformat(row.at) - SKEW).isoformat()
         try:
             for status in self.service.recent(since):
@@ -431,7 +431,7 @@ class Outbox:
 
 
 def _is_being_sent(row: BatchRow) -> bool:
-    """Return whether some process is sending a batch that has no id yet."""
+    """Return whether a process is sending a batch that has no id yet."""
     if row.key in _SENDING:
         return True
     host, _, process = row.said.rpartition(":")
@@ -472,29 +472,29 @@ class Batches:
 
     @property
     def offline(self) -> bool:
-        """Whether no server is used."""
+        """Return whether no server is used."""
         return self.file is not None or self.replies is not None
 
     @property
     def sends(self) -> bool:
-        """Whether requests are sent."""
+        """Return whether requests are sent."""
         return self.replies is None and not self.cancel
 
     @property
     def target(self) -> Path | None:
-        """The file to write."""
+        """Return the path of the file to write."""
         return None if self.file is None else check_path(self.file)
 
 
 FIRST_POLL, LONGEST_POLL, GROWTH = 15.0, 300.0, 1.5
 """Seconds between two polls, and their growth."""
 MOST_TRIES = 3
-"""Batches of one run that a request is in before its cell fails."""
+"""Batches of one run with a request before its cell fails."""
 PUT_OFF = Reply("", later=True)
 
 
 class BatchGrader(Grader):
-    """Answers by batches in place of the grader on a server that it wraps.
+    """Wrap a grader on a server to get its answers through batches.
 
     Call `bind` before `answer`. `offline`: no server is used.
     """
@@ -541,40 +541,40 @@ class BatchGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings of the wrapped grader: the way replies arrive is no part of the identity."""
+        """Return the settings of the wrapped grader; batches do not change its identity."""
         return self._inner.settings
 
     @property
     def unnumbered(self) -> str | None:
-        """As the wrapped grader."""
+        """Return the rule of the wrapped grader."""
         return self._inner.unnumbered
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """The provenance of the wrapped grader and the service of the batches."""
+        """Return the provenance of the wrapped grader and the service of the batches."""
         return {**self._inner.provenance, "batches": self._outbox.service.name}
 
     @property
     def note(self) -> str:
-        """Notes of the wrapped grader and about its batches."""
+        """Return notes of the wrapped grader and about its batches."""
         return "\n".join(filter(None, (self._inner.note, *dict.fromkeys(self._outbox.notes))))
 
     @property
     def billed(self) -> tuple[int, float | None]:
-        """Requests sent, and the cost of the replies that arrived."""
+        """Return the requests sent, and the cost of the replies that arrived."""
         return self._budget.billed
 
     @property
     def limit(self) -> int | None:
-        """Maximum tokens of a prompt, if known."""
+        """Return the maximum tokens of a prompt, if known."""
         return self._inner.limit
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Count as the wrapped grader does."""
+        """Return token offsets from the wrapped grader."""
         return self._inner.offsets(text)
 
     def length(self, user: str, system: str = "") -> int:
-        """Count as the wrapped grader does."""
+        """Return the token count from the wrapped grader."""
         return self._inner.length(user, system)
 
     def bind(self, identity: GraderIdentity) -> None:

@@ -1,4 +1,4 @@
-"""Grades that follow from other grades and belong to another grader: calibrations and votes."""
+"""Grades that are computed from other grades and stored as new graders: calibrations and votes."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibrated(Result):
-    """What a calibration labelled: whose grades the labels are, and how many passages got which.
+    """The result of labelling by a calibration: its grader, and the passages with each label.
 
-    `held_out` of the passages are of queries that it was trained on, and were labelled by a model
-    that had not seen them; `ungraded` lack a grade of one of its graders and have no label.
+    `held_out` passages are of queries in the training data, and were labelled by a model that had
+    not seen them; `ungraded` passages miss a grade of a source grader and have no label.
     """
 
     grader: GraderIdentity
@@ -74,11 +74,11 @@ class Calibrated(Result):
 
     @property
     def passages(self) -> int:
-        """How many passages have a label."""
+        """Return how many passages have a label."""
         return sum(self.labels.values())
 
     def tables(self) -> Mapping[str, Table]:
-        """Return how many passages got which label."""
+        """Return the number of passages per label."""
         rows = [
             [label, count, count / max(1, self.passages)] for label, count in self.labels.items()
         ]
@@ -98,7 +98,7 @@ class Calibrated(Result):
 
 
 def identity_of(calibration: Calibration) -> GraderIdentity:
-    """Return the grader that a calibration is; another calibration is another grader."""
+    """Return the grader of a calibration; another calibration is another grader."""
     name = f"{CALIBRATED}{calibration.model}"
     settings = {"calibration": msgspec.to_builtins(calibration)}
     return GraderIdentity(
@@ -111,7 +111,7 @@ def label_collection(
 ) -> Calibrated:
     """Label every passage of a collection that the calibration's graders graded.
 
-    Raises InputError where such a grader graded nothing here, or on another scale.
+    Raises InputError if such a grader graded nothing here, or on another scale.
     """
     calibration = frozen if isinstance(frozen, Calibration) else calibration_format.read(frozen)
     found = [_source(graders(connection), source, path) for source in calibration.sources]
@@ -216,12 +216,12 @@ RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
     "median": median_low,
     "mean": lambda ratings: -((len(ratings) - 2 * sum(ratings)) // (2 * len(ratings))),
 }
-"""What ratings on one scale, one at least, say together. Ties and halves go down: no credit."""
+"""Rules that combine one or more ratings on one scale. Ties and halves go down: no credit."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Voted(Result):
-    """Whose grades a vote is, how many cells have one, and how many have none.
+    """The result of a vote: its members, and the cells with and without a grade.
 
     `lacking` counts cells without a grade by how many of the members graded them.
     """
@@ -247,14 +247,14 @@ def vote_cells(
     rule: str,
     least: int | None = None,
 ) -> Voted:
-    """Give every cell of the banks that members graded what they say together by a rule.
+    """Combine the grades of members for every cell of their banks by a rule.
 
-    A cell that fewer than `least` of them graded (all, if it is None) has no grade. Members whose
-    grades came later are counted when it is done again.
+    A cell that fewer than `least` of them graded (all, if it is None) has no grade. Run it again to
+    count grades that members made later.
 
     Raises:
-        InputError: Fewer than two members, or of other kinds or scales; an unknown rule; a number
-            of members that cannot be.
+        InputError: Fewer than two members, or of other kinds or scales; an unknown rule; an
+            impossible number of members.
     """
     identity = _identity_of_vote(members, rule, least)
     keys = [one.key for one in members]
@@ -297,7 +297,7 @@ def _voted_grade(
 def _identity_of_vote(
     members: Sequence[StoredGrader], rule: str, least: int | None
 ) -> GraderIdentity:
-    """Return the grader that a vote is: other members, or another rule, are another grader."""
+    """Return the grader of a vote: other members, or another rule, make another grader."""
     if rule not in RULES:
         raise InputError(f"there is no rule {rule!r}", hint=f"Give one of {', '.join(RULES)}")
     if len(members) < 2:

@@ -32,14 +32,14 @@ from exampp.store.runs import holders
 from exampp.store.sql import batches
 
 _SHOWN, _WIDTH = 20, 60
-"""Conflicts, and characters of each side of one, that people are shown."""
+"""Maximum conflicts, and characters of each side of one, for display."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Merged(Result):
-    """What merging did: how much of each kind of thing came, and what the collections differ in.
+    """The result of a merge: the rows that were added, and the conflicts.
 
-    `counts` are summed over the other collections. Of a `dry_run` they are what would come.
+    `counts` are summed over the other collections. In a `dry_run` they are those of a real merge.
     """
 
     counts: tuple[MergeCount, ...]
@@ -48,11 +48,11 @@ class Merged(Result):
 
     @property
     def changes(self) -> int:
-        """How many things were added or completed; 0 where all was known already."""
+        """Return how many rows were added or completed; 0 if nothing is new."""
         return sum(one.added + one.changed for one in self.counts)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return what came, and the first conflicts."""
+        """Return the counts, and the first conflicts."""
         came = Table.of(
             ["thing", "added", "changed"],
             [one for one in self.counts if one.added or one.changed],
@@ -68,7 +68,7 @@ class Merged(Result):
         return {"merged": came, **({"conflicts": conflicts} if self.conflicts else {})}
 
     def records(self) -> Mapping[str, Table]:
-        """Return every kind of thing, and every conflict with the whole of what both say."""
+        """Return the counts of all kinds of thing, and every conflict with both values."""
         return {
             "merged": Table.of(MergeCount._fields, self.counts, notes=self._notes()),
             "conflicts": Table.of(MergeConflict._fields, self.conflicts),
@@ -96,12 +96,12 @@ def merge(
     *,
     dry_run: bool = False,
 ) -> Merged:
-    """Take what other collections hold, `MOST_OTHERS` of them at a time.
+    """Merge other collections into one, `MOST_OTHERS` of them at a time.
 
-    Of these it is all or, after an error, nothing; merging again takes what is missing then. A
-    `dry_run` merges into a copy. Raises InputError, and has merged nothing, for a file that is no
-    collection, that is `into` itself, from a newer exampp or damaged, and where a run is grading in
-    one of them; CollectionBusy where another process keeps `into` locked.
+    Each such group is all or nothing; merging again after an error adds the rest. A `dry_run`
+    merges into a copy. Raises InputError, and merges nothing, for a file that is not a collection,
+    that is `into` itself, that is from a newer exampp or damaged, and if a run is grading in one of
+    them; CollectionBusy if another process keeps `into` locked.
     """
     files = _distinct(into, others)
     _refuse_graded_now(connection, into)
@@ -131,7 +131,7 @@ def merge(
 def _merge_together(
     connection: sqlite3.Connection, copies: Sequence[OtherCollection], at: str
 ) -> list[tuple[list[MergeCount], list[MergeConflict]]]:
-    """Take what these copies hold in one transaction; what each brought and differs in."""
+    """Merge these copies in one transaction; return the counts and conflicts of each."""
     with attached(connection, copies):
         with connection, transaction(connection):
             found = [
@@ -155,7 +155,7 @@ def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
 
 
 def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
-    """Open a copy to merge into a collection, of which `battery` says how its attacks were made."""
+    """Open a copy for a merge into a collection with this `battery` of attacks."""
     other = copy_collection(file, copy)
     with closing(connect(copy)) as opened:
         _refuse_graded_now(opened, file)

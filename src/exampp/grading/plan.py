@@ -1,4 +1,4 @@
-"""Plans a grading run: of a grader by name, a custom one, or a function; and estimates its cost."""
+"""Plan a grading run, of a grader by name, a custom one, or a function; and estimate its cost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 MARKING_PROMPT = "question-answering"
-"""What a model that marks answers in the passage is asked where nobody says otherwise."""
+"""The default prompt of a model that marks answers in the passage."""
 
 
 def prompt_kind(prompt: Prompt, kind: str | None) -> str:
@@ -78,7 +78,7 @@ def prompt_kind(prompt: Prompt, kind: str | None) -> str:
 
 
 def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
-    """Refuse a verification without answers to verify, and answers for a prompt that reads none.
+    """Refuse a verification without answers to verify, and answers for other prompts.
 
     A passage in the place of an extracted answer would be graded as if it were one.
     """
@@ -116,9 +116,9 @@ def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
 
 
 def check_prompt(grader: Grader, prompt: Prompt) -> None:
-    """Refuse a prompt that a grader cannot answer: its replies would be read as what they are not.
+    """Refuse a prompt that a grader cannot answer: its replies would be misread.
 
-    An extractive model marks a span whatever it is asked for, and a span is no rating.
+    An extractive model marks a span whatever the prompt, and a span is not a rating.
     """
     readings = grader.readings
     if prompt.reading not in readings:
@@ -151,10 +151,10 @@ def join_grading(
     unnumbered: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Grading:
-    """Join a backend and a prompt; what the identity holds determines every reply and rating.
+    """Combine a backend and a prompt; the identity determines every reply and rating.
 
-    `unnumbered` is by default what the backend declares: None where every reply is a label, and
-    where nothing is declared, as for a grader of your own, an answer.
+    `unnumbered` is by default what the backend declares: None if every reply is a label; if nothing
+    is declared, as for a custom grader, an answer.
     """
     check_prompt(check_grader(grader), prompt)
     check_prompt_fits(prompt, grader)
@@ -179,11 +179,11 @@ def join_grading(
 
 
 WRITTEN_TOKENS = 2048
-"""Tokens of a reply of a writer at most, where nobody says otherwise."""
+"""Default maximum tokens of a generated reply."""
 
 
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
-    """Return a backend that writes what it is asked for, whatever it is: for generating banks."""
+    """Return a backend that writes any text, for generating banks."""
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
     backend = GRADERS.get(name)
     if backend is None:
@@ -216,7 +216,7 @@ def make_grading(
 ) -> Grading:
     """Return the grading of a backend, by the workers of a cluster if one is given.
 
-    `wrap` makes the grader that is asked out of the backend's.
+    `wrap` makes the grader of the run from that of the backend.
 
     Raises:
         InputError: The backend or an option is unknown.
@@ -283,7 +283,7 @@ def make_batch_grading(
 ) -> Grading:
     """Return the grading of a grader on a server, by batches.
 
-    Raises InputError for other graders: nobody else takes batches.
+    Raises InputError for other graders, which have no batches.
     """
     if not isinstance(grader, str) or grader != "openai":
         called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
@@ -303,7 +303,7 @@ def make_batch_grading(
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
-    """Raise InputError where a grader has batches out: asking now would be paid for twice."""
+    """Raise InputError if a grader has open batches: requests now would be paid for twice."""
     rows = kept.batches_of(connection, grader, (PREPARED, OPEN))
     if rows:
         written = rows[0].provider == FILE
@@ -345,7 +345,7 @@ def plan_run(
 ) -> GradingRun:
     """Return the run of a grader over a collection that is at `path`; see `Collection.grading`.
 
-    Raises InputError for what is no grader, and for an option that it does not have or that would
+    Raises InputError for an unknown grader, and for an option that it does not have or that would
     change nothing.
     """
     check_choice("pool", pool, POOLS)
@@ -461,7 +461,7 @@ _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 def parse_shard(text: str) -> Shard:
-    """Return a part of the passages, as in `3/16`. Raises InputError for a text that names none."""
+    """Return a part of the passages, as in `3/16`. Raises InputError for any other text."""
     found = _SHARD.fullmatch(text) if isinstance(text, str) else None
     number, of = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= of:
@@ -478,10 +478,10 @@ def function_grading(
     options: Mapping[str, Any],
     cluster: Cluster | None = None,
 ) -> Grading:
-    """Return the grading of a function, known by its name, scale and kind alone: these continue it.
+    """Return the grading of a function, which its name, scale and kind identify.
 
-    `kinds` are those of which there are items; where there are questions and nuggets, `options`
-    choose. Raises InputError for a function without a name, and for options of other graders.
+    `kinds` are those that have items; if there are questions and nuggets, `options` choose. Raises
+    InputError for a function without a name, and for options of other graders.
     """
     checked = _checked_name(said.name)
     wanted = read_options(CallOptions, options, "a function")
@@ -521,18 +521,18 @@ def _checked_name(name: str | None) -> str:
 SAMPLE = 200
 CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 4
-"""Tokens of a reply where no earlier run of this grader tells: a rating and its end."""
+"""Tokens of a reply if no earlier run of this grader is known: a rating and its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradingEstimate:
-    """Cells due, asks that settle them, and what they would take.
+    """Pending cells, the requests that grade them, and an estimate of their cost.
 
-    `tokens` are those of the prompts, counted by the model's own tokenizer where `exact`, on a
-    sample, or by earlier replies. `written` are those of the replies. `seconds` are those of one
-    machine, from the `replies` that earlier runs of the same grader got, None without any; `cost`
-    comes from the prices given, None without them. `prompts` are two filled ones. `judged_only`
-    counts pending cells of passages that people judged and no run ranks, whatever the run grades.
+    `tokens` are those of the prompts, counted by the model's own tokenizer if `exact`, on a sample,
+    or by earlier replies. `written` are those of the replies. `seconds` are those of one machine,
+    from the `replies` that earlier runs of the same grader got, None without any; `cost` comes from
+    the prices given, None without them. `prompts` are two filled ones. `judged_only` counts pending
+    cells of passages that people judged and no run ranks, whatever the run grades.
     """
 
     cells: int
@@ -548,7 +548,7 @@ class GradingEstimate:
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
-    """Look ahead at a run. Asks the model nothing."""
+    """Estimate the cost of a run without a request to the model."""
     planned = run.count_due()
     grader = run.grading.grader
     measured = grader.limit is not None
@@ -572,7 +572,7 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
 
 
 class _Each(NamedTuple):
-    """What one ask takes, on average: tokens read, those of them from a cache, written; seconds."""
+    """The averages of one request: tokens read, cached and written; seconds."""
 
     read: float
     cached: float
@@ -581,7 +581,7 @@ class _Each(NamedTuple):
 
     @classmethod
     def of(cls, spent: RunUsage, lengths: Sequence[int]) -> _Each:
-        """By what was spent, and where that does not tell by the lengths of prompts."""
+        """Compute them from earlier runs, or else from the lengths of prompts."""
         looked = sum(lengths) / len(lengths) if lengths else 0.0
         if not spent.asked:
             return cls(looked, 0.0, REPLY_TOKENS, None)
@@ -593,7 +593,7 @@ class _Each(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """What a million tokens cost, read, read from a cache and written, and an hour of a machine."""
+    """Prices of a million tokens, read, cached and written, and of an hour of a machine."""
 
     read: float | None = None
     cached: float | None = None
@@ -601,12 +601,12 @@ class Prices(NamedTuple):
     hour: float | None = None
 
     def at(self, share: float) -> Prices:
-        """With a part of the prices of tokens, as batches have it."""
+        """Return a share of the prices of tokens, as for batches."""
         read, cached, written = (None if one is None else one * share for one in self[:3])
         return Prices(read, cached, written, self.hour)
 
     def of(self, each: _Each, asks: int) -> float | None:
-        """Return the cost of so many asks; None without prices, or where nobody knows the time."""
+        """Return the cost of so many requests; None without prices, or if the time is unknown."""
         cost, known = 0.0, False
         if self.read is not None and self.written is not None:
             cached = self.read if self.cached is None else self.cached
@@ -619,7 +619,7 @@ class Prices(NamedTuple):
 
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:
-    """Yield what is asked first; cells for which nothing can be asked are left out."""
+    """Yield the first requests; cells that cannot be requested are left out."""
     for number, one in enumerate(islice(filter(run.is_asked, run.due()), SAMPLE)):
         with suppress(InputError):
             yield run.grading.request(number, one)

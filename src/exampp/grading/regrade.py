@@ -38,16 +38,16 @@ from exampp.store.sql import batches
 BATCH = 5000
 _EXAM = "exam"
 _EVIDENCE = frozenset({"answer", "match", "key", "span", "scores", "expected"})
-"""What reading adds to the detail of a grade."""
+"""Keys that reading adds to the detail of a grade."""
 _UNKNOWN_GRADER = 0
 """The key of a grader that is not stored; the store counts from 1."""
 _OF_READING = frozenset({"read", "rules", "unnumbered"})
-"""Settings that say how replies are read; all others determine the replies themselves."""
+"""Settings that control how replies are read; all others determine the replies themselves."""
 _WITHOUT_TEXT = frozenset({State.REFUSED, State.TRUNCATED, State.FAILED})
 
 
 def read_again(rules: ReplyRules, stored: ReplyToRead) -> Grade:
-    """Return what a stored reply says, by these rules and today's answer key."""
+    """Read a stored reply by these rules and today's answer key."""
     detail = dict(stored.detail or {})
     # a refusal that the text alone told has no mark in its detail, and may be read otherwise
     is_marked = not {"refusal", "reason"}.isdisjoint(detail)
@@ -74,7 +74,8 @@ def record_rules(
 ) -> int:
     """Store the rules by which the replies of a grader are read; return its key.
 
-    If others were stored, its replies so far are read again by these. In the caller's transaction.
+    If others were stored, all its replies are read again by the new ones. Runs in the caller's
+    transaction.
     """
     stored = StoredGrader(put_grader(connection, identity), identity)
     known = reading_rules(connection, stored.key)
@@ -87,8 +88,8 @@ def record_rules(
 def reverify_answers(connection: sqlite3.Connection) -> None:
     """Verify extracted answers again if the item's answer key has changed since.
 
-    In the caller's transaction, after whatever changed keys. Replies that were made with the key in
-    the prompt, and those of a prompt without stored rules, are pending.
+    Runs in the caller's transaction, after all changes of keys. Replies that were made with the key
+    in the prompt, and those of a prompt without stored rules, become pending.
     """
     for stored in graders(connection):
         _reverify(connection, stored, stale=True)
@@ -104,7 +105,7 @@ def _reverify(connection: sqlite3.Connection, stored: StoredGrader, *, stale: bo
 
 
 def _stored_rules(connection: sqlite3.Connection, stored: StoredGrader) -> ReplyRules | None:
-    """Return the rules by which a grader's replies are verified, None if none are known."""
+    """Return the rules by which a grader's replies are verified; None if unknown."""
     known = reading_rules(connection, stored.key)
     if known is None:
         return None
@@ -129,11 +130,11 @@ def _described_prompt(identity: GraderIdentity, described: Rules) -> Prompt:
 
 @dataclass(slots=True)
 class Reparsed:
-    """What reading again did: whose replies, whose grades they became, and what changed.
+    """The result of reading replies again: source and target grader, and the changes.
 
     A change is (state and rating before, state and rating after). `kept` counts replies that stay
-    refused, truncated or failed. `others` counts cells of `identity` that have replies of their
-    own, and stay. Nothing is written if `dry_run`.
+    refused, truncated or failed. `others` counts cells of `identity` with different replies, which
+    stay. Nothing is written if `dry_run`.
     """
 
     source: GraderIdentity
@@ -156,12 +157,12 @@ def reparse(
 ) -> Reparsed:
     """Read all stored replies of a grader again, in one transaction; `dry_run` writes nothing.
 
-    `rules` is a prompt, by name or file, whose rules of reading count in place of those of the
-    grader's own prompt; `unnumbered` is by default what it is to the grader. Refusals that the
-    model or the server marked, replies that were cut off and failures stay what they are.
+    `rules` is a prompt, by name or file, whose rules of reading replace those of the grader's own
+    prompt; `unnumbered` is by default that of the grader. Refusals that the model or the server
+    marked, replies that were cut off and failures stay.
 
-    Grades that exampp read by the same rules are replaced. Those that another program, another
-    mode or other rules read stay, and the new ones become those of another grader.
+    Grades that exampp read by the same rules are replaced. Those that another program, another mode
+    or other rules read stay, and the new ones become those of another grader.
 
     Raises:
         InputError: There is nothing to read, or no prompt to read it by, or an option would change
@@ -211,7 +212,7 @@ def _chosen_rules(
 
 
 def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
-    """Return the prompt by whose rules is read: the one named, or the one that read before."""
+    """Return the prompt with the rules of reading: the named one, or that of the grader."""
     if rules is not None:
         return load_grading_prompt(rules)
     if described := identity.settings.get("rules"):
@@ -226,10 +227,10 @@ def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
 
 
 def _target(identity: GraderIdentity, rules: ReplyRules) -> GraderIdentity:
-    """Return whose grades the new readings are.
+    """Return the grader that the new readings belong to.
 
-    A prompt's hash covers neither its scale nor its rules of reading, so that a prompt which
-    differs in them (or is another) is named in the settings.
+    A prompt's hash covers neither its scale nor its rules of reading, so the settings name a prompt
+    that differs in them (or is another).
     """
     prompt = rules.prompt
     settings: dict[str, Any] = {

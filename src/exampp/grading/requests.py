@@ -1,4 +1,4 @@
-"""From pending cells to requests, and from raw replies to grades.
+"""Turn pending cells into requests, and raw replies into grades.
 
 A prompt is filled and cut to the model's limit; a reply is read by the rules of the prompt, the
 answer key, and the probabilities of labels.
@@ -21,7 +21,7 @@ from exampp.store.cells import PendingCells
 from exampp.store.grades import Rules
 
 SELF_RATING = "self-rating"
-"""The rules of reading for which it matters how a text without a number is read."""
+"""Readings for which the rule for a text without a number matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class SentPrompt(NamedTuple):
 LEAST_PASSAGE = 32
 """Tokens that a prompt must leave for item and passage: some two dozen words."""
 _FILLED = {"query": "the query has no text", "correct_answer": "the item has no answer key"}
-"""Slots that are never left empty, and why one would be."""
+"""Slots that must not be empty, and the reason for an empty one."""
 
 
 def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
-    """Return the texts that a prompt may ask for, by slot."""
+    """Return the texts for the slots of a prompt, by slot."""
     return {
         "question": cells.item,
         "nugget": cells.item,
@@ -71,8 +71,8 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
     """Return the filled prompt, its passage cut if the grader knows a limit.
 
     Raises:
-        InputError: Instructions and item alone are too long for the model, or the prompt asks for
-            a query's text or known answers, and there are none.
+        InputError: Instructions and item alone are too long for the model, or the prompt needs a
+            query's text or known answers, and there are none.
     """
     slots = prompt_slots(cells, kind)
     for name, what in _FILLED.items():
@@ -90,7 +90,7 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
 
 
 def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
-    """Refuse a prompt whose own text fills what the model takes, before anything is asked.
+    """Refuse a prompt whose own text fills the model's limit, before any request.
 
     For graders that know a limit and count tokens, wherever they run.
     """
@@ -137,9 +137,9 @@ def build_request(
 
 @dataclass(frozen=True, slots=True)
 class ReplyRules:
-    """How replies to a prompt are read as grades.
+    """The rules by which replies to a prompt are read as grades.
 
-    `mode` and `unnumbered` are those of `prompts.replies.read`. If the labels have less than
+    `mode` and `unnumbered` are those of `prompts.replies.read_reply`. If the labels have less than
     `least_mass` of the probability, none of them is the reply.
     """
 
@@ -161,21 +161,21 @@ class ReplyRules:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The rules of the prompt, JSON-able."""
+        """Return the rules of the prompt, JSON-able."""
         names = ("name", "reading", "lowest", "highest", "field")
         return {name: getattr(self.prompt, name) for name in names}
 
     @property
     def stored(self) -> Rules | None:
-        """The rules as they are stored with a grader, None unless known answers matter to it."""
+        """Return the rules as stored with a grader; None unless known answers matter to it."""
         if not self.prompt.verifies:
             return None
         return {**self.described, "slots": list(self.prompt.slots), "mode": self.mode}
 
     def read(self, cells: PendingCells, reply: Reply, kept: int | None = None) -> Grade:
-        """Read a reply; `kept` counts the characters that it saw of a passage that was cut.
+        """Read a reply; `kept` counts the characters that the model saw of a passage that was cut.
 
-        What the server or the model itself marks as a refusal is one, whatever its text says.
+        A refusal that the server or the model itself marks is one, whatever its text says.
         """
         if reply.fault:
             outcome, confidence = Outcome(State.FAILED), None
@@ -242,7 +242,7 @@ def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
 def _confidence(
     outcome: Outcome, scores: Mapping[str, float] | None, detail: dict[str, Any]
 ) -> float | None:
-    """Return the probability of the rating; the expected rating joins the detail."""
+    """Return the probability of the rating; the expected rating is added to the detail."""
     if not scores or outcome.rating is None:
         return None
     detail["scores"] = _rounded(scores)
@@ -254,7 +254,7 @@ def _confidence(
 
 
 def why_ungraded(grade: Grade) -> str:
-    """Return why a reply gives no grade, and the reply: unparsed (off-scale), the reply '7'."""
+    """Describe why a reply gives no grade: unparsed (off-scale), the reply '7'."""
     state = grade.state.name.lower()
     reason = (grade.detail or {}).get("reason") or grade.rule
     because = "" if reason == state else f" ({reason})"
@@ -267,7 +267,7 @@ def unnumbered_of(settings: Mapping[str, Any]) -> str:
 
 
 def unnumbered_setting(unnumbered: str) -> dict[str, str]:
-    """Return the same as a part of settings, where the usual way has no entry.
+    """Return the same as a part of settings, empty for the default.
 
     Raises:
         InputError: It is not one of `prompts.replies.UNNUMBERED`.

@@ -1,8 +1,8 @@
-"""The grading run: plan, request, read, commit, in batches, so that an interrupt loses little.
+"""Run a grader: plan, request, read, commit, in batches, so that an interrupt loses little.
 
-No backend is known here: a grader pulls requests and yields raw replies, `ReplyRules` turn a reply
-into a grade, and the store keeps both. Memory is bounded by one query's cells and the grader's
-look-ahead, whatever the number of cells.
+The run depends on no backend: a grader pulls requests and yields raw replies, `ReplyRules` turn a
+reply into a grade, and the store records both. Memory is bounded by one query's cells and the
+grader's look-ahead, whatever the number of cells.
 
 Processes that grade the same collection share the work query by query: each takes a lease of a
 query before its first request, and a lease that is not renewed expires.
@@ -60,13 +60,12 @@ from exampp.store.runs import (
 
 @dataclass(slots=True, repr=False)
 class Progress:
-    """Progress of a run: cells pending at its start, done by it (some of them copied from equal
-    texts), and done by other processes.
+    """Progress of a run: cells pending at its start, done by it, and done by other processes.
 
-    `held_by` are the other runs with leases of this grader's queries, at the start, or when only
-    their queries are left, which this run `waits` for. `awaits` describes open batches,
-    `last_failure` says why the last unread reply gave no grade. `repeated` cells were requested
-    again after an unreadable reply; `recovered` got a grade then.
+    Some of its cells are copied from equal texts. `held_by` are the other runs with leases of this
+    grader's queries, at the start, or when only their queries are left, which this run `waits` for.
+    `awaits` describes open batches, `last_failure` says why the last unread reply gave no grade.
+    `repeated` cells were requested again after an unreadable reply; `recovered` got a grade then.
     """
 
     total: int
@@ -171,7 +170,7 @@ class GradingRun:
     `store.cells.SELECTIONS`; cells that failed before the run come last. After `max_failures`
     replies in a row without a grade it raises Unfinished with the last of them; committed grades
     stay. A cell that ends as it did before counts only if the server failed. However `steps` ends,
-    by an interrupt at any bytecode too, all yielded replies are stored and the connection is
+    even by an interrupt at any bytecode, all yielded replies are stored and the connection is
     outside of a transaction.
     """
 
@@ -214,7 +213,7 @@ class GradingRun:
 
     @property
     def late_note(self) -> str:
-        """The note of the grader if it changed after the start, else empty."""
+        """Return the note of the grader if it changed after the start, else an empty text."""
         note = self.grading.grader.note
         return "" if note in self.notes else note
 

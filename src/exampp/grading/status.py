@@ -1,4 +1,4 @@
-"""Where grading stands, per grader."""
+"""Report the state of grading, per grader."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from exampp.store.runs import (
 
 
 class GraderStatus(NamedTuple):
-    """A grader on a bank: its cells by rule of reading, and how many are due to a `depth`.
+    """A grader on a bank: its cells by rule of reading, and the pending ones to a `depth`.
 
     `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
-    are the runs that grade just now, `without_key` the items that answers cannot be verified to;
-    `own_bank` warns that the model made the items itself; `otherwise` tells what was cut, and what
-    servers refused; `judged_only` counts cells without a grade of passages that are judged and not
-    ranked, and all cells.
+    are the runs that are grading now; `without_key` are the items without an answer key to verify
+    against; `own_bank` warns that the model made the items itself; `otherwise` describes cut
+    passages and refused parameters; `judged_only` counts cells without a grade of passages that are
+    judged and not ranked, and all such cells.
     """
 
     grader: GraderIdentity
@@ -71,7 +71,7 @@ class GraderStatus(NamedTuple):
 
     @property
     def states(self) -> Mapping[str, int]:
-        """How many cells are in each state, by its name."""
+        """Return how many cells are in each state, by its name."""
         return by_state(self.readings)
 
 
@@ -112,7 +112,7 @@ _STATES = tuple(state.name.lower() for state in State)
 def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
     """Return the tables `readings`, `spent` and `graders` of the functions below.
 
-    `batches` is there where some are out.
+    `batches` is included if there are open ones.
     """
     found = grading_status(connection)
     batches = batches_table(connection)
@@ -161,7 +161,7 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
 
 
 def batches_table(connection: sqlite3.Connection) -> Table:
-    """Return the batches that are out, or whose replies are not all grades yet."""
+    """Return the open batches: not answered yet, or with replies that are not grades yet."""
     named = {key: grader_label(identity) for key, identity in graders(connection)}
     rows: list[tuple[Value, ...]] = [
         (

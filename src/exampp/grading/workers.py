@@ -1,7 +1,13 @@
-"""Grading by several workers, such as the actors of a Ray cluster (https://docs.ray.io).
+"""Grade with several workers, such as the actors of a Ray cluster (https://docs.ray.io).
 
-Nothing but batches and replies goes over the network; the collection stays with the process that is
-called the driver there, which is the only one that writes to it.
+Only batches and replies go over the network; the collection stays with the driver process, which is
+the only one that writes to it.
+
+Nothing here knows where workers live. A pool tells that one has joined, answered or is lost, and
+takes the next batch to it. All requests about a passage go to one worker, in their order. A worker
+has two batches at a time, so that it never waits for the next one; what a lost worker had goes to
+the others. The size of its batches follows its pace, so that a slow worker has little to lose and a
+fast one is seldom written to.
 """
 
 from __future__ import annotations
@@ -26,31 +32,22 @@ from exampp.prompts import Prompt
 from exampp.store.cells import PendingCells, PendingIds
 from exampp.version import __version__
 
-# Who is asked what, where several workers grade: batches, and what is asked again.
-#
-# Nothing here knows where workers live. A pool tells that one has joined, answered or is lost,
-# and takes the next batch to it. All asks about a passage go to one worker, in their order. A
-# worker has two batches at a time, so that it never waits for the next one; what a lost worker
-# had goes to the others. The size of its batches follows its pace, so that a slow worker has
-# little to lose and a fast one is seldom written to.
-
-
 FIRST, MOST = 16, 512
-"""Asks of a batch: of the first, and of any."""
+"""Requests of a batch: of the first, and the maximum."""
 SHORT, LONG = 0.25, 1.0
-"""Seconds that a batch takes at least and at most, else the worker's next one is another size."""
+"""Minimum and maximum seconds of a batch; outside, the worker's next batch gets another size."""
 AHEAD = 2
 """Batches that a worker has at a time."""
 TRIES = 3
-"""Workers that may be lost at a batch before its asks are given up."""
+"""Workers that may be lost with a batch before its requests fail."""
 PATIENCE = 300.0
 """Seconds without any worker after which a run ends."""
 GLANCE = 0.5
-"""Seconds between two looks at what else is to be done."""
+"""Seconds between two polls of other events."""
 
 
 class WorkerFacts(NamedTuple):
-    """What a worker says of itself: where it is, its exampp, and what its grader is."""
+    """The description of a worker: its node, its exampp, and its grader."""
 
     node: str
     version: str
@@ -71,7 +68,7 @@ class WorkerJoined(NamedTuple):
 
 
 class BatchAnswered(NamedTuple):
-    """A worker has answered a batch: replies by the keys of the asks, or what the run ends with."""
+    """The answer to a batch: replies by the keys of the requests, or an error that ends the run."""
 
     worker: str
     batch: int
@@ -79,9 +76,7 @@ class BatchAnswered(NamedTuple):
 
 
 class WorkerLost(NamedTuple):
-    """A worker answers no more, nor what it was given; `refused`: it was never of any use, and
-    another one would not be.
-    """
+    """A worker was lost with its batches; `refused`: it never worked, and a new one would not."""
 
     worker: str
     reason: str
@@ -89,27 +84,27 @@ class WorkerLost(NamedTuple):
 
 
 class WorkerPool(Protocol):
-    """Workers, wherever they live; it finds new ones by itself."""
+    """A pool of workers, wherever they run; it finds new ones itself."""
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
-        """Return what happens next; None if nothing does within the seconds."""
+        """Return the next event; None if there is none within the seconds."""
         ...
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
-        """Say how workers are asked, before anything is given."""
+        """Set how requests are made, before the first batch."""
         ...
 
     def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
-        """Have a worker that has joined answer a batch."""
+        """Send a batch to a worker that has joined."""
         ...
 
     def dismiss(self, worker: str) -> None:
-        """Let a worker go for good, and take no other from its node."""
+        """Release a worker for good, and start no other on its node."""
         ...
 
 
 class _Batch:
-    """Asks that are given together, how often their workers were lost, and when they were given."""
+    """Requests that are sent together, the number of lost workers, and the time of sending."""
 
     def __init__(self, asks: Sequence[Request]) -> None:
         self.asks = {ask.key: ask for ask in asks}
@@ -118,7 +113,7 @@ class _Batch:
 
 
 class _Member:
-    """A worker at work: the numbers of its batches, and the size of the next."""
+    """A working worker: the numbers of its batches, and the size of the next."""
 
     def __init__(self) -> None:
         self.batches: dict[int, None] = {}
@@ -136,7 +131,7 @@ class _Member:
 
 
 class _Passages:
-    """Pulls asks in batches that do not end within a passage, unless one has very many."""
+    """Pull requests in batches that end between passages, unless a passage has very many."""
 
     def __init__(self, asks: Iterable[Request]) -> None:
         self._asks = iter(asks)
@@ -157,15 +152,15 @@ class _Passages:
 
 
 class SpreadGrader(Grader):
-    """Has requests answered by the workers of a pool, each once; waits for the first worker.
+    """Spread requests over the workers of a pool, each once; wait for the first worker.
 
-    It has no limit of its own: a worker cuts what it is asked to what its model takes. A worker
-    whose grader has other settings would be another grader, and is left out; `note` says so, and
-    how many workers were lost and what was requested again for that.
+    It has no limit itself: a worker cuts requests to the limit of its model. A worker whose grader
+    has other settings would be another grader, and is left out; `note` reports it, and how many
+    workers were lost and how many requests were repeated for that.
 
     Raises:
         InputError: The first worker cannot make its grader, and says why.
-        Unfinished: None came in time.
+        Unfinished: No worker joined in time.
     """
 
     same_text_same_grade = True
@@ -184,37 +179,37 @@ class SpreadGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What determines a reply, as a worker says."""
+        """Return the settings of the workers' grader, which determine a reply."""
         return dict(self._facts.settings)
 
     @property
     def readings(self) -> frozenset[str]:
-        """By which rules its replies can be read."""
+        """Return the rules by which its replies can be read."""
         return self._facts.readings
 
     @property
     def unnumbered(self) -> str | None:
-        """What a text without a number is."""
+        """Return the rule for a text without a number."""
         return self._facts.unnumbered
 
     @property
     def varies(self) -> bool:
-        """Whether the same request can get another reply."""
+        """Return whether the same request can get another reply."""
         return self._facts.varies
 
     @property
     def model_name(self) -> str:
-        """What it calls its model."""
+        """Return the name of the model."""
         return self._facts.model_name
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """That workers grade, and what one of them says."""
+        """Return the provenance of one worker, and that workers grade."""
         return {**(self._facts.provenance or {}), "spread": type(self._pool).__name__}
 
     @property
     def note(self) -> str:
-        """What workers say of their grader, and what became of them."""
+        """Return the workers' notes on their grader, and what happened to the workers."""
         said = [self._facts.note, *self._remarks]
         if lost := len(self._lost):
             said.append(
@@ -224,11 +219,11 @@ class SpreadGrader(Grader):
         return "\n".join(filter(None, said))
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
-        """Say how workers are asked: they fill the prompts, since they know their limit."""
+        """Set how requests are made: workers fill the prompts, since they know their limit."""
         self._pool.ask_by(prompt, kind)
 
     def stop(self, grace: float) -> None:
-        """Give nothing more to anybody, and end within `grace` seconds."""
+        """Send nothing more, and end within `grace` seconds."""
         self._until = min(self._until, monotonic() + grace)
 
     def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
@@ -314,7 +309,7 @@ class SpreadGrader(Grader):
         yield from ((ask, replies.get(key, missing)) for key, ask in batch.asks.items())
 
     def _lose(self, event: WorkerLost) -> Iterator[tuple[Request, Reply]]:
-        """Pass the requests of a lost worker on; yield a fault of those that lost several."""
+        """Requeue the requests of a lost worker; yield a fault for those that lost several."""
         self._lost.append(event)
         member = self._members.pop(event.worker, None)
         for number in member.batches if member else ():
@@ -362,7 +357,7 @@ class SpreadGrader(Grader):
 
 Make = Callable[[], Grader]
 Row = tuple[Any, ...]
-"""What is sent of an ask: all but the prompt, which its worker makes of this."""
+"""The fields of a request that are sent: its worker makes the prompt."""
 _row = attrgetter(
     *("key", "query", "item", "answers", "passage"),
     *("query_id", "item_id", "passage_id", "subtopic_id"),
@@ -370,20 +365,20 @@ _row = attrgetter(
 
 
 def rows_of_requests(asks: Iterable[Request]) -> list[Row]:
-    """Asks as they are sent; equal texts are one object, so that each goes out once."""
+    """Return requests as rows; equal texts are one object, so that each is sent once."""
     texts: dict[Any, Any] = {}
     return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in asks]
 
 
 class GradingWorker:
-    """A grader and its node; `load` before all else."""
+    """A grader on its node; call `load` first."""
 
     def __init__(self) -> None:
         self._grader: Grader | None = None
         self._checked: set[tuple[Prompt, str]] = set()
 
     def load(self, make: Make) -> WorkerFacts | str:
-        """Make the grader, and say what it is; or, in a sentence, why it cannot be made."""
+        """Make the grader, and describe it; or return a sentence on why that failed."""
         try:
             grader = self._grader = check_grader(make())
             provenance = grader.provenance
@@ -406,10 +401,10 @@ class GradingWorker:
     def answer(
         self, prompt: Prompt, kind: str, rows: Sequence[Row]
     ) -> list[tuple[int, Reply]] | InputError:
-        """Return the replies by key, or what is wrong with all that could be asked.
+        """Return the replies by key, or the fault that affects all requests.
 
-        Rows come without prompts: these are filled here, where the model's limit is known,
-        and a reply says how much of a passage was kept. Any other failure is the worker's own.
+        Rows come without prompts: these are filled here, where the model's limit is known, and a
+        reply says how much of a passage was kept. Any other failure is the worker's own.
         """
         if self._grader is None:
             raise InputError("the worker has no grader")
@@ -449,19 +444,20 @@ def _cut(reply: Reply, kept: int | None) -> Reply:
 
 
 HERE = "ray"
-"""In place of an address: the cluster that runs on this machine, else one that is started here."""
+"""Instead of an address: the cluster that runs on this machine, else a new one."""
 LOOK_SECONDS = 5.0
-"""Between two looks at the nodes of the cluster."""
+"""Seconds between two polls of the nodes of the cluster."""
 STILLBORN = 10
-"""Workers that may die as they load, as on a node that is gone, before they are not replaced."""
+"""Workers that may die while loading, as on a lost node, before they are no longer replaced."""
 OBJECTS = 100_000_000
 """Bytes of shared memory of a cluster that is started here: only batches pass through it."""
 
 
 class Cluster(NamedTuple):
-    """A cluster, by its address or `ray`; what a worker takes up there, and how many there are at
-    most. None leaves it to the cluster: as many as there is room for, a card where a model of this
-    machine finds some.
+    """A cluster, by its address or `ray`, the resources of a worker, and the most workers.
+
+    With None the cluster decides: as many as there is room for, and a GPU if a model of this
+    machine needs one.
     """
 
     address: str
@@ -471,17 +467,17 @@ class Cluster(NamedTuple):
 
 
 class _ActorCall(NamedTuple):
-    """A call under way: of which worker, and its batch, None where it loads."""
+    """A running call: its worker, and its batch, None while it loads."""
 
     worker: str
     batch: int | None
 
 
 class RayWorkers:
-    """Actors that grade, kept as many as the nodes have room for.
+    """Ray actors that grade, as many as the nodes have room for.
 
-    An actor that is lost is replaced as long as there is room; one that cannot load is not. Where
-    the grader `computes`, a worker gets a card if nobody says otherwise and a node has one.
+    An actor that is lost is replaced as long as there is room; one that cannot load is not. If the
+    grader `computes`, a worker gets a GPU by default if a node has one.
 
     Raises:
         InputError: Ray is not installed, no cluster answers, or no node has room for a worker.
@@ -512,11 +508,11 @@ class RayWorkers:
             )
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
-        """Say how workers are asked from now on."""
+        """Set how requests are made from now on."""
         self._asked = self._ray.put(prompt), kind
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
-        """Return what happens next; hires meanwhile."""
+        """Return the next event; start workers meanwhile."""
         self._hire()
         if not self._under:
             time.sleep(seconds)
@@ -525,13 +521,13 @@ class RayWorkers:
         return self._event(ready[0]) if ready else None
 
     def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
-        """Have a worker that has joined answer a batch."""
+        """Send a batch to a worker that has joined."""
         prompt, kind = self._asked or (None, "")
         reference = self._actors[worker].answer.remote(prompt, kind, rows_of_requests(asks))
         self._under[reference] = _ActorCall(worker, batch)
 
     def dismiss(self, worker: str) -> None:
-        """Let a worker go, and hire no other in its place."""
+        """Release a worker, and start no other in its place."""
         self._refused += 1
         self._drop(worker)
 
@@ -564,7 +560,7 @@ class RayWorkers:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def _room(self) -> int:
-        """Workers that the nodes have room for, whoever else is there."""
+        """Return the number of workers that the nodes have room for, whoever else is there."""
         room = sum(
             min(
                 int(node["Resources"].get(name, 0) // most)
@@ -617,7 +613,7 @@ def _connect(address: str) -> Any:
 
 
 def _reason(error: Exception, *, loaded: bool) -> str:
-    """Why a worker is lost: what its grader failed with, or that its process or node is gone."""
+    """Return why a worker is lost: the error of its grader, or that its process or node is gone."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception):
         return describe_error(cause).splitlines()[0]

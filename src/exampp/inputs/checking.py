@@ -1,4 +1,4 @@
-"""Checks a collection: damage, changes by other programs, and impossible values."""
+"""Check a collection: damage, changes by other programs, and impossible values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checked(Result):
-    """What a check of a collection found: its problems, and how much it holds of each thing."""
+    """The result of a check: the problems, and the counts of each kind of thing."""
 
     file: str
     problems: tuple[Problem, ...]
@@ -30,18 +30,18 @@ class Checked(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether the collection has no problem."""
+        """Return whether the collection has no problem."""
         return not self.problems
 
     @property
     def verdict(self) -> str:
-        """The result in one sentence."""
+        """Return the result in one sentence."""
         if self.ok:
             return f"OK: {self.file} is whole, and its values are possible."
         return f"{self.file} has {counted(len(self.problems), 'problem')}."
 
     def tables(self) -> Mapping[str, Table]:
-        """Return the first problems, or the contents where there is none."""
+        """Return the first problems, or the contents if there is none."""
         if self.ok:
             contents = Table.of(["thing", "count"], list(self.contents.items()))
             return {"contents": contents}
@@ -60,7 +60,7 @@ class Checked(Result):
 
 
 def check(path: str | Path) -> Checked:
-    """Check the collection at a path; the file is only read, or brought up to date if it is older.
+    """Check the collection at a path; the file is only read, or upgraded if it is older.
 
     Raises:
         InputError: The file is missing or is not a collection.
@@ -82,11 +82,7 @@ def check_collection(connection: sqlite3.Connection, path: Path) -> Checked:
 
 
 def refuse_damaged(connection: sqlite3.Connection, path: str | Path) -> None:
-    """Check a collection from which something is made that others rely on.
-
-    Raises:
-        InputError: The collection has a problem.
-    """
+    """Raise InputError if a collection that others will rely on has a problem."""
     problems = find_problems(connection)
     if problems:
         first = " ".join(filter(None, problems[0]))

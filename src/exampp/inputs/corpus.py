@@ -1,6 +1,6 @@
-"""Texts of passages out of a corpus that is too large to be taken whole.
+"""Look up texts of passages in a corpus that is too large to import.
 
-A corpus is read once, as a stream, and only what is looked for is decoded: a file of passages in
+A corpus is read once, as a stream, and only wanted passages are decoded: a file of passages in
 JSON-lines or columns, Parquet, TREC CAR paragraphs, a folder of such files, or `irds:ID`, the
 documents of an ir_datasets dataset.
 """
@@ -35,10 +35,10 @@ _SUFFIXES = (".jsonl", ".json", ".ndjson", ".tsv", ".txt", ".cbor", ".parquet", 
 def look_up(
     connection: sqlite3.Connection, corpus: str, wanted: set[str], on_error: OnError
 ) -> list[str]:
-    """Take the texts of `wanted` passages, and of all that have none, out of a corpus.
+    """Add the texts of `wanted` passages, and of all without one, from a corpus.
 
-    Returns the ids of passages that still have no text. Stops reading where all are found.
-    InputError where the corpus has none of them: then its ids are not those of the runs.
+    Returns the ids of passages that still have no text. Stops reading when all are found. Raises
+    InputError if the corpus has none of them: then its ids differ from those of the runs.
     """
     sought = wanted | set(without_text(connection))
     found = False
@@ -125,9 +125,9 @@ def _first_column(line: bytes, _number: int) -> bytes:
 
 
 def _json_ids(path: Path, head: bytes) -> Callable[[bytes, int], bytes]:
-    """What gives the id of a line: by its start where that is as in the first line, else decoded.
+    """Return a function for the id of a line, found at its start or else by decoding.
 
-    The id is under the same key in every line, the one that the first line has.
+    The id is under the same key in every line, that of the first line.
     """
     key = key_of(decode_json(head, OBJECT, path, 1), passages.ID_KEYS) or passages.ID_KEYS[0]
     starts = re.compile(

@@ -1,4 +1,4 @@
-"""A collection as files of the field's formats."""
+"""Export a collection as files of the field's formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _Counted(Iterator[T]):
-    """Counts what passes through; a bank counts by its items."""
+    """Count the records that pass through; a bank counts by its items."""
 
     def __init__(self, things: Iterable[T]) -> None:
         self.things = iter(things)
@@ -62,7 +62,7 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
 
 
 def exported() -> list[str]:
-    """Return what `export --format` calls the built-in formats that are written."""
+    """Return the values of `export --format` for the built-in formats that are written."""
     written = (one for one in FORMATS.built_in.values() if one.write or one.name == "beir")
     return [*dict.fromkeys(one.exports or one.name for one in written)]
 
@@ -76,7 +76,7 @@ def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry
 
 
 def _retrieved(connection: sqlite3.Connection, _bank: str | None) -> Iterator[Retrieved]:
-    """Yield what every system retrieved for every query, with the texts."""
+    """Yield the retrieved passages of every system and query, with the texts."""
     texts = {query.query_id: query.text for query in read_queries(connection)}
     passages = {one.passage_id: one for one in read_passages(connection)}
     for (query_id, _), lines in groupby(
@@ -111,4 +111,4 @@ _STORED: Mapping[type, Callable[[sqlite3.Connection, str | None], Iterable[Any]]
     Retrieved: _retrieved,
     CellDecision: lambda connection, _: read_decisions(connection),
 }
-"""How the records of each kind are read from a collection."""
+"""Functions that read the records of each kind from a collection."""

@@ -1,6 +1,6 @@
-"""Tables of queries and passages, and tables whose columns `--columns` names, as rows.
+"""Detect the files of an import; read tables of queries and passages, or with named columns.
 
-One mapping serves all tables of an import: each takes the columns that it has.
+One mapping of columns serves all tables of an import: each uses the columns that it has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COLUMNS = (
     *("passage_id", "title", "system", "rank", "score", "relevance"),
     *("contexts", "reference", "reference_contexts"),
 )
-"""What a column can be said to hold."""
+"""Names that `--columns` can assign to a column."""
 _KNOWN = frozenset(
     (
         *COLUMNS,
@@ -65,7 +65,7 @@ _KNOWN = frozenset(
         *passages.POOL_ID_KEYS,
     )
 )
-"""Names by which some reader knows the columns of a table."""
+"""Names by which a reader recognises the columns of a table."""
 _SEPARATORS = "\t,;|"
 _OF_RESULTS = frozenset(
     (
@@ -78,9 +78,9 @@ Row = Mapping[str, Any]
 
 
 class Renaming:
-    """Columns of tables by the names that exampp knows; `seen` are the columns of each table.
+    """Rename columns of tables to the names that exampp knows; `seen` are the columns per table.
 
-    Raises InputError for a name that exampp does not know.
+    Raises InputError for an unknown name.
     """
 
     def __init__(self, columns: Mapping[str, str]) -> None:
@@ -97,7 +97,7 @@ class Renaming:
                 )
 
     def names(self, table: str, header: Sequence[str]) -> dict[str, str]:
-        """Known name -> column of a table; columns that are left out are remarked on, once."""
+        """Return known name -> column of a table; warn once about columns that are ignored."""
         named = {name: column for name, column in self.columns.items() if column in header}
         others = [column for column in header if column not in self.columns.values()]
         known = {
@@ -136,8 +136,8 @@ class Renaming:
     ) -> MemoryLines | None:
         """Return the rows of a table that has one of the columns, or of queries or passages.
 
-        None for any other file, for a TSV that the readers of queries and passages take, and for a
-        table that may be a bank, unless it is said to be none.
+        None for any other file, for a TSV that the readers of queries and passages accept, and for
+        a table that may be a bank, unless `may_be_bank` is false.
         """
         separator = self._separator(path, may_be_bank=may_be_bank)
         if separator is None:
@@ -147,7 +147,7 @@ class Renaming:
         return list(as_lines(_stripped(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
-        """Return what separates the columns; None where the first line has none of them."""
+        """Return the separator of the columns; None if the first line has none of them."""
         with suppress(
             InputError, CsvError
         ):  # no file of lines: whoever reads it says what is wrong
@@ -168,7 +168,7 @@ class Renaming:
 
 
 def _is_known(header: Sequence[str], separator: str) -> bool:
-    """Return whether a header is one of queries or passages that only rows can be read of."""
+    """Return whether a header is one of queries or passages that is read only as rows."""
     columns = [*header]
     if separator == "\t" and (
         queries.is_query_header(columns) or passages.is_passage_header(columns)
@@ -181,7 +181,7 @@ def _is_known(header: Sequence[str], separator: str) -> bool:
 
 
 def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    """Yield rows of text whose ids come without the spaces around them."""
+    """Yield rows of text, with spaces around ids removed."""
     for number, row in rows:
         ids = {name: cell.strip() for name, cell in row.items() if name.endswith("_id")}
         yield number, {**row, **ids}
@@ -194,11 +194,10 @@ _RANKED = ("run", "ranx", "candidates")
 
 
 class GivenFile(NamedTuple):
-    """A file or folder of an import: `kind` (as of `importing.KINDS`) or `role` (one of `ROLES`)
-    says what it is, or its files are.
+    """A file or folder of an import, of a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
 
-    With `data`, it is no file but rows out of memory, and `path` what messages call them; `system`
-    then says what returned them, where they do not.
+    With `data`, it is rows from memory, and `path` is the name in messages; `system` is then the
+    system of rows that do not name one.
     """
 
     path: Path
@@ -209,9 +208,9 @@ class GivenFile(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A file of an import and what it is; `by_name` as in `detect.Told`.
+    """A file of an import and its kind; `by_name` is as in `detect.DetectedKind`.
 
-    `system` names the system of a file that stands in a folder of runs.
+    `system` names the system of a file in a folder of runs.
     """
 
     path: Path
@@ -223,10 +222,7 @@ class Known(NamedTuple):
 def given_files(
     files: Sequence[str | Path], kind: str | None, by_role: Sequence[Sequence[str | Path]]
 ) -> list[GivenFile]:
-    """Return files of a kind.
-
-    Or of one that is to be told, and those of each role in their order.
-    """
+    """Return files of a `kind` (None: detected), then those of each role."""
     check_lists(**dict(zip(ROLES, by_role, strict=True)))
     given = [GivenFile(check_path(file), kind) for file in files]
     for role, some in zip(ROLES, by_role, strict=True):
@@ -235,9 +231,9 @@ def given_files(
 
 
 def given_data(by_role: Sequence[object]) -> list[GivenFile]:
-    """Return what stands for arguments of rows, one of each role; each part of `runs` is by itself.
+    """Return sources for data arguments, one of each role; each part of `runs` is separate.
 
-    Raises InputError where all are None.
+    Raises InputError if all are None.
     """
     given = [
         GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
@@ -251,7 +247,7 @@ def given_data(by_role: Sequence[object]) -> list[GivenFile]:
 
 
 def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
-    """Return where files that are data sets or folders of BEIR hold the texts of their passages."""
+    """Return the corpus of files that are data sets or folders of BEIR; None if there is none."""
     of_datasets = filter(data_sets.has_documents, filter(data_sets.is_dataset, files))
     of_folders = filter(None, (data_sets.corpus_of(Path(file)) for file in files))
     return next(of_datasets, None) or next(of_folders, None)
@@ -264,9 +260,9 @@ _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "res
 def rows_of_files(
     files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
 ) -> Mapping[Path, MemoryLines]:
-    """Return what of an import is rows, for `holding`: out of memory, or tables with named columns.
+    """Return the rows of an import, for `holding`: from memory, or tables with named columns.
 
-    Raises InputError for what has no rows, and where no table has one of the columns.
+    Raises InputError for data without rows, and if no table has one of the columns.
     """
     columns = renaming.columns
     found: dict[Path, MemoryLines] = {}
@@ -290,7 +286,7 @@ def rows_of_files(
 
 
 def _may_be_table(given: GivenFile) -> bool:
-    """Return whether a file, as far as is said, may be a table of queries or passages."""
+    """Return whether a file may be a table of queries or passages, by its kind, role and name."""
     if lines_in_memory(given.path) or (given.kind, given.role) not in _OF_TABLES:
         return False
     return bool(given.kind or given.role) or plain_name(given.path).endswith(_TABLES)
@@ -304,11 +300,11 @@ _OF_TABLES = {(None, None)} | {
 
 
 def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
-    """Yield what each file is, as is said of it, or as its content tells.
+    """Yield the kind of each file, as given or as detected from its content.
 
-    A folder with a role stands for the files in it. A folder of run files is told from them; each
-    then holds what the system returned that it is named after. Where a file may hold responses, a
-    `system` that is named means that it does.
+    A folder with a role stands for the files in it. A folder of run files is detected from them;
+    each file then is the run of the system that it is named after. If a file may hold responses, a
+    `system` option means that it does.
     """
     for given in files:
         if rows := lines_in_memory(given.path):
@@ -398,13 +394,13 @@ def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
 
 Rows = list[tuple[int, Mapping[str, Any]]]
 Answers = dict[tuple[str, str], dict[str, None]]
-"""What references say of each question, in order."""
+"""The reference answers of each question, in order."""
 
 
 def unfold(
     files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
 ) -> tuple[list[GivenFile], Mapping[Path, MemoryLines]]:
-    """Return the files, those of other programs as the parts that we know, and the parts' rows."""
+    """Return the files, those of other programs split into known parts, and the parts' rows."""
     found: list[GivenFile] = []
     rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
@@ -433,7 +429,7 @@ def unfold(
 def _once_each(
     records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
 ) -> Iterator[tuple[int, RagRecord]]:
-    """Yield the records without those in which a system is asked a question again."""
+    """Yield the records without repeated questions to the same system."""
     first: dict[tuple[str, str], int] = {}
     for number, one in records:
         earlier = first.setdefault((one.system, one.query_id), number)
@@ -462,9 +458,9 @@ def _preset(given: GivenFile) -> rag.Preset | None:
 def _parts(
     records: list[tuple[int, RagRecord]], system: str, answers: Answers
 ) -> Mapping[str, Rows]:
-    """Return the rows of each kind, with the numbers of their lines; equal rows are one.
+    """Return the rows of each kind, with the numbers of their lines; equal rows are merged.
 
-    `answers` are the references of these files and of those before, which all are right answers.
+    `answers` are the references of these files and of those before, which are all right answers.
     """
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
     for number, one in records:

@@ -1,4 +1,4 @@
-"""Opens a file of graded passages as a collection: imported once, then read from a cache."""
+"""Open a file of graded passages as a collection: imported once, then read from a cache."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from exampp.version import __version__
 
 _STEP = "graded file"
 _HERE = "\0"
-"""Stands for the path of the file in cached notes: the file may be opened by another path."""
+"""Placeholder for the path of the file in cached notes: the file may be opened by another path."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradedFile:
-    """How a graded file is read.
+    """A graded file and the options for reading it.
 
-    `scale` is that of graders whose prompt is not known, by default from 0 to the highest label.
+    `scale` is that of graders whose prompt is unknown, by default from 0 to the highest label.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class GradedFile:
         return self._opened[name]
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close all opened connections."""
         for connection in self._opened.values():
             connection.close()
 

@@ -1,4 +1,4 @@
-"""Files into a collection: detected, read, checked, and imported all together or not at all."""
+"""Import files into a collection: detected, read, checked, all together or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from exampp.store.inputs import (
 )
 
 UNKNOWN_PASSAGES = ("error", "keep")
-"""What becomes of a run's passages whose text is not in the collection."""
+"""Treatment of a run's passages whose text is not in the collection."""
 _LISTED = 5
 _TOLD = ("added", "changed", "removed", "unchanged")
 _FINDING = ("system", "finding", "count", "which")
@@ -38,9 +38,9 @@ _NO_FINDINGS = Table((), ())
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """One file taken over: what it was, and how many records it held.
+    """One imported file: its kind, and the number of its records.
 
-    `by_name` says that its content fits several kinds, and that its name decided.
+    `by_name`: its content fits several kinds, and its name decided.
     """
 
     file: str
@@ -51,20 +51,18 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ImportReport(Result):
-    """What an import did: its files, and the collection's counts before and after.
+    """The result of an import: its files, and the collection's counts before and after.
 
-    `differences` say what changed, for every kind of thing; `changes` counts the rows that were
-    added, changed or removed: 0 where all was known already. Of a `dry_run` all this is what an
-    import would do, and nothing was done. `retired` items were in the bank and are not in the file
-    that was imported for it now.
-    `impact` tells, of a `dry_run` on a bank that is graded, what it would do to labels and scores.
-    `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
-    a table of system, finding, count and which. `replaced` counts the characters that are no text.
-    `remarks` say what else is odd about the files, such as a key that nearly is a known one, and
-    name the fields that are not used: `unread` counts, by file and field, the records that have a
-    field which is dropped, `stored` those whose field is stored and exported, and not used.
-    `bad_cells` counts the ratings of graded files that
-    cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
+    `differences` lists the changes of every kind of thing; `changes` counts the rows that were
+    added, changed or removed: 0 if nothing is new. In a `dry_run` these are the changes that an
+    import would make. `retired` items were in the bank and are missing in the file that was
+    imported for it now. `impact` is the effect of a `dry_run` on labels and scores, for a bank with
+    grades. `missing` are the passages that the corpus did not have; `findings` lists problems of
+    the runs, a table of system, finding, count and which. `replaced` counts invalid characters.
+    `remarks` are warnings about the files, such as a key that resembles a known one, and unused
+    fields: `unread` counts, by file and field, the records with a field that is dropped, `stored`
+    those whose field is stored and exported, but not used. `bad_cells` counts unreadable ratings of
+    graded files, which are stored as unparsed; `bad_cells_first` are the first of them.
     """
 
     files: tuple[ImportedFile, ...]
@@ -87,10 +85,7 @@ class ImportReport(Result):
     stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return the files.
-
-        What of every kind of thing changed, and what is odd about the systems.
-        """
+        """Return the files, the changes of every kind of thing, and the problems of the systems."""
         files = [(one.file, one.kind, one.records) for one in self.files]
         rows = [
             (one.things, one.now, *(getattr(one, what) for what in _TOLD))
@@ -104,7 +99,7 @@ class ImportReport(Result):
         return {**found, "findings": self.findings} if self.findings.rows else found
 
     def to_json(self) -> str:
-        """Return a ll of it, with examples."""
+        """Return all fields, with examples."""
         return json.dumps(self._told(), ensure_ascii=False, indent=1) + "\n"
 
     def _told(self) -> dict[str, Any]:
@@ -135,18 +130,12 @@ class ImportReport(Result):
         }
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
-        """Return the report with the bad lines that were left out.
-
-        How many, and the first of them.
-        """
+        """Return the report with the number of skipped bad lines, and the first of them."""
         return replace(self, skipped=count, skipped_first=tuple(first))
 
 
 def overwrite_error(found: Sequence[Protected]) -> InputError:
-    """Return the refusal of an import that would change what is protected.
-
-    With examples of each.
-    """
+    """Return the error for an import that would change protected things, with examples of each."""
     groups: dict[tuple[str, str], list[Protected]] = {}
     for one in found:
         groups.setdefault((one.difference.thing, one.why), []).append(one)
@@ -164,12 +153,12 @@ def overwrite_error(found: Sequence[Protected]) -> InputError:
 def import_files(
     importer: Importer, given: Sequence[GivenFile], corpus: str | None = None
 ) -> ImportReport:
-    """Take over files in one transaction: after an error the collection is as it was.
+    """Import files in one transaction: after an error the collection is unchanged.
 
-    Files are taken in the order in which they build on each other, whatever their order here; then
-    the texts of passages that runs and judgments name, out of the corpus.
-    Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
-    importer may update, for a change of what is graded or was edited by people.
+    Files are imported in the order of their dependencies; then the texts of passages that runs and
+    judgments name are looked up in the corpus. Raises InputError for a malformed file, or one of
+    unknown kind, and, unless the importer may update, for a change of graded content or of items
+    that people edited.
     """
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
@@ -200,7 +189,7 @@ def _import_files(
 
 
 class _Undone(Exception):
-    """Ends a transaction that was only to be looked at."""
+    """End a transaction of a dry run."""
 
 
 def _take_all(
@@ -249,7 +238,7 @@ def _take_all(
 
 
 def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
-    """Load a file; a `system` is what returned all of it, whatever it says itself."""
+    """Load a file; `system` is the system of all of it, whatever the file says."""
     form = FORMATS.get(kind)
     if system is not None:
         importer = replace(importer, system=system, is_named=True)
@@ -265,9 +254,9 @@ def _record_of(kind: str) -> type:
 
 
 def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
-    """Yield what each file is, as it is given or as its content tells; see `files.tell_all`.
+    """Yield the kind of each file, as given or detected; see `files.tell_all`.
 
-    Raises InputError for a file that is not imported.
+    Raises InputError for a file that cannot be imported.
     """
     for file in tell_all(files, system=system):
         form = format_of(file.kind)

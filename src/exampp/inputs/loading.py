@@ -1,7 +1,7 @@
-"""Queries and subtopics by the ids and texts with which files name them.
+"""Load records into the store, finding queries and subtopics by their ids and texts in files.
 
-A file without query ids gets the MD5 of each question. Such a generated id is the query that has
-this text, whichever of the two files comes first.
+In a file without query ids the id is the MD5 of each question. Such a generated id is the query
+with this text, whichever of the two files comes first.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _MD5 = re.compile("[0-9a-f]{32}")
 
 
 class QueryPlaces:
-    """Finds queries and subtopics by ids as files write them."""
+    """Find queries and subtopics by ids as files write them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -92,9 +92,7 @@ class QueryPlaces:
         return place
 
     def bring(self, written: str, text: str) -> None:
-        """Return a dd a query that a file names with its text.
-
-        Unless it is known, or a subtopic of one.
+        """Add a query that a file names with its text, unless it is known, or a subtopic of one.
 
         A text that is known stays.
         """
@@ -162,8 +160,8 @@ def queries_of_texts(connection: sqlite3.Connection) -> dict[str, list[str]]:
 def unmet(connection: sqlite3.Connection, path: Path, queries: Sequence[Query]) -> list[Query]:
     """Return the queries without those of a generated id whose text another query has.
 
-    A query with a generated id in the collection gets the id that a query of equal text has here.
-    Where several queries have the text, all of them stay, and a note says so.
+    A query with a generated id in the collection gets the id of a query with equal text here. If
+    several queries have the text, all of them stay, and a note says so.
     """
     of_texts = queries_of_texts(connection)
     new = []
@@ -181,7 +179,7 @@ def unmet(connection: sqlite3.Connection, path: Path, queries: Sequence[Query]) 
 def rename_generated(
     connection: sqlite3.Connection, path: Path | None, queries: Sequence[Query]
 ) -> None:
-    """Give stored queries with generated ids the ids that queries of equal text have here."""
+    """Give stored queries with generated ids the ids of queries with equal text in the file."""
     ids: dict[str, list[str]] = {}
     for query in queries:
         if query.text.strip() and query.query_id != (generated := text_digest(query.text)):
@@ -213,14 +211,14 @@ def note_bare(path: Path, query_ids: Sequence[str]) -> None:
 
 
 SHOWN = 20
-"""How many ids a list of what is missing names."""
+"""Maximum ids in a list of missing ones."""
 
 
 @dataclass(slots=True)
 class RunLog:
-    """What one import saw of each system: its files, its repeated lines.
+    """Record each system's files and repeated lines in one import.
 
-    Where it `collects`, the ids of ranked passages too, for a corpus.
+    If it `collects`, the ids of ranked passages too, for a corpus.
     """
 
     collects: bool = False
@@ -229,7 +227,7 @@ class RunLog:
     passages: set[str] = field(default_factory=set)
 
     def see(self, path: Path, query_id: str, system: str) -> None:
-        """Note that a file ranks for a query; InputError where another file did so already."""
+        """Record that a file ranks for a query; InputError if another file did so already."""
         earlier = self.files[system].setdefault(query_id, path)
         if earlier is not path:
             raise Repeated(
@@ -239,12 +237,12 @@ class RunLog:
             )
 
     def rank(self, ranked: RankedPassage) -> None:
-        """Note that a passage is ranked."""
+        """Record that a passage is ranked."""
         if self.collects:
             self.passages.add(ranked.passage_id)
 
     def findings(self, connection: sqlite3.Connection, missing: list[str]) -> Table:
-        """Return what is odd about the systems of an import, in one table."""
+        """Return the problems of the systems of an import, in one table."""
         rows: list[tuple[Value, ...]] = []
         for system, by_query in self.files.items():
             names = list(dict.fromkeys(path.name for path in by_query.values()))
@@ -275,14 +273,14 @@ def first_names(names: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """How files are imported; `bank` names the bank that bank files go into.
+    """Options of an import; `bank` names the bank that bank files go into.
 
-    `update` lets it change what is graded and what people edited; a `dry_run` changes nothing.
-    `before_commit` is called in the end, before anything is committed.
-    Of every ranking the first `depth` passages are taken. `system` names the system of responses
-    that do not say it; they are cut into passages of at most `passage_tokens` tokens. `scale` is
-    that of graders whose prompt is not known. What responses cite is imported, too, if `cited`.
-    `bad_cells` counts ratings that cannot be read.
+    `update` allows changes of graded content and of items that people edited; a `dry_run` changes
+    nothing. `before_commit` is called last, before the commit. The first `depth` passages of every
+    ranking are imported. `system` names the system of responses that do not name one; they are cut
+    into passages of at most `passage_tokens` tokens. `scale` is that of graders whose prompt is
+    unknown. With `cited`, the citations of responses are imported, too. `bad_cells` counts
+    unreadable ratings.
     """
 
     connection: sqlite3.Connection
@@ -305,7 +303,7 @@ class Importer:
 
 
 class Loader:
-    """Puts the records of one file into the collection."""
+    """Load the records of one file into the collection."""
 
     def __init__(self, importer: Importer, path: Path, record: type | None) -> None:
         self.by = importer
@@ -315,11 +313,11 @@ class Loader:
 
     @cached_property
     def places(self) -> QueryPlaces:
-        """The queries of the collection, as they are when the first of them is looked for."""
+        """Return the queries of the collection, read on first use."""
         return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
-        """Return how the file is read."""
+        """Return the options for reading the file."""
         return ReadOptions(
             self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
             self.check,
@@ -331,7 +329,7 @@ class Loader:
         )
 
     def load(self, records: Iterable[Any]) -> int:
-        """Load the records; returns how many the report counts."""
+        """Load the records; return how many the report counts."""
         return LOADERS[self.record](self, records)  # type: ignore[index]
 
     def on_error(self, error: InputError) -> None:
@@ -380,9 +378,9 @@ class Loader:
         return put_bank(self.connection, self.by.bank, self._of_known(found), self.by.edit)
 
     def _of_known(self, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
-        """Yield the entries of a bank whose queries are known, or that have their texts.
+        """Yield the entries of a bank whose queries are known, or have a text in the file.
 
-        Where all queries are known from banks alone, a bank may name others.
+        If all queries are known from banks alone, a bank may name others.
         """
         is_strict = bool(known_queries(self.connection))
         bare: list[str] = []
@@ -469,10 +467,10 @@ class Loader:
         return len(assigned)
 
     def judged(self, found: Iterable[Judged]) -> int:
-        """Load relevance judgments that name texts in place of ids, as direct grades.
+        """Load relevance judgments that name texts instead of ids, as direct grades.
 
-        They are of the query and the passage of the collection that have these texts; where there
-        is none, of new ones whose id is the MD5 of the text.
+        They belong to the query and the passage of the collection with these texts; if there is
+        none, to new ones whose id is the MD5 of the text.
         """
         judged = list(found)
         queries = queries_with_text(self.connection, {one.query for one in judged})
@@ -495,9 +493,9 @@ class Loader:
         return self._stage((ranked, None) for ranked in top(found, self.by.depth))
 
     def _stage(self, rows: Iterable[tuple[RankedPassage, Residue]], is_logged: bool = True) -> int:
-        """Set rankings aside for `apply_rankings`; returns how many.
+        """Stage rankings for `apply_rankings`; return how many.
 
-        A passage that is not known yet is kept by its id.
+        An unknown passage is stored by its id.
         """
         count = 0
         for batch in batches(rows):
@@ -520,7 +518,8 @@ class Loader:
     def responses(self, found: Iterable[Response]) -> int:
         """Cut generated responses into passages and rank them in their order.
 
-        A ranking keeps what its passage cites. With `cited`, what responses cite is retrieved, too.
+        A ranking stores the citations of its passages. With `cited`, cited passages are retrieved,
+        too.
         """
         count = 0
         citing: list[Retrieved] = []
@@ -554,7 +553,7 @@ class Loader:
     def retrieved(self, found: Iterable[Retrieved], *, quoted: bool = False) -> int:
         """Load retrieved passages with their rankings.
 
-        `quoted` texts are what each report has of a document: one that is known stays.
+        `quoted` texts are excerpts of documents in reports: a known text stays.
         """
         others: dict[str, None] = {}
         count = 0
@@ -587,7 +586,7 @@ class Loader:
         return count
 
     def decisions(self, found: Iterable[CellDecision]) -> int:
-        """Load what people decided in another collection."""
+        """Load human decisions of another collection."""
         return put_decisions(self.connection, found)
 
 
@@ -606,14 +605,14 @@ LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
     Judged: Loader.judged,
     CellDecision: Loader.decisions,
 }
-"""What loads each kind of record, in the order in which the files of one import are loaded."""
+"""The loader of each kind of record, in the order in which the files of one import are loaded."""
 _OF_SYSTEMS = frozenset({Assigned, Retrieved, Response, RankedPassage})
 
 
 def top(rankeds: Iterable[RankedPassage], depth: int | None) -> Iterator[RankedPassage]:
     """Yield the first `depth` passages of every system and query (by rank, score, id), or all.
 
-    Holds a few times `depth` lines per system and query, however deep the run is.
+    Memory is a few times `depth` lines per system and query, however deep the run is.
     """
     if depth is None:
         yield from rankeds
@@ -655,7 +654,7 @@ def _ranked(
 
 
 def _citations(response: Response) -> Iterator[Retrieved]:
-    """Yield what a response cites as the ranking of a separate system, `NAME:cited`."""
+    """Yield the citations of a response as the ranking of a separate system, `NAME:cited`."""
     system = f"{response.system}:cited"
     ranking = tuple(
         RankedPassage(response.query_id, cited, rank, 1 / rank, system)
@@ -670,8 +669,8 @@ def _citations(response: Response) -> Iterator[Retrieved]:
 def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
     """Yield assignments as pools: every answer is one passage, of rank 1, with its grades.
 
-    The same answer of several runs is one passage with several rankings; a passage that no system
-    ranks has none. InputError where the grades of one passage differ.
+    An answer that is in several runs is one passage with several rankings; a passage that no system
+    ranks has none. Raises InputError if the grades of one passage differ.
     """
     by_query: dict[str, dict[str, PooledPassage]] = {}
     for one in found:

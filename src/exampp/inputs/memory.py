@@ -1,9 +1,8 @@
-"""Rows out of memory: frames of polars, pandas and pyarrow, lists of dicts, dicts, and iterables.
+"""Read rows from memory: frames of polars, pandas and pyarrow, lists of dicts, dicts, iterables.
 
-A dict is of ids, or of columns where one of them is named as ids are.
-
-Whatever they come in, they leave as numbered lines of JSON, which the readers of files read (see
-`formats.held`). Types are known by what they can do: no library of frames is imported here.
+A dict maps ids, or column names if one of them is the name of an id column. All input becomes
+numbered lines of JSON, which the readers of files read (see `formats.lines`). Types are recognised
+by their methods: no library of frames is imported here.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from exampp.formats.trec import SYSTEM_KEYS
 
 Row = Mapping[str, Any]
 Rename = Callable[[str, Iterator[tuple[int, Row]]], Iterator[tuple[int, Row]]]
-"""Renames the columns of the rows of a table."""
+"""A function that renames the columns of the rows of a table."""
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
-"""The names of a column of ids, by the one that it gets here."""
+"""The names of id columns, by the name in exampp."""
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
@@ -39,11 +38,11 @@ def memory_lines(
     system: str | None = None,
     rename: Rename | None = None,
 ) -> MemoryLines:
-    """Return the rows of an argument as lines, for `holding`; `name` is what messages call it.
+    """Return the rows of an argument as lines, for `holding`; `name` is its name in messages.
 
     A row's number counts from 1. A missing value (None, NaN, NaT) is a column that the row does not
-    have. Raises InputError for what has no rows, for columns of the same name, and for an index
-    that would be lost; `on_error` takes what is wrong with a row.
+    have. Raises InputError for data without rows, for columns of the same name, and for an index
+    that would be lost; `on_error` receives the faults of rows.
     """
 
     try:
@@ -60,7 +59,7 @@ def memory_lines(
 def plain_rows(
     name: str, role: str, data: object, on_error: OnError = raise_error
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of an argument with their numbers, from 1; for the rest see `memory_lines`."""
+    """Yield the rows of an argument with their numbers, from 1; see `memory_lines`."""
     for number, row in enumerate(_rows(role, data), 1):
         try:
             yield number, _plain_row(row)
@@ -80,10 +79,7 @@ def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
 
 
 def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
-    """Yield (name for messages, system or None, rows) of an argument.
-
-    Of `runs`, one for each system.
-    """
+    """Yield (name for messages, system or None, rows) of an argument, for `runs` per system."""
     if role in _BY_SYSTEM and isinstance(data, Mapping) and not is_columns(role, data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
@@ -149,10 +145,7 @@ def _check_names(names: Sequence[object]) -> None:
 
 
 def is_columns(role: str, data: Mapping[Any, Any]) -> bool:
-    """Return whether it is of cells in their order by the names of columns.
-
-    As `frame.to_dict("list")`.
-    """
+    """Return whether it maps column names to lists of cells, as `frame.to_dict("list")`."""
     names = SYSTEM_KEYS if role == "official" else _IDS
     return any(name in data for name in names) and all(
         # a set has no order
@@ -173,7 +166,7 @@ def _of_columns(columns: Mapping[Any, Any]) -> Iterator[Row]:
 
 
 def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
-    """Of id -> text, or id -> the other columns."""
+    """Yield rows from id -> text, or id -> the other columns."""
 
     def rows(data: Mapping[Any, Any]) -> Iterator[Row]:
         for identifier, value in data.items():
@@ -184,16 +177,13 @@ def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
 
 
 def _parts(role: str, data: Any) -> Iterable[object]:
-    """Return the rows of a frame; of anything else, such as a list or a series, what it holds."""
+    """Return the rows of a frame; for anything else, such as a list or a series, its elements."""
     is_frame = hasattr(data, "columns") or hasattr(data, "schema")
     return _rows(role, data) if is_frame else iter(data)
 
 
 def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
-    """Return the columns of a row that stands under an id.
-
-    InputError where they say another one.
-    """
+    """Return the columns of a row with the id that is its key; InputError if they differ."""
     for name in _NAMES[key]:
         if name in columns and str(columns[name]) != str(identifier):
             raise InputError(
@@ -205,7 +195,7 @@ def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
 
 
 def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
-    """Of query id -> list of items, each the text of a question, or its columns."""
+    """Yield rows from query id -> list of items, each the text of a question, or its columns."""
     for query, items in data.items():
         if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
             raise InputError(
@@ -217,13 +207,13 @@ def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
 
 
 def _ranks(data: Mapping[Any, Any]) -> Iterator[Row]:
-    """Of system -> rank."""
+    """Yield rows from system -> rank."""
     for system, rank in data.items():
         yield {"system": system, "rank": rank}
 
 
 def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
-    """Of query id -> {passage id: score}, or -> passage ids in their order."""
+    """Yield rows from query id -> {passage id: score}, or -> passage ids in their order."""
     for query, returned in data.items():
         if isinstance(returned, Mapping):
             for passage, score in returned.items():
@@ -245,7 +235,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
 
 
 def _judged(data: Mapping[Any, Any]) -> Iterator[Row]:
-    """Of query id -> {passage id: relevance}."""
+    """Yield rows from query id -> {passage id: relevance}."""
     for query, judged in data.items():
         if not isinstance(judged, Mapping):
             raise InputError(
@@ -301,10 +291,7 @@ def _checked_id(value: Any, key: str) -> Any:
 
 
 def _plain(value: Any, key: str) -> Any:
-    """Return the value as JSON has it, None where it is missing.
-
-    InputError for what JSON has not.
-    """
+    """Return the value as JSON has it, None if missing; InputError for unsupported values."""
     if isinstance(value, bool | None):
         return value
     if isinstance(value, str):  # numpy's, too, which JSON would not take for one
@@ -328,4 +315,4 @@ def _plain(value: Any, key: str) -> Any:
 
 
 _MISSING = frozenset({"NAType", "NaTType"})
-"""pandas' own words for a value that is not there."""
+"""Values that pandas uses for a missing value."""

@@ -1,4 +1,4 @@
-"""Official leaderboards, to be compared with: out of files, frames and dicts."""
+"""Read official leaderboards for comparison: from files, frames and dicts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from exampp.formats import leaderboards
 from exampp.results.result import Result
 
 Officials = object
-"""Official leaderboards, in any of the ways that `read_officials` takes."""
+"""Official leaderboards, in any form that `read_officials` accepts."""
 
 
 def read_officials(official: Officials) -> dict[str, dict[str, float]]:
-    """Return rank of every system (1 is best), by the name of each official leaderboard.
+    """Return the rank of every system (1 is best), by the name of each official leaderboard.
 
-    `official` is a file or a list of files (see `formats.leaderboards.read`); or a leaderboard out
-    of memory: a dict of system to rank, or rows (a frame of polars, pandas or pyarrow, a list of
+    `official` is a file or a list of files (see `formats.leaderboards.read`); or a leaderboard from
+    memory: a dict of system to rank, or rows (a frame of polars, pandas or pyarrow, a list of
     dicts, a dict of columns) with the system in one column and its rank, or its score by any other
-    name, in the other; or a leaderboard of exampp's own, of one measure; or a dict of names to any
-    of these. One without a name is called `official`.
+    name, in the other; or an exampp leaderboard with one measure; or a dict of names to any of
+    these. One without a name is called `official`.
 
     Raises:
-        InputError: A file or value is none, or a name stands for no leaderboard.
+        InputError: A file or value is not a leaderboard, or a name is empty.
     """
     # a glob is listed, to be looked at more than once
     official = list(official) if isinstance(official, Iterator) else official
@@ -41,7 +41,7 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
 
 
 def _unnamed_files(official: Officials) -> Sequence[str | Path] | None:
-    """Return the files, where leaderboards are given as files without names; else None."""
+    """Return the files, if leaderboards are given as files without names; else None."""
     if isinstance(official, str | Path):
         return [official]
     if isinstance(official, list | tuple) and all(isinstance(one, str | Path) for one in official):
@@ -50,10 +50,7 @@ def _unnamed_files(official: Officials) -> Sequence[str | Path] | None:
 
 
 def _is_one(official: Mapping[Any, Any]) -> bool:
-    """Return whether the dict is one leaderboard.
-
-    Of ranks or of columns, not of leaderboards by name.
-    """
+    """Return whether the dict is one leaderboard of ranks or columns, not several by name."""
     from exampp.inputs.memory import is_columns
 
     # one column alone is no leaderboard, but a leaderboard may be called as a column is
@@ -76,7 +73,7 @@ def _of_memory(name: str, data: object) -> dict[str, float]:
 
 
 def leaderboards_by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
-    """Return the files by their names, or by their paths where several have one name."""
+    """Return the files by their names, or by their paths if several have one name."""
     files = list(dict.fromkeys(map(Path, paths)))
     names = [file.name for file in files]
     return {file.name if names.count(file.name) == 1 else str(file): file for file in files}

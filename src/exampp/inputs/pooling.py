@@ -1,4 +1,4 @@
-"""The judgment pool as tables: who contributed what, and what grading it would take."""
+"""Describe the judgment pool in tables: the share of each system, and the cells to grade."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ _SYSTEM_COLUMNS = (
 
 
 def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Table]:
-    """Return the systems of the pool that the first `depth` passages make.
+    """Return the systems of the pool of the first `depth` passages, and the cells of each bank.
 
-    And the cells of each bank.
-
-    Of a system: queries, pooled passages, how many of them another system brought too, how many
-    have no text, and how deep its rankings are. Cells are items times passages that have a text,
-    of the passages that are graded without being asked for; notes count the cells of other judged
-    passages, and the items without a text.
+    For a system: queries, pooled passages, how many of them another system contributed too, how
+    many have no text, and the depth of its rankings. Cells are items times passages with a text, of
+    the passages that are graded by default; notes count the cells of other judged passages, and the
+    items without a text.
     """
     depth = check_integer("depth", depth, 1, LARGEST)
     total = pool_stats(connection, depth)

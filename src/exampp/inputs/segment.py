@@ -1,6 +1,6 @@
-"""Long responses cut into passages, at paragraphs, then at sentences.
+"""Cut long responses into passages, at paragraphs, then at sentences.
 
-Tokens are those of the bundled tokenizer (WordPiece, uncased): unlike a count of words it holds for
+Tokens are those of the bundled tokenizer (WordPiece, uncased): unlike a count of words it works for
 text without spaces too. A sentence longer than the limit is cut between words.
 """
 
@@ -30,7 +30,7 @@ _ABBREVIATION = re.compile(
 
 
 class Segment(NamedTuple):
-    """A passage of a response: its text and what it cites."""
+    """A passage of a response: its text and its citations."""
 
     text: str
     citations: tuple[str, ...] = ()
@@ -70,8 +70,8 @@ def segments(
     """Return the passages of a response in order, of at most `limit` tokens each.
 
     Whole paragraphs (or statements) are joined while they fit; one that is longer than the limit
-    starts a passage of its own and is cut at sentences. A limit of 0 makes a passage of every
-    sentence. HTML is reduced to text.
+    starts a new passage and is cut at sentences. A limit of 0 makes a passage of every sentence.
+    HTML is reduced to text.
     """
     tokens = spans or bundled_spans()
     pieces = [part for whole in _pieces(response, tokens) for part in _cut(whole, limit, tokens)]
@@ -87,7 +87,7 @@ def _pieces(response: Response, spans: Spans) -> Iterator[_Piece]:
 
 
 def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
-    """Yield the piece, or its sentences where it is longer than the limit (0: always)."""
+    """Yield the piece, or its sentences if it is longer than the limit (0: always)."""
     if limit and piece.tokens <= limit:
         yield piece
         return
@@ -101,7 +101,7 @@ def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a paragraph, at the ends of lines too; blank ones left out."""
+    """Return the sentences of a paragraph, split at line ends too; blank ones left out."""
     found, start = [], 0
     for end in _SENTENCE_END.finditer(text):
         head = text[start : end.end()].strip()
@@ -114,7 +114,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def windows(text: str, limit: int, spans: Spans) -> list[str]:
-    """Return the text cut into pieces of at most `limit` tokens, between words where it has any."""
+    """Return the text cut into pieces of at most `limit` tokens, between words if it has any."""
     tokens = spans(text)
     bounds, index = [0], 0
     while len(tokens) - index > limit:
@@ -171,8 +171,8 @@ _DROPPED_TAGS = frozenset({"script", "style", "template", "noscript", "head", "s
 def blocks(text: str) -> list[str]:
     """Return the paragraphs of a text in order, blank ones left out.
 
-    Of HTML, the texts between block tags: scripts, styles and comments are dropped; of a link its
-    text is left, of an image the alternative text, of a table its cells.
+    For HTML, the texts between block tags: scripts, styles and comments are dropped; of a link its
+    text is kept, of an image the alternative text, of a table its cells.
     """
     if _HTML.search(text):
         reducer = _Reducer()
@@ -185,7 +185,7 @@ def blocks(text: str) -> list[str]:
 
 
 class _Reducer(HTMLParser):
-    """Collects the texts between block tags."""
+    """Collect the texts between block tags."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

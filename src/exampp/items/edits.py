@@ -21,13 +21,13 @@ from exampp.sanitize import check_choice, check_id, check_text
 from exampp.store.bank import ItemChange, ItemState, LoggedEdit
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
-"""What can be done to an item."""
+"""The operations on an item."""
 _SHORTEST_PREFIX = 4
 _ITEMS_LISTED = 5
 
 
 class ItemKey(NamedTuple):
-    """What identifies an item within its bank."""
+    """The identity of an item within its bank."""
 
     query_id: str
     item_id: str
@@ -195,9 +195,9 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
     """
     wanted = {"retire": 0, "restore": 0, "reword": 1, "weight": 1}.get(operation)
     if wanted is not None and len(values) != wanted:
-        given = "nothing" if not values else f"{len(values)} values"
+        count = "nothing" if not values else f"{len(values)} values"
         expected = "one value" if wanted else "no value"
-        raise InputError(f"{operation} takes {expected}, but was given {given}")
+        raise InputError(f"{operation} takes {expected}, but was given {count}")
     if operation == "key":
         after = replace(state, answers=tuple(values))
     elif operation in ("retire", "restore"):

@@ -46,7 +46,7 @@ from exampp.store.generation import (
 
 PER = ("query", "subtopic")
 OPERATION = "generate"
-"""What the edits of generated items are called in the log of a bank."""
+"""The name of edits of generated items in the log of a bank."""
 CHARACTERS_PER_TOKEN = 4
 WRITTEN_TOKENS = 250
 """Tokens of a reply, for estimates: ten questions as JSON."""
@@ -116,7 +116,7 @@ class GenerationRun:
         self.notes: tuple[str, ...] = ()
         self._edit = edit
         self._known: dict[str, list[Item]] = {}
-        self._unasked: list[tuple[Subject, str]] = []
+        self._unsent: list[tuple[Subject, str]] = []
         self._waiting: dict[int, Subject] = {}
         self._replies = Replies(grader)
         self.stopped = False
@@ -154,8 +154,8 @@ class GenerationRun:
             found = [one for one in found if one.query_id == query_id]
         if not found:
             raise self._nothing(query_id)
-        asked = self._asked()
-        done = set() if self.wish.more else generated_keys(self.connection, self.bank, asked)
+        generated_by = self._generated_by()
+        done = set() if self.wish.more else generated_keys(self.connection, self.bank, generated_by)
         texts = [one for one in found if one.query_text and (one.subtopic_text or not one.subtopic)]
         new = [one for one in texts if (one.query, one.subtopic) not in done]
         due = new
@@ -233,7 +233,7 @@ class GenerationRun:
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    def _asked(self) -> GeneratedBy:
+    def _generated_by(self) -> GeneratedBy:
         settings = json.dumps(dict(self.grader.settings), sort_keys=True, default=str)
         return GeneratedBy(self.model, self.prompt.name, self._hash, settings)
 
@@ -280,7 +280,7 @@ class GenerationRun:
             system, user = self._texts(subject)
             if limit is not None and (count := self._tokens(system, user, True)) > limit:
                 reason = f"the prompt has {count} tokens, the model takes {limit}"
-                self._unasked.append((subject, reason))
+                self._unsent.append((subject, reason))
                 continue
             self._waiting[number] = subject
             yield Request(number, subject.query_text, "", user, system)
@@ -289,30 +289,30 @@ class GenerationRun:
 
     def _flush(self) -> Iterator[GenerationOutcome]:
         """Yield the requests that could not be sent."""
-        while self._unasked:
-            subject, reason = self._unasked.pop(0)
+        while self._unsent:
+            subject, reason = self._unsent.pop(0)
             yield self._settle(subject, Reply("", fault=reason))
 
     def _settle_next(self) -> GenerationOutcome:
         ask, reply = self._replies.arrived[0]
-        settled = self._settle(self._waiting[ask.key], reply)
+        outcome = self._settle(self._waiting[ask.key], reply)
         self._replies.arrived.popleft()
-        return settled
+        return outcome
 
     def _settle(self, subject: Subject, reply: Reply) -> GenerationOutcome:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         reply = sanitize_reply(reply)
-        settled = self._read(subject, reply, at)
+        outcome = self._read(subject, reply, at)
         raw = None if reply.fault else reply.text
         edit = self._edit._replace(at=at)
         with self.connection, transaction(self.connection):
-            items = add_items(self.connection, self.bank, settled.items, OPERATION, edit)
-            replied = StoredReply(settled.state, settled.reason, raw, len(items), at)
-            put_generation(self.connection, self.bank, subject, self._asked(), replied)
-        settled = replace(settled, items=tuple(items))
-        self._known.setdefault(subject.query_id, []).extend(settled.items)
+            items = add_items(self.connection, self.bank, outcome.items, OPERATION, edit)
+            replied = StoredReply(outcome.state, outcome.reason, raw, len(items), at)
+            put_generation(self.connection, self.bank, subject, self._generated_by(), replied)
+        outcome = replace(outcome, items=tuple(items))
+        self._known.setdefault(subject.query_id, []).extend(outcome.items)
         self.left -= 1
-        return settled
+        return outcome
 
     def _read(self, subject: Subject, reply: Reply, at: str) -> GenerationOutcome:
         if reply.fault:
@@ -328,12 +328,12 @@ class GenerationRun:
         return GenerationOutcome(subject, MADE, found.rule, items, near)
 
     def _select(
-        self, subject: Subject, made: Sequence[ParsedItem], at: str
+        self, subject: Subject, parsed: Sequence[ParsedItem], at: str
     ) -> tuple[tuple[Item, ...], tuple[NearDuplicate, ...]]:
         """Return the new items, and the duplicates and near duplicates of the query's items."""
         earlier = self._of(subject)
         known = {item.item_id: item for item in earlier}
-        fresh = [self._item(subject, one, at) for one in made]
+        fresh = [self._item(subject, one, at) for one in parsed]
         near = [NearDuplicate(i, known[i.item_id], "") for i in fresh if i.item_id in known]
         new = {item.item_id: item for item in fresh if item.item_id not in known}
         for one in near_duplicates([*earlier, *new.values()]) if new else ():
@@ -346,8 +346,8 @@ class GenerationRun:
                 del new[item.item_id]
         return tuple(new.values()), tuple(near)
 
-    def _item(self, subject: Subject, made: ParsedItem, at: str) -> Item:
-        answers = made.answers if self.wish.keys else ()
+    def _item(self, subject: Subject, parsed: ParsedItem, at: str) -> Item:
+        answers = parsed.answers if self.wish.keys else ()
         origin = {
             "machine_made": True,
             "model": self.model,
@@ -356,11 +356,11 @@ class GenerationRun:
             "at": at,
             **({"answers_machine_made": True} if answers else {}),
         }
-        identifier = item_id(subject.query_id, made.text, subject.subtopic_id)
+        identifier = item_id(subject.query_id, parsed.text, subject.subtopic_id)
         return Item(
             identifier,
             subject.query_id,
-            made.text,
+            parsed.text,
             self.prompt.makes,
             subject.subtopic_id,
             answers,
@@ -375,13 +375,13 @@ def _marked(item: Item, one: NearDuplicate) -> Item:
 
 
 def generation_tables(
-    run: GenerationRun, settled: Sequence[GenerationOutcome]
+    run: GenerationRun, outcomes: Sequence[GenerationOutcome]
 ) -> tuple[Table, Table]:
     """Return one row per request, and one per item that was dropped or marked as a duplicate."""
     rows: list[tuple[Value, ...]] = []
     near: list[tuple[Value, ...]] = []
     fates: dict[str, list[NearDuplicate]] = {"dropped": [], "kept": []}
-    for one in settled:
+    for one in outcomes:
         place = (one.subject.query_id, one.subject.subtopic_id or "")
         dropped = sum(not pair.differs for pair in one.near)
         rows.append((*place, one.state, len(one.items), dropped, one.reason))
@@ -390,9 +390,9 @@ def generation_tables(
             fates[became].append(pair)
             differs = pair.differs or "nothing"
             near.append((*place, pair.item.text, became, differs, f"{like.item_id}: {like.text}"))
-    made = sum(len(one.items) for one in settled)
-    failed = sum(one.state == FAILED for one in settled)
-    notes = [f"{len(settled)} replies, {made} new {run.prompt.makes}s in the bank {run.bank!r}"]
+    created = sum(len(one.items) for one in outcomes)
+    failed = sum(one.state == FAILED for one in outcomes)
+    notes = [f"{len(outcomes)} replies, {created} new {run.prompt.makes}s in the bank {run.bank!r}"]
     if failed:
         notes.append(f"{failed} failed; the same command asks for them again")
     if run.left:

@@ -1,4 +1,4 @@
-"""Likely faults of a bank: heuristics for people to check, never a verdict.
+"""Likely faults and duplicates of a bank: heuristics for people to check, never a verdict.
 
 The rules are made for English. Their thresholds were chosen by their findings in the published
 banks of TREC CAR Y3 and TREC DL (see the tests).
@@ -74,7 +74,7 @@ def lint(
     texts, used to detect their language. `queries` are the texts by id of the queries that the
     collection has besides the bank; without any, the rules about queries are skipped.
     """
-    # of two items that say the same, the second by id is the duplicate
+    # of two equivalent items, the second by id is the duplicate
     entries = [
         replace(entry, items=tuple(sorted(entry.items, key=lambda one: one.item_id)))
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
@@ -150,8 +150,8 @@ _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
     for entry in entries:
-        asked = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
-        topics = [_stems(text) for text in asked if text.strip()]
+        texts = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
+        topics = [_stems(text) for text in texts if text.strip()]
         for item in entry.items:
             if not item.text:
                 continue  # only the id is known, as from a graded file
@@ -251,7 +251,7 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
 
 
 _BY_FORM = ("the order", "a word")
-"""Differences of two texts that may ask the same; names, numbers and negations tell them apart."""
+"""Differences of texts that may still be equivalent, unlike names, numbers and negations."""
 
 
 def look_alike(one: str, other: str) -> bool:
@@ -262,7 +262,7 @@ def look_alike(one: str, other: str) -> bool:
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether at most one of two texts has content words missing from the other.
 
-    "The northern coast" and "the southern coast" are spelled alike, but are not the same.
+    "The northern coast" and "the southern coast" have similar spellings but different meanings.
     """
     return not (one - other and other - one)
 
@@ -290,7 +290,7 @@ def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> It
         texts.setdefault(entry.query_id, []).extend(item.text for item in entry.items)
     whole = language_of(text for one in texts.values() for text in one)
     for query_id, of_query in texts.items():
-        # a few items alone may not tell
+        # the language of a few items may be undetectable
         own = language_of(of_query) or whole
         if own not in (None, theirs):
             detail = f"its items are in {own}, the passages in {theirs}"
@@ -310,14 +310,6 @@ def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterat
         for query_id, text in queries.items():
             if query_id not in known:
                 yield Finding("no-items", query_id, "", text, f"no {kind}s")
-
-
-# Duplicates among the items of a query, and the differences between near duplicates.
-#
-# Two items are duplicates if they differ in form alone: case, punctuation, articles and other words
-# that narrow nothing, the number of a noun, the agreement of a verb. A different name, number,
-# negation, order of words or any other word makes them distinct. Synonyms are not known here, so
-# items in other words are never duplicates.
 
 
 NEAR = 85.0
@@ -394,23 +386,28 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
     """Yield each item that duplicates an earlier one, or nearly, with the most similar one.
 
     Later items are not compared with a duplicate.
+
+    Two items are duplicates if they differ in form alone: case, punctuation, articles and other
+    words that narrow nothing, the number of a noun, the agreement of a verb. A different name,
+    number, negation, order of words or any other word makes them distinct. Synonyms are not known
+    here, so items in other words are never duplicates.
     """
     from rapidfuzz import fuzz, process
 
     forms = [" ".join(word.stem for word in _words(item.text)) for item in items]
     ratios = process.cdist(forms, forms, scorer=fuzz.token_sort_ratio, score_cutoff=NEAR)
-    gone: set[int] = set()
+    duplicates: set[int] = set()
     for index, item in enumerate(items):
         row = ratios[index, :index]
         (alike,) = row.nonzero()
         likest = alike[np.argsort(-row[alike], kind="stable")]
-        near = [n for n in likest.tolist() if n not in gone]
+        near = [n for n in likest.tolist() if n not in duplicates]
         found = [
             NearDuplicate(item, items[n], text_difference(item.text, items[n].text)) for n in near
         ]
         same = next((one for one in found if not one.differs), None)
         if same is not None:
-            gone.add(index)
+            duplicates.add(index)
         if best := same or next(iter(found), None):
             yield best
 

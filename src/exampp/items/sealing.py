@@ -149,14 +149,14 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
 
 def write_parts(files: Mapping[str, Path], write: Callable[[Path, str], object]) -> None:
     """Write a file for each part; if one cannot be written, remove those that were new."""
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for part, path in files.items():
             new = not path.exists()
             write(path, part)
-            made += [path] if new else []
+            created += [path] if new else []
     except BaseException:
-        for path in made:
+        for path in created:
             path.unlink(missing_ok=True)
         raise
 
@@ -375,10 +375,10 @@ def _mismatch(actual: str, expected: str) -> str:
 
 
 def _compare(
-    sealed: Sequence[SealedRecord], found: Sequence[SealedRecord]
+    sealed: Sequence[SealedRecord], current: Sequence[SealedRecord]
 ) -> tuple[SealFault, ...]:
     """Return every item that differs from the sealed ones, and how."""
-    old, new = _by_id(sealed), _by_id(found)
+    old, new = _by_id(sealed), _by_id(current)
     texts = {(record[1], record[3]): record[0] for record in old.values()}
     changed = {
         key: _detail(record, new[key], texts)

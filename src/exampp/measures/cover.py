@@ -17,7 +17,22 @@ could be, whatever the missing grades are. `zero` computes these bounds too wher
 `FEW_MISSING` of the cells that decide the score of a system are missing: the cells of P of the
 items that no graded passage of P covers.
 
-Nugget scores (see below) are computed in the same pass, by the same rules.
+Nugget scores of TREC RAG are those of castorini's nuggetizer, computed in the same pass.
+
+Every item is a nugget that the first k passages support (credit 1), support in part (one half;
+nothing where the measure is `strict`) or do not support (0). With B the bank of a query,
+
+    NuggetAll       mean credit of B
+    NuggetVital     mean credit of the vital items of B
+    NuggetWeighted  (credit of the vital items + half the credit of the okay ones) /
+                    (number of vital items + half the number of okay ones)
+
+A rating of at least `--min-rating` is support, one of at least `partial` partial support: by
+default one below the former, and where that is the lowest of the scale nothing is partial. Weights
+of items play no part, but those of weight 0 are left out. An item whose importance is neither vital
+nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no value.
+
+Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 """
 
 from __future__ import annotations
@@ -102,7 +117,7 @@ RUBRIC = CoverPolicy(
     ranks_as_written=True,
     empty_n_cover=0.0,
 )
-"""What the papers' own program (exam_pp, RUBRIC) computes; its overall n-Cover is always 1."""
+"""The rules of the papers' program (exam_pp, RUBRIC); its overall n-Cover is always 1."""
 
 NUGGETIZER = CoverPolicy("nuggetizer", answered_only=True, empty_nuggets_are_0=True)
 """What castorini's nuggetizer computes: means over the topics of a run's file. An assignment that
@@ -136,7 +151,7 @@ def cover(
     threshold. If no cell of any query has a grade, no query counts and Cover is undefined.
 
     Raises:
-        InputError: k is below 1, or there is no such subtopic mode or way with missing cells.
+        InputError: k is below 1, or the subtopic mode or `missing` is unknown.
     """
     if missing not in get_args(Missing):
         raise InputError(
@@ -171,11 +186,11 @@ def cover(
     return _join_queries(gradebook, thresholds, found, settings)
 
 
-def _many_missing(found: Sequence[_ExamCover]) -> bool:
+def _many_missing(exams: Sequence[_ExamCover]) -> bool:
     """Return whether more than `FEW_MISSING` of the deciding cells of some system are missing."""
-    if not found:
+    if not exams:
         return False
-    missing, cells = np.sum([one.deciding[:, :, :-1] for one in found], axis=0)
+    missing, cells = np.sum([one.deciding[:, :, :-1] for one in exams], axis=0)
     return bool((missing > FEW_MISSING * cells).any())
 
 
@@ -363,19 +378,19 @@ def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
 def _join_queries(
     gradebook: Gradebook,
     thresholds: Sequence[int],
-    found: Sequence[_ExamCover],
+    exams: Sequence[_ExamCover],
     settings: _CoverSettings,
 ) -> MeasuredSystems:
     systems, policy = len(gradebook.systems), settings.policy
-    answered = np.array([one.answered for one in found], np.bool_).reshape(-1, systems + 1).T
-    cells = np.sum([one.cells for one in found], axis=0) if found else np.zeros((4, systems + 1))
+    answered = np.array([one.answered for one in exams], np.bool_).reshape(-1, systems + 1).T
+    cells = np.sum([one.cells for one in exams], axis=0) if exams else np.zeros((4, systems + 1))
     counted = answered if policy.answered_only else np.ones_like(answered)
     counted = counted & gradebook.is_graded
-    query_ids = tuple(one.query_id for one in found)
+    query_ids = tuple(one.query_id for one in exams)
     missing_cells, ungraded = _shares(cells[1], cells[0]), _shares(cells[3], cells[2])
     columns = []
     for index, measure in enumerate(settings.measures):
-        versions = list(zip(*(one.parts[index] for one in found), strict=True))
+        versions = list(zip(*(one.parts[index] for one in exams), strict=True))
         versions = versions or [()]
         tables = [_table(version, counted, len(thresholds)) for version in versions]
         tables[0] = _fill_undefined(measure, tables[0], counted, policy)
@@ -431,14 +446,6 @@ def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> tuple[float | Non
     return tuple(int(a) / int(b) if b else None for a, b in zip(some, of, strict=True))
 
 
-# The chance floor of Cover: what as many random passages cover that people judged not relevant.
-#
-# With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
-# at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
-# the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, and no
-# proof of guessing: a passage judged 0 may well answer one item.
-
-
 @dataclass(frozen=True, slots=True)
 class ChanceFloor:
     """The chance floor of Cover@k per threshold, over the `judged` of `queries`.
@@ -470,7 +477,13 @@ def chance_floor(
     subtopics: Subtopics,
     policy: CoverPolicy = EXAM,
 ) -> ChanceFloor:
-    """Return the floor of Cover@k: the mean over the exams of a query, then over queries."""
+    """Return the floor of Cover@k: the mean over the exams of a query, then over queries.
+
+    With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
+    at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
+    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, and no
+    proof of guessing: a passage judged 0 may well answer one item.
+    """
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
     for exam in cover_exams(gradebook, subtopics, k, policy):
@@ -526,25 +539,6 @@ def _judgments(exam: QueryExam) -> NDArray[np.int16]:
     return own if (own != MISSING).any() else of_query
 
 
-# Nugget scores of TREC RAG, as castorini's nuggetizer computes them: strict, vital, weighted, all.
-#
-# Every item is a nugget that the first k passages support (credit 1), support in part (one half;
-# nothing where the measure is `strict`) or do not support (0). With B the bank of a query,
-#
-#     NuggetAll       mean credit of B
-#     NuggetVital     mean credit of the vital items of B
-#     NuggetWeighted  (credit of the vital items + half the credit of the okay ones) /
-#                     (number of vital items + half the number of okay ones)
-#
-# A rating of at least `--min-rating` is support, one of at least `partial` partial support: by
-# default one below the former, and where that is the lowest of the scale nothing is partial.
-# Weights of items play no part, but those of weight 0 are left out. An item whose importance is
-# neither vital nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no
-# value.
-#
-# Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
-
-
 PARTIAL = 0.5
 """The credit of partial support."""
 
@@ -567,17 +561,17 @@ def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
 
 def check_partial(measure: Measure, grader: GraderIdentity) -> None:
     """Raise InputError where the parameters contradict each other or the grader's scale."""
-    given = measure.param("partial")
-    if measure.name not in NUGGET_SCORES or given is None:
+    partial = measure.param("partial")
+    if measure.name not in NUGGET_SCORES or partial is None:
         return
     if measure.param("strict") is True:
         raise InputError(
             f"the measure {measure} is strict, so that partial support counts nothing",
             hint="Leave out strict or partial",
         )
-    if not (isinstance(given, int) and grader.lowest < given <= grader.highest):
+    if not (isinstance(partial, int) and grader.lowest < partial <= grader.highest):
         raise InputError(
-            f"the partial rating {given} makes no sense for ratings from {grader.lowest} to "
+            f"the partial rating {partial} makes no sense for ratings from {grader.lowest} to "
             f"{grader.highest}",
             hint=f"Choose from {grader.lowest + 1} to {grader.highest}",
         )
@@ -607,12 +601,12 @@ def describe_support(measures: Iterable[Measure], thresholds: Iterable[int], low
     scores = [one for one in measures if one.name in NUGGET_SCORES]
     if not scores:
         return ""
-    said: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for threshold in thresholds:
         partly = {partial_from(one, threshold, lowest) for one in scores} - {None}
         some = " and ".join(str(one) for one in sorted(filter(None, partly)))
-        said[f"from {threshold}" + (f", partial support from {some}" if some else "")] = None
-    return f"support of nuggets {'; '.join(said)}"
+        sentences[f"from {threshold}" + (f", partial support from {some}" if some else "")] = None
+    return f"support of nuggets {'; '.join(sentences)}"
 
 
 def importances_of(gradebook: Gradebook) -> list[str | None]:
@@ -622,9 +616,6 @@ def importances_of(gradebook: Gradebook) -> list[str | None]:
         for query in gradebook.queries
         for word in query.importances or (None,) * len(query.item_ids)
     ]
-
-
-# What every system makes of every item: the matrix behind Cover.
 
 
 @dataclass(frozen=True, slots=True)
@@ -667,12 +658,12 @@ class ItemScores:
         """Return whether all items have equal weight."""
         return bool(np.ptp(self.shares()) < _EQUAL) if len(self.item_ids) else True
 
-    def shares(self, kept: Bools | None = None) -> Floats:
-        """Return the share of each item in Cover, adding up to 1, over all or the `kept` items.
+    def shares(self, selected: Bools | None = None) -> Floats:
+        """Return the share of each item in Cover, adding up to 1, over all or the `selected` items.
 
         Cover is the mean over the exams of a query, then over the queries that have items.
         """
-        weights = self.weights if kept is None else self.weights * kept
+        weights = self.weights if selected is None else self.weights * selected
         in_exam = np.bincount(self.exam, weights)
         query_of_exam = np.zeros(len(in_exam), np.intp)
         query_of_exam[self.exam] = self.query
@@ -681,25 +672,25 @@ class ItemScores:
         found: Floats = np.divide(weights, count, out=np.zeros(len(weights)), where=count > 0)
         return found
 
-    def cover(self, kept: Bools | None = None) -> Floats:
-        """Return Cover of every system on the `kept` items, over queries that have some."""
-        found: Floats = self.credit @ self.shares(kept)
+    def cover(self, selected: Bools | None = None) -> Floats:
+        """Return Cover of every system on the `selected` items, over queries that have some."""
+        found: Floats = self.credit @ self.shares(selected)
         return found
 
-    def only(self, kept: Bools) -> ItemScores:
-        """Return the same systems and queries with the `kept` items only."""
+    def only(self, selected: Bools) -> ItemScores:
+        """Return the same systems and queries with the `selected` items only."""
         return replace(
             self,
-            item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(kept)),
-            query=self.query[kept],
-            exam=self.exam[kept],
-            weights=self.weights[kept],
-            credit=self.credit[:, kept],
+            item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(selected)),
+            query=self.query[selected],
+            exam=self.exam[selected],
+            weights=self.weights[selected],
+            credit=self.credit[:, selected],
         )
 
-    def emptied(self, kept: Bools) -> int:
-        """Return how many queries have none of the `kept` items."""
-        return len(self.queries) - len(np.unique(self.query[kept]))
+    def emptied(self, selected: Bools) -> int:
+        """Return how many queries have none of the `selected` items."""
+        return len(self.queries) - len(np.unique(self.query[selected]))
 
     def of_queries(self, columns: Floats) -> Floats:
         """Sum columns of items within each query, systems x queries."""
@@ -722,7 +713,7 @@ def item_scores(
     """Return the credit that the first k passages of every system earn on every item.
 
     Raises:
-        InputError: k is below 1, or there is no such subtopic mode.
+        InputError: k is below 1, or the subtopic mode is unknown.
     """
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)

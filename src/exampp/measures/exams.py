@@ -57,7 +57,7 @@ class PoolLayout:
     """The passages of all systems laid end to end.
 
     `passages`, `system` (its number) and `position` (from 0 within the system's ranking) are
-    aligned; `answered` tells per system whether it returned anything.
+    aligned; `answered` is whether each system returned anything.
     """
 
     passages: NDArray[np.intp]
@@ -70,7 +70,7 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
     """Return the requested subtopic mode, or the default mode for the data.
 
     Raises:
-        InputError: No such mode.
+        InputError: The mode is unknown.
     """
     if subtopics not in get_args(SubtopicChoice):
         raise InputError(
@@ -137,8 +137,8 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
     # A stable sort by position keeps the order of the rankings within a round.
     passages = passages[np.argsort(position, kind="stable")]
     _, first = np.unique(passages, return_index=True)
-    kept: Indices = passages[np.sort(first)]
-    return kept
+    unique: Indices = passages[np.sort(first)]
+    return unique
 
 
 def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:

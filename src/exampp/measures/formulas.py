@@ -1,5 +1,4 @@
-"""How measures other than Cover are computed: by pytrec_eval, by ir_measures, by a formula here,
-or by a function that is declared in Python:
+"""Formulas of measures other than Cover: of pytrec_eval, ir_measures, exampp, or declared ones.
 
 @exampp.measure("Reach", threshold=True, share=True)
 def reach(query: exampp.RankedQuery) -> float:
@@ -208,7 +207,7 @@ Floats = NDArray[np.float64]
 class _Ranked:
     """Labels along the rankings, systems x ranks (0 beyond the end of one).
 
-    `judged` tells which passages have a label, `lengths` how many each system returned,
+    `judged` marks passages with a label, `lengths` is how many each system returned,
     `labels` are those of all passages that have one.
     """
 
@@ -451,40 +450,40 @@ def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return fixed
 
 
-def _value(formula: QueryFunction, asked: Measure, query: RankedQuery) -> float:
+def _value(formula: QueryFunction, requested: Measure, query: RankedQuery) -> float:
     try:
         found: Any = formula(query)
     except InputError as error:
-        raise _invalid_value_error(asked, query, f"fails: {error}") from error
+        raise _invalid_value_error(requested, query, f"fails: {error}") from error
     except (Exception, SystemExit) as error:
         # a custom measure may fail in any way
-        raise _invalid_value_error(asked, query, f"fails: {describe_error(error)}") from error
+        raise _invalid_value_error(requested, query, f"fails: {describe_error(error)}") from error
     if found is None:
         return np.nan
     number = found.item() if isinstance(found, np.ndarray) and found.ndim == 0 else found
     if isinstance(number, bool | np.bool_) or not isinstance(number, Real):
-        raise _invalid_value_error(asked, query, f"gives {found!r}, which is no number")
+        raise _invalid_value_error(requested, query, f"gives {found!r}, which is no number")
     try:
         value = float(number)
     except OverflowError:
         value = np.inf
     if not np.isfinite(value):
-        raise _invalid_value_error(asked, query, f"gives {value}")
-    if asked.kind.share and not -_ROUNDING <= value <= 1 + _ROUNDING:
+        raise _invalid_value_error(requested, query, f"gives {value}")
+    if requested.kind.share and not -_ROUNDING <= value <= 1 + _ROUNDING:
         raise _invalid_value_error(
-            asked, query, f"gives {value:g}, and is declared to be a share of 0 to 1"
+            requested, query, f"gives {value:g}, and is declared to be a share of 0 to 1"
         )
-    return min(max(value, 0.0), 1.0) if asked.kind.share else value
+    return min(max(value, 0.0), 1.0) if requested.kind.share else value
 
 
 _ROUNDING = 1e-9
 """By so much the sums of a share may miss 0 and 1."""
 
 
-def _invalid_value_error(asked: Measure, query: RankedQuery, what: str) -> InputError:
+def _invalid_value_error(requested: Measure, query: RankedQuery, what: str) -> InputError:
     where = f"{query.query_id}/{query.subtopic}" if query.subtopic else query.query_id
     return InputError(
-        f"the measure {asked} {what} (query {where!r}, system {query.system!r}, "
+        f"the measure {requested} {what} (query {where!r}, system {query.system!r}, "
         f"{len(query.passage_ids)} passages)",
         hint="Give a number, or None where the query does not count",
     )

@@ -440,9 +440,9 @@ def _evaluate(
 
 
 def _check_enough(
-    asked: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
+    measures: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
 ) -> None:
-    if not asked:
+    if not measures:
         raise InputError("no measure is asked for", hint="Name one, such as Cover@20")
-    if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in asked)):
+    if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in measures)):
         raise InputError("no minimum rating is given", hint="Say from which rating on one counts")

@@ -218,7 +218,7 @@ class Measure:
     mapping of gains being a sorted tuple of pairs. Defaults of parameters are not filled in.
 
     Raises:
-        InputError: No such measure, no such parameter, or a value that makes no sense.
+        InputError: The measure or a parameter is unknown, or a value is invalid.
     """
 
     name: str
@@ -282,7 +282,7 @@ def parse_measure(text: str) -> Measure:
     """Parse a measure from its string; names of trec_eval and aliases are accepted.
 
     Raises:
-        InputError: The string is no measure; says which one may have been meant.
+        InputError: The string is not a measure; the error suggests a similar one.
     """
     trec = _TREC_CUT.fullmatch(text.strip())
     if trec:
@@ -309,13 +309,13 @@ def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(map(_as_measure, measures)))
 
 
-def _as_measure(given: object) -> Measure:
-    if callable(given) and not str(given).strip()[:1].isalpha():
+def _as_measure(value: object) -> Measure:
+    if callable(value) and not str(value).strip()[:1].isalpha():
         raise InputError(
-            f"{given!r} is a function, and no measure yet",
+            f"{value!r} is a function, and no measure yet",
             hint='Declare it: exampp.measure("Name")(function)',
         )
-    return given if isinstance(given, Measure) else parse_measure(str(given))
+    return value if isinstance(value, Measure) else parse_measure(str(value))
 
 
 def _canonical(written: str) -> tuple[str, tuple[tuple[str, ParamValue], ...]]:

@@ -1,4 +1,4 @@
-"""Linear measures: the units that people can decide and their coefficients.
+"""Linear measures: the units that people can decide and their coefficients, and verdicts on items.
 
 A measure is linear if the score of a system is sum_u A[s, u] y_u, where A is known from the
 rankings and y_u is what people say of the unit:
@@ -246,8 +246,8 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
 
 def _weighted(exam: QueryExam) -> list[int]:
     """Return the items with a weight, by id."""
-    kept = exam.items[exam.query.weights[exam.items] > 0].tolist()
-    return sorted(kept, key=lambda item: exam.query.item_ids[item])
+    weighted = exam.items[exam.query.weights[exam.items] > 0].tolist()
+    return sorted(weighted, key=lambda item: exam.query.item_ids[item])
 
 
 def _covering(
@@ -280,14 +280,6 @@ def _no_units_error() -> InputError:
     )
 
 
-# Whether the first passages of each system cover an item, from what people decided of passages.
-#
-# Not every passage has to be decided. A system covers the item as soon as one of its passages
-# does, and does not when all of them are decided and none does; passages of systems that are
-# settled say nothing more. What people would say of those that are left open can change no
-# verdict.
-
-
 class ItemVerdict(NamedTuple):
     """The verdict on an item per system: 1, 0, or NaN while open; passages still to decide."""
 
@@ -306,6 +298,11 @@ def item_verdicts(
     """Return the verdicts on items (query id, item id) from ratings of (query, item, passage).
 
     A passage without a text covers nothing.
+
+    Not every passage has to be decided. A system covers the item as soon as one of its passages
+    does, and does not when all of them are decided and none does; passages of systems that are
+    settled say nothing more. What people would say of those that are left open can change no
+    verdict.
     """
     wanted: dict[str, list[str]] = {}
     for query_id, item_id in units:

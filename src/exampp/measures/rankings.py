@@ -16,17 +16,9 @@ from exampp.records import check_system_names
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.wording import counted
 
-# Rankings and labels in the shape in which ranking measures want them.
-#
-# The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
-# keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
-# without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
-# that nobody further down has a tie to break.
-
-
 Scores = NDArray[np.float32]
 Run = dict[str, dict[str, int]]
-"""What one system returned: exam -> passage -> score."""
+"""The passages that one system returned: exam -> passage -> score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,13 @@ class RankedExams:
 
 
 def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
-    """Prepare the rankings of a gradebook."""
+    """Prepare the rankings of a gradebook.
+
+    The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
+    keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
+    without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
+    that nobody further down has a tie to break.
+    """
     ranked: list[RankedExam] = []
     unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
     names: tuple[str, NDArray[np.object_]] | None = None
@@ -128,8 +126,8 @@ def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Ite
     scores = as_float32(np.concatenate([ranking.scores for ranking in query.rankings]))
     lengths = [len(ranking.scores) for ranking in query.rankings]
     number = np.repeat(np.arange(len(lengths)), lengths)
-    taken = (number[1:] == number[:-1]) & step(scores[1:], scores[:-1])
-    for found in np.unique(number[1:][taken]).tolist():
+    steps = (number[1:] == number[:-1]) & step(scores[1:], scores[:-1])
+    for found in np.unique(number[1:][steps]).tolist():
         yield query.rankings[found]
 
 
@@ -239,12 +237,12 @@ def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
 
 
 def _with_rankings(
-    query: QueryGrades, found: Mapping[tuple[str, int], Sequence[ScoredPassage]]
+    query: QueryGrades, by_system: Mapping[tuple[str, int], Sequence[ScoredPassage]]
 ) -> QueryGrades:
     rows = {passage_id: row for row, passage_id in enumerate(query.passage_ids)}
     rankings = tuple(
         _ranking(query, system, subtopic, scored, rows)
-        for (system, subtopic), scored in found.items()
+        for (system, subtopic), scored in by_system.items()
     )
     more = len(rows) - len(query.passage_ids)
     if not more:

@@ -1,4 +1,6 @@
-"""Checking an extracted answer against the known ones.
+"""Check an extracted answer against the known answers, and recognise replies that decline.
+
+The `rubric_` functions read replies as the reference does, for reproducing published numbers.
 
 Source: EXAM++, section 4.2.1, and FLAN-T5-EXAM, section 3.2.2: normalised strings match if their
 edit distance is less than 20 % of the longer one.
@@ -22,12 +24,6 @@ from exampp.prompts.words import (
     stopwords,
 )
 
-# Replies that decline: expressions of unanswerability, ill-formed answers, refusals.
-#
-# Fuzzy comparison must not lose a negation: "it is possible to tell" is 0.87 similar to "it is
-# not possible to tell". So a reply only matches an expression that has the same negations.
-
-
 UNANSWERABLE = (
     "unanswerable",
     "no",
@@ -41,7 +37,7 @@ UNANSWERABLE = (
 _FUZZY = 80
 _LONGEST = 40
 _OPENING = 2_000
-"""Characters of a reply that tell whether it declines."""
+"""Characters at the start of a reply that are checked for a refusal."""
 
 _ILL_FORMED = re.compile(
     r"""(?ix)
@@ -126,6 +122,9 @@ def is_unanswerable(reply: str) -> bool:
 
     Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
     two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
+
+    Fuzzy comparison must not lose a negation: "it is possible to tell" is 0.87 similar to "it is
+    not possible to tell". So a reply only matches an expression that has the same negations.
     """
     text = reply.strip(_QUOTES)
     if len(text) > _LONGEST:
@@ -143,8 +142,8 @@ def is_unanswerable(reply: str) -> bool:
 def is_unanswerable_sentence(reply: str) -> bool:
     """Return whether the reply says at length that the question has no answer in the passage.
 
-    For replies to a request to rate, where a sentence such as "The passage does not mention it"
-    is no answer; an extracted sentence may well read so.
+    For replies to a request for a rating, where a sentence such as "The passage does not mention
+    it" is no answer; an extracted sentence may well read so.
     """
     return _AT_LENGTH.match(reply.strip()[:_OPENING]) is not None
 
@@ -165,14 +164,6 @@ def is_blank_answer(reply: str) -> bool:
     """Return whether the reply has no word, or one that stands for none (`N/A`, `null`)."""
     text = reply.strip()
     return not _WORD.search(text) or (len(text) <= _LONGEST and bool(_NOTHING.fullmatch(text)))
-
-
-# The reference's own rules of reading, for reproducing published numbers.
-#
-# They depart from the papers: only a lone digit is a rating, the rule for replies without one is
-# inverted (a text gets 0, an expression of unanswerability 1), and a phrase is stemmed as if it
-# were one word. Option letters count as expressions of unanswerability for every prompt, as in
-# the published grades; later versions of the reference forget them for self-rated questions.
 
 
 MAX_RATING = 5
@@ -202,7 +193,7 @@ def _rubric_expressions() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def rubric_is_answer(reply: str) -> bool:
-    """Return whether the reference takes the reply for a real answer."""
+    """Return whether the reference accepts the reply as a real answer."""
     known, stems = _rubric_expressions()
     if reply in known:
         return False
@@ -215,7 +206,10 @@ def rubric_is_answer(reply: str) -> bool:
 def rubric_self_rating(reply: str, highest: int = MAX_RATING) -> int:
     """Return the rating that the reference reads; above `highest` it is 0.
 
-    The reference reads digits up to 5 whatever the prompt's scale, then drops those above it.
+    Its rules depart from the papers: only a lone digit is a rating, the rule for replies without
+    one is inverted (a text gets 0, an expression of unanswerability 1), and a phrase is stemmed as
+    if it were one word. Option letters count as expressions of unanswerability for every prompt, as
+    in the published grades; later versions of the reference forget them for self-rated questions.
     """
     digit = _LONE_DIGIT.fullmatch(reply)
     if digit and int(digit[1]) <= MAX_RATING:
@@ -226,7 +220,7 @@ def rubric_self_rating(reply: str, highest: int = MAX_RATING) -> int:
 
 
 def rubric_is_yes(reply: str) -> bool:
-    """Return whether the reference takes the reply to a direct relevance prompt for a yes."""
+    """Return whether the reference reads the reply to a direct relevance prompt as a yes."""
     return rubric_is_answer(reply) and reply.lower() in _YES
 
 
@@ -265,10 +259,10 @@ _AROUND = " \t\r\n\"'\u201c\u201d\u2018\u2019."
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Whether an answer is correct, by which rule and known answer, and where it stands.
+    """The result of verifying an answer: correct or not, the rule, the known answer, the span.
 
-    `rule` is exact, true-false, normalised, edit-distance, or unmatched; `span` the place of the
-    answer in the passage (character offsets), where it occurs there.
+    `rule` is exact, true-false, normalised, edit-distance, or unmatched; `span` is the place of the
+    answer in the passage (character offsets), if it occurs there.
     """
 
     correct: bool
@@ -302,9 +296,9 @@ def verify_answer(
 
 
 def is_no_answer(answer: str, keys: Sequence[str]) -> bool:
-    """Return whether an extracted answer says that there is none, and no known answer is that.
+    """Return whether an extracted answer says that there is none, and no known answer says so.
 
-    It needs no model to be found not correct.
+    Such an answer counts as not correct without a model.
     """
     if not (is_unanswerable(answer) or is_blank_answer(answer)):
         return False
@@ -374,7 +368,7 @@ def key_text(key: str, choices: Mapping[str, str]) -> str:
 
 
 def spell_out(text: str, choices: Sequence[str]) -> str:
-    """Replace "all of the above" and "none of the above" by the choices they speak of."""
+    """Replace "all of the above" and "none of the above" by the choices that they refer to."""
     asked = _ALL_NONE.fullmatch(text)
     others = [choice for choice in choices if not _ALL_NONE.fullmatch(choice)]
     if not asked or not others:

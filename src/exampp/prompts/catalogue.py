@@ -1,4 +1,4 @@
-"""Prompts by name or file: those that come with exampp, those of packages, and a user's own."""
+"""Find prompts by name or file: bundled ones, those of packages, and a user's own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _bundled_texts(folder: str) -> dict[str, str]:
 
 
 def _declared_text(name: str, declared: object) -> str:
-    """Return the declaration of a package's prompt: a text, or a file that has `read_text`."""
+    """Return the declaration of a package's prompt: a text, or a file with `read_text`."""
     text = declared if isinstance(declared, str) else None
     if isinstance(declared, Path | Traversable):
         text = declared.read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def _declared_text(name: str, declared: object) -> str:
 
 _GRADING, _GENERATING = _bundled_texts("catalogue"), _bundled_texts("generation")
 PROMPTS = Registry("exampp.prompts", "prompt", {**_GRADING, **_GENERATING}, _declared_text)
-"""The declaration of every prompt that has a name: those of exampp, and of packages."""
+"""The declarations of all named prompts: those of exampp, and of packages."""
 
 
 def names() -> tuple[str, ...]:
@@ -61,16 +61,16 @@ def names() -> tuple[str, ...]:
 
 
 def all_prompts() -> tuple[Prompt | GenerationPrompt, ...]:
-    """Return all bundled prompts: those that grade, then those that ask for items of a bank.
+    """Return all prompts: bundled ones that grade, then those that generate items.
 
-    Prompts of packages come last, as far as they can be loaded; `plugins` says which cannot.
+    Prompts of packages come last, if they can be loaded; `plugins` lists the others.
     """
     added = (one.name for one in plugin_prompts() if not one.fault)
     return tuple(map(find_prompt, (*PROMPTS.built_in, *added)))
 
 
 def plugin_prompts() -> Iterator[Plugin]:
-    """Yield the prompts of packages, and what is wrong with them."""
+    """Yield the prompts of packages, each with the fault that prevents its use."""
     for one in PROMPTS.plugins():
         fault = one.fault
         if not fault:
@@ -103,7 +103,7 @@ def find_prompt(name_or_path: str | Path) -> Prompt | GenerationPrompt:
 
 
 def load_grading_prompt(name_or_path: str | Path) -> Prompt:
-    """Return a prompt that grades, as `find` does; InputError for any other."""
+    """Return a prompt that grades; see `find_prompt`. InputError for any other."""
     found = find_prompt(name_or_path)
     if isinstance(found, Prompt):
         return found
@@ -114,7 +114,7 @@ def load_grading_prompt(name_or_path: str | Path) -> Prompt:
 
 
 def load_generation(name_or_path: str | Path) -> GenerationPrompt:
-    """Return a prompt that asks for the items of a bank, as `find` does; InputError for others."""
+    """Return a prompt that generates items of a bank; see `find_prompt`. InputError for others."""
     found = find_prompt(name_or_path)
     if isinstance(found, GenerationPrompt):
         return found
@@ -125,7 +125,7 @@ def load_generation(name_or_path: str | Path) -> GenerationPrompt:
 
 
 def load_named(name: str) -> Prompt:
-    """Return a prompt of exampp or of a package, by a name out of data: never from a file."""
+    """Return a prompt of exampp or of a package by its name in data: never from a file."""
     if name not in PROMPTS:
         raise _unknown(name)
     return load_grading_prompt(name)
@@ -202,7 +202,7 @@ def _by_class() -> Mapping[str, str]:
 
 
 def by_workbench_class(prompt_class: str) -> str | None:
-    """Return the bundled prompt that the reference calls `prompt_class`, None if it has none.
+    """Return the bundled prompt that the reference calls `prompt_class`; None if there is none.
 
     Source: Autograding Workbench, Table 2 and section 3.4 (prompt classes), and its program.
     """
@@ -210,11 +210,11 @@ def by_workbench_class(prompt_class: str) -> str | None:
 
 
 def workbench_info(name: str, *, verified: bool = False, sent: str | None = None) -> dict[str, Any]:
-    """Return the reference's `prompt_info` of a bundled prompt, empty for any other.
+    """Return the reference's `prompt_info` of a bundled prompt; empty for any other.
 
-    It has no `prompt_class` if the reference has no class of this wording. `verified` says that
-    known answers were compared with the replies; `sent` is the hash of what was sent, if it is
-    known: another text has no information.
+    It has no `prompt_class` if the reference has no class of this wording. `verified`: known
+    answers were compared with the replies; `sent` is the hash of the text that was sent, if known:
+    for another text nothing is returned.
     """
     if name not in _GRADING or sent not in (None, prompt_content_hash(load_grading_prompt(name))):
         return {}

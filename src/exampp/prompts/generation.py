@@ -1,9 +1,9 @@
-"""Prompts that ask for the items of a bank: the papers', and those of a user's own file.
+"""Prompts that generate the items of a bank, and reading the items out of a reply.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
-`{query_subtopic}` and `{instruction}`. The last says how to reply, and may use these slots;
-where a template does not use it, it is appended. `{passages}` are passages with their numbers,
-`{known}` the items that there are, as a Python list, and `{known_count}` how many.
+`{query_subtopic}` and `{instruction}`. The last says how to reply, and may use these slots; if a
+template does not use it, it is appended. `{passages}` are numbered passages, `{known}` the existing
+items, as a Python list, and `{known_count}` their number.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from exampp.sanitize import sanitize
 MAKES = ("question", "nugget")
 SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "known_count")
 WINDOW = 10
-"""Passages that a prompt with `{passages}` shows where nobody says how many, as nuggetizer does."""
+"""Default number of passages for a prompt with `{passages}`, as in nuggetizer."""
 PASSAGE_CHARACTERS = 2000
-"""A passage that a prompt is grounded in is cut after so many characters, at a word."""
+"""Characters after which a passage in a prompt is cut, at a word."""
 _KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -53,9 +53,9 @@ _GROUNDED = "Ask only for what these passages say.\n{passages}\n"
 
 @dataclass(frozen=True, slots=True)
 class GenerationPrompt:
-    """What a model is asked for items; `makes` is their kind, question or nugget.
+    """A prompt for generating items; `makes` is their kind, question or nugget.
 
-    `instruction` says how to reply, `keys_instruction` the same where answer keys are asked for.
+    `instruction` says how to reply, `keys_instruction` the same with answer keys.
     """
 
     name: str
@@ -69,20 +69,22 @@ class GenerationPrompt:
 
     @property
     def needs_subtopic(self) -> bool:
-        """Whether it asks about a subtopic of a query."""
+        """Return whether it needs a subtopic of a query."""
         texts = (self.user, self.system, self.instruction, self.keys_instruction)
         return any("query_subtopic" in placeholders(text) for text in texts)
 
     @property
     def needs_passages(self) -> bool:
-        """Whether it makes items out of passages."""
+        """Return whether it makes items from passages."""
         return "passages" in placeholders(self.user)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What is asked for beyond the prompt: `keys` wants answers, `more` so many others than
-    those that are known (0: no such wish), `grounded` shows so many passages.
+    """Options of a generation request beyond the prompt.
+
+    `keys` requests answers, `more` so many items beyond the known ones (0: none), `grounded` is the
+    number of passages shown.
     """
 
     keys: bool = False
@@ -107,7 +109,7 @@ def fill_request(
     known: Sequence[str] = (),
     passages: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Return the system and the user text of one request; all texts are put in literally."""
+    """Return the system and the user text of one request; slot texts are inserted literally."""
     slots = {
         "query_text": query_text,
         "query_title": query_text,
@@ -167,7 +169,7 @@ def build_generation_prompt(
 
 
 def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what is wrong with a declaration: the field, the fault, the hint."""
+    """Yield the faults of a declaration: the field, the fault, the hint."""
     for key, value in data.items():
         if key not in _KEYS:
             hint = suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}"
@@ -198,13 +200,6 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 yield key, what, hint
     if not {"query_text", "query_title"} & set(texts):
         yield "user", "the text does not say which query", "write {query_text} into it"
-
-
-# What a model writes around an item and is no part of it: numbers, labels, bullets, quotes, bold.
-#
-# A mark goes where it can be nothing else. A number or letter with a dot may belong to the item
-# ("2. Samuel", "A. Lincoln"): it goes before a word that asks, and where those of all items count
-# up.
 
 
 _QUESTION_WORDS = (
@@ -247,7 +242,7 @@ _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])((?:(?!\*\*).)+?)(?<=[^\s*])\*\*(?!
 
 
 def strip_markup(text: str) -> str:
-    """Return the item on one line, encodable, without markup; blank where nothing is left.
+    """Return the item on one line, encodable, without markup; blank if nothing is left.
 
     A year, a quoted title or a list number that may belong to the item stays.
     """
@@ -255,7 +250,12 @@ def strip_markup(text: str) -> str:
 
 
 def strip_list_markup(texts: Sequence[str]) -> list[str]:
-    """Return the items of one list, each bare, and without their numbers where these count up."""
+    """Return the items of one list without markup, and without their numbers if these count up.
+
+    A mark goes where it can be nothing else. A number or letter with a dot may belong to the item
+    ("2. Samuel", "A. Lincoln"): it goes before a word that asks, and where those of all items count
+    up.
+    """
     peeled = [_peeled(text, _OPENINGS) for text in texts]
     marks = [_NUMBER.match(text) for text in peeled]
     numbers = [_count(mark["number"]) for mark in marks if mark]
@@ -281,32 +281,26 @@ def _peeled(text: str, openings: Sequence[re.Pattern[str]]) -> str:
 
 
 def _count(number: str) -> int:
-    """Return the number of a list mark, which is in digits or a letter."""
+    """Return the number of a list mark, which may be digits or a letter."""
     return int(number) if number.isdecimal() else ord(number.lower()) - ord("a") + 1
 
 
-# Reading the items out of a reply: as JSON, broken JSON, a Python list, or a list in prose.
-#
-# What cannot be read is a reason, never an item: a refusal, an empty reply, an echo of the
-# instruction, and the last item of a reply that was cut off within it.
-
-
 class ParsedItem(NamedTuple):
-    """An item as the model wrote it, with the answers that it gave to it."""
+    """An item as the model wrote it, with its answers."""
 
     text: str
     answers: tuple[str, ...] = ()
 
 
 class ParsedItems(NamedTuple):
-    """What a reply holds, and the rule that found it; without items, `rule` says why."""
+    """The items of a reply, and the rule that found them; without items, `rule` says why."""
 
     made: tuple[ParsedItem, ...]
     rule: str
 
 
 _MOST = 200_000
-"""Characters of a reply, without the thoughts of its model, that are read at most."""
+"""Maximum characters of a reply that are read, without the thoughts of its model."""
 UNFINISHED_THOUGHT = "the reply ends within a thought of the model"
 _MOST_STARTS = 200
 _FENCE = re.compile(r"(?s)```[A-Za-z]*\s*(.*?)(?:```|\Z)")
@@ -336,7 +330,11 @@ _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "
 
 
 def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems:
-    """Read the items of a kind in a reply; `truncated`: the model was stopped."""
+    """Read the items of a kind in a reply; `truncated`: the model was stopped.
+
+    What cannot be read is a reason, never an item: a refusal, an empty reply, an echo of the
+    instruction, and the last item of a reply that was cut off within it.
+    """
     said = strip_thoughts(reply)
     if said is None:
         return ParsedItems((), UNFINISHED_THOUGHT)
@@ -358,7 +356,7 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
 
 
 def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequence[ParsedItem]]]:
-    """Yield every way in which the reply can be read, the surest first."""
+    """Yield every way to read the reply, the most reliable first."""
     fenced = [part.strip() for part in _FENCE.findall(text)]
     yield "json", _from_data(_whole(text), kind)
     for part in reversed(fenced):
@@ -406,7 +404,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _literal(text: str) -> Any:
-    """Return what a text holds as Python: up to its last bracket that ends something."""
+    """Return the Python value that a text starts with, up to the last bracket that fits."""
     start = _JSON_LIKE.search(text) or _OPENING.search(text)
     if start is None or _ADJACENT.search(text):
         return None
@@ -443,7 +441,7 @@ def _from_data(data: Any, kind: str) -> list[ParsedItem]:
 
 
 def _listing(data: dict[Any, Any], kind: str) -> Any:
-    """Return what an object calls its items, or the only thing in it."""
+    """Return the value under a key for items in an object, or its only value."""
     named = {_key(name): value for name, value in data.items()}
     for name in _LISTS[kind]:
         if name in named:
@@ -503,14 +501,14 @@ def _listed(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
 
 
 def _without_list_mark(line: re.Match[str]) -> str:
-    """Return a line of a list without its mark; what is bold from the mark on stays so."""
+    """Return a line of a list without its mark; text that is bold from the mark on stays so."""
     groups = line.groupdict()
     whole = groups.get("bold") and not groups["early"] and not groups["closed"]
     return f"**{line['said']}" if whole else line["said"]
 
 
 def _cleaned(found: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
-    """Return the items without marks, without what says nothing, and without repetitions."""
+    """Return the items without marks, empty ones and repetitions."""
     made = list(found)
     texts = strip_list_markup([one.text for one in made])
     made = [

@@ -1,8 +1,8 @@
-"""The rating or verdict that a reply states in words: the grammar of docs/definitions.md.
+"""Read the rating or verdict that a reply states in words: the grammar of docs/definitions.md.
 
-A reply counts if it says exactly one rating: a value alone, a named field, or one value of the
-scale in a sentence that neither denies nor doubts it nor puts it under a condition. Of everything
-else a rule says why it was not read.
+A reply counts if it states exactly one rating: a value alone, a named field, or one value of the
+scale in a sentence without negation, doubt or condition. For all other replies a rule says why they
+were not read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERDICTS = {"yes": 1, "true": 1, "correct": 1, "no": 0, "false": 0, "incorrect"
 
 
 class ReadRating(NamedTuple):
-    """The rating that a reply states, or the rule that tells why there is none."""
+    """The rating that a reply states, or the rule that explains why there is none."""
 
     rating: int | None
     rule: str
@@ -42,7 +42,7 @@ _NUMBER_WORD = re.compile(rf"(?i)\b(?:{'|'.join(NUMBER_WORDS)}|{_LARGE})\b")
 
 
 class _Plain(dict[int, int | str | None]):
-    """Characters as plain ones: digits of any script, full-width forms, straight apostrophes."""
+    """Translate characters to plain ones: digits of any script, full-width forms, apostrophes."""
 
     def __missing__(self, code: int) -> str:
         digit = unicodedata.decimal(chr(code), None)
@@ -84,7 +84,7 @@ _VERDICT_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class ReplyScale:
-    """The ratings that a reply may give, and the field that a prompt declares for them."""
+    """The ratings of a scale, and the field that a prompt declares for them."""
 
     lowest: int = 0
     highest: int = 5
@@ -93,11 +93,11 @@ class ReplyScale:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a field is called beside the declared name."""
+        """Return the names of a rating field beside the declared one."""
         return _VERDICT_NAMES if self.is_verdict else _RATING_NAMES
 
     def value_of(self, text: str) -> ReadRating:
-        """Return what an expression such as `4`, `3-4` or `yes` is on this scale."""
+        """Return the rating that an expression such as `4`, `3-4` or `yes` means on this scale."""
         if self.is_verdict:
             return ReadRating(_VERDICTS[text.lower()], "rated")
         numbers = _NUMBER.findall(text)
@@ -109,7 +109,7 @@ class ReplyScale:
         return ReadRating(on_scale[0], "rated")
 
     def mentions(self, text: str) -> set[int]:
-        """Return the ratings that a text names, whatever it says of them."""
+        """Return the ratings that a text names in any way."""
         if self.is_verdict:
             return {_VERDICTS[word.lower()] for word in _YES_OR_NO.findall(text)}
         values = map(self._on_scale, _NUMBER.findall(text))
@@ -172,7 +172,7 @@ _REVISES = re.compile(
 
 
 class _Forms(NamedTuple):
-    """Patterns for one scale: fields, values and statements, and how their text is prepared."""
+    """Patterns for one scale: fields, values and statements, and the preparation of their text."""
 
     field: re.Pattern[str]
     name: re.Pattern[str]
@@ -208,7 +208,7 @@ def _forms(scale: ReplyScale) -> _Forms:
 
 
 def find_rating(reply: str, scale: ReplyScale) -> ReadRating:
-    """Return the rating or verdict that a reply gives in text.
+    """Return the rating or verdict that a reply states in text.
 
     Without one, the rule says why: docs/definitions.md lists the rules. Sources: EXAM++, section
     4.2.2; FLAN-T5-EXAM, section 3.2.3.
@@ -242,9 +242,9 @@ def _as_field(tag: re.Match[str]) -> str:
 def _read_fields(
     sentences: list[str], fields: dict[int, re.Match[str]], forms: _Forms, scale: ReplyScale
 ) -> ReadRating:
-    """Return what fields say: those called final alone, if there are any.
+    """Return the rating in fields: in those called final alone, if there are any.
 
-    Neither what revises the rating in a later sentence nor a field within one may say otherwise.
+    A field within a field, or a later sentence that revises the rating, must not differ.
     """
     final = {at: field for at, field in fields.items() if field["final"]}
     counting = final or fields
@@ -263,7 +263,7 @@ def _read_fields(
 def _read_statements(
     text: str, sentences: list[str], forms: _Forms, scale: ReplyScale
 ) -> ReadRating:
-    """Return what a text without fields says: the one value of the scale that is in it."""
+    """Return the rating of a text without fields: the one value of the scale that it contains."""
     last_line = text.rpartition("\n")[2].rstrip(" .!)]}\"'")
     matches = [forms.alone.match(text), forms.alone.fullmatch(last_line)]
     matches += map(forms.statement.match, sentences)
@@ -275,7 +275,7 @@ def _read_statements(
 
 
 def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
-    """Return what a match says, unless its sentence doubts it or puts a condition on it."""
+    """Return the rating of a match, unless its sentence doubts it or puts a condition on it."""
     if not match["value"]:
         return ReadRating(None, "no value")
     text, end = match.string, match.end("value")
@@ -288,7 +288,7 @@ def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
 
 
 def agreed(found: Sequence[ReadRating]) -> ReadRating:
-    """Return what all say, or the first that says nothing."""
+    """Return the rating that all readings share, or the first reading without a rating."""
     unread = [one for one in found if one.rating is None]
     several = len({one.rating for one in found}) > 1
     return unread[0] if unread else ReadRating(None, "several") if several else found[0]

@@ -1,8 +1,8 @@
-"""From a prompt and its slots to the text that is sent.
+"""Prompts as TOML files declare them, and how their slots are filled to make the text that is sent.
 
-Slot texts are put in literally and in a single pass: braces inside a passage stay what they are,
-and no slot text is searched for further slots. When the whole is too long for the model, only
-the slot that the prompt names is shortened; instructions and question stay whole.
+Slot texts are inserted literally and in a single pass: braces inside a passage stay, and no slot
+text is searched for further slots. If the whole is too long for the model, only the slot that the
+prompt names is cut; instructions and question stay whole.
 """
 
 from __future__ import annotations
@@ -22,14 +22,6 @@ from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
 from exampp.records.wording import suggest
 
-# A prompt as declared in a TOML file, and everything that can be wrong with such a file.
-#
-# A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
-# them, and the one slot that may be cut when the whole is too long. A template writes
-# `{question}` where the slot goes and `{{question}}` for the braces themselves; all other braces,
-# such as those of a JSON example, are text.
-
-
 GRADES = ("question", "nugget", "query", "answer")
 SLOTS = {
     "question": "the item's text, in a prompt that grades questions or nuggets",
@@ -40,7 +32,7 @@ SLOTS = {
     "correct_answer": "the item's known answers, joined by 'or'",
     "answer": "the extracted answer, in a prompt that verifies answers",
 }
-"""What a prompt may ask for, by slot, and what is put there."""
+"""The slots of prompts, and their content."""
 _ITEM = ("question", "nugget")
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "question": (_ITEM, ("context",)),
@@ -48,7 +40,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "query": (("query", *_ITEM), ("context",)),
     "answer": ((*_ITEM, "correct_answer"), ("answer",)),
 }
-"""Slots of which a prompt needs one each, by what it grades: the item, and what is graded."""
+"""Slots of which a prompt needs one each, by its kind: the item, and the text to grade."""
 _WITHOUT = ("all items would be asked about alike", "the model would not see what it grades")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"
@@ -57,15 +49,19 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a grader is asked, and how its reply is meant.
+    """A prompt for a grader, and how to read its replies.
 
-    `grades` are the kinds of item it can be asked about (question, nugget, query; `answer` for
-    a verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels`
-    are the possible replies where they are few and of one token; `field` is the value that
-    counts in a JSON reply; `cut` is the slot that is shortened when the prompt is too long. A
-    prompt without `user` text sends nothing to a model. `workbench` holds the fields of the
-    reference's `prompt_info`, and under `verified` those that are others where known answers were
-    compared.
+    `grades` are the kinds of item that it can grade (question, nugget, query; `answer` for a
+    verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels` are
+    the possible replies if they are few and of one token; `field` is the value that counts in a
+    JSON reply; `cut` is the slot that is shortened if the prompt is too long. A prompt without
+    `user` text sends nothing to a model. `workbench` holds the fields of the reference's
+    `prompt_info`, and under `verified` those that differ if known answers were compared.
+
+    A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
+    them, and the one slot that may be cut when the whole is too long. A template writes
+    `{question}` where the slot goes and `{{question}}` for the braces themselves; all other braces,
+    such as those of a JSON example, are text.
     """
 
     name: str
@@ -85,25 +81,25 @@ class Prompt:
 
     @property
     def is_verdict(self) -> bool:
-        """Whether its ratings are only 0 (no) and 1 (yes)."""
+        """Return whether its ratings are only 0 (no) and 1 (yes)."""
         return (self.lowest, self.highest) == (0, 1)
 
     @property
     def verifies(self) -> bool:
-        """Whether known answers play a part: in the prompt, or in what its reply counts as."""
+        """Return whether known answers matter: in the prompt, or in reading its reply."""
         return self.reading == "extraction" or self.asks_key
 
     @property
     def asks_key(self) -> bool:
-        """Whether the model is told the known answers, so that its reply depends on them."""
+        """Return whether the prompt shows the known answers, so that its reply depends on them."""
         return "correct_answer" in self.slots
 
 
 def prompt_content_hash(prompt: Prompt) -> str:
     """Hash (SHA-256, hexadecimal) what determines a reply: texts, slot to cut, labels, JSON field.
 
-    Name, title, source and workbench names do not count, nor do scale and rules of reading: the
-    raw reply is kept and can be read again.
+    Name, title, source and workbench names do not count, nor do scale and rules of reading: the raw
+    reply is stored and can be read again.
     """
     content = {
         "system": prompt.system,
@@ -130,7 +126,7 @@ def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")
 
 
 def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return what is wrong with a slot that there is not, and the hint."""
+    """Describe the fault of an unknown slot, and the hint."""
     listed = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (
@@ -164,7 +160,7 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
 
 
 def parse_prompt(text: str, file: str | Path | None = None) -> Prompt:
-    """Read one declaration in TOML; InputError as `build`."""
+    """Parse one declaration in TOML; InputError as in `build_prompt`."""
     return build_prompt(parse_toml(text, file), file)
 
 
@@ -323,7 +319,7 @@ def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
 
 
 def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
-    """Return the slots of a prompt by what it grades: extracted answers replace passages."""
+    """Return the slots of a prompt by its kinds: extracted answers replace passages."""
     verifies = "answer" in grades
     return tuple(slot for slot in SLOTS if slot != ("context" if verifies else "answer"))
 
@@ -343,7 +339,7 @@ class Filled:
 
 
 def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
-    """Put the slot texts into the prompt, literally and in a single pass.
+    """Insert the slot texts into the prompt, literally and in a single pass.
 
     Texts for slots that the prompt does not have are ignored, so one mapping serves all prompts.
     Raises InputError if a declared slot has no text, or the prompt has no text to fill.

@@ -1,8 +1,8 @@
 """Read a raw reply as an outcome.
 
-`read` looks up a reader by mode and by the `reading` of the prompt: the mode `exam` reads as the
-papers say, `rubric` as the reference implementation does, faults included. A reply that cannot be
-read is an outcome of its own, never a low rating.
+`read_reply` looks up a reader by mode and by the `reading` of the prompt: the mode `exam` follows
+the papers, `rubric` the reference implementation, faults included. An unreadable reply is a
+separate outcome, never a low rating.
 """
 
 from __future__ import annotations
@@ -39,18 +39,16 @@ from exampp.prompts.grammar import (
 from exampp.records.graders import Outcome, State
 
 LONGEST = 50_000
-"""Characters of a reply, without the thoughts of its model, that are read at most."""
+"""Maximum characters of a reply that are read, without the thoughts of its model."""
 UNNUMBERED = ("answer", "unparsed")
-"""How a reply without a number to a request for a self-rating is read.
-
-`answer`: the model answered instead of rating, which counts one above the lowest rating (EXAM++,
-section 4.2.2; so do the papers' models). `unparsed`: the reply says nothing.
-"""
+"""Rules for a reply without a number to a request for a self-rating. `answer`: the model answered
+instead of rating, which counts one above the lowest rating (EXAM++, section 4.2.2; so do the
+papers' models). `unparsed`: the reply is unparsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """A raw reply with what is needed to read it."""
+    """A raw reply and all options for reading it."""
 
     text: str
     lowest: int = 0
@@ -91,15 +89,15 @@ _WORDED = (
         re.compile(r"Here(?: is|'s) my response:"),
     ),
 )
-"""How replies that mark the thought in words open and end."""
+"""The start and the end of replies that mark the thought in words."""
 
 
 def strip_thoughts(reply: str) -> str | None:
-    """Return the reply without the thoughts of its model, None if a thought is not finished.
+    """Return the reply without the thoughts of its model; None if a thought is not finished.
 
-    A mark opens a thought and the closing mark of the same name ends it. What stands before a
-    closing mark that nothing opened is a thought too: the opening one was part of the prompt. Of a
-    reply in channels the last `final` one counts.
+    A mark opens a thought and the closing mark of the same name ends it. Text before a closing mark
+    without an opening one is a thought too: the opening one was part of the prompt. In a reply in
+    channels the last `final` one counts.
     """
     for opening, end in _WORDED:
         if opening.match(reply):
@@ -150,7 +148,7 @@ _NO_VALUE = ReadRating(None, "json")
 
 
 def looks_like_json(reply: str) -> bool:
-    """Return whether the whole reply is meant as JSON, so that its numbers are no free text."""
+    """Return whether the whole reply is meant as JSON, so that its numbers are not free text."""
     return _JSON.match(reply) is not None
 
 
@@ -237,7 +235,7 @@ def _graded(rating: int, rule: str) -> Outcome:
 
 
 def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
-    """Return what a reply is: a rating, refused, an error, or unparsed by a rule."""
+    """Return the outcome of a reply: a rating, refused, an error, or unparsed by a rule."""
     if found.rating is not None:
         return _graded(found.rating, found.rule)
     text = plain_reply(reply.text)
@@ -388,7 +386,7 @@ READERS: Mapping[str, Mapping[str, Reader]] = MappingProxyType(
 
 
 def reading_names() -> tuple[str, ...]:
-    """Return the names of the rules of reading that a prompt can ask for."""
+    """Return the names of the readings that a prompt can use."""
     return tuple(READERS["exam"])
 
 

@@ -1,4 +1,4 @@
-"""Where in a passage something is said: the span that people are shown first."""
+"""Find where in a passage something is stated: the span that people are shown first."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _MARGIN = 1.4
 
 @cache
 def _common_words() -> Mapping[str, frozenset[str]]:
-    """Return the commonest words of each language that is known, by its English name."""
+    """Return the commonest words of each known language, by its English name."""
     text = (resources.files(__package__) / "languages.toml").read_text(encoding="utf-8")
     found = parse_toml(text, "languages.toml", "")
     return {name: frozenset(words.split()) for name, words in found.items()}
 
 
 def language_of(texts: Iterable[str]) -> str | None:
-    """Return the language of most of the texts by its English name; None where that is unclear.
+    """Return the language of most of the texts by its English name; None if unclear.
 
-    Texts in Latin letters are known by their commonest words, those in others by their script
+    Texts in Latin letters are identified by their commonest words, those in others by their script
     (such as Cyrillic), which stands for the languages that are written in it.
     """
     words: list[str] = []
@@ -109,8 +109,7 @@ def normalise(text: str, dropped: frozenset[str] | None = None) -> str:
     """Return the form in which two answers are compared.
 
     Lower case, without punctuation and stopwords (`dropped`, by default the bundled ones), each
-    word stemmed, words joined by single spaces.
-    Source: EXAM++, section 4.2.1.
+    word stemmed, words joined by single spaces. Source: EXAM++, section 4.2.1.
     """
     stops = stopwords() if dropped is None else dropped
     words = drop_punctuation(text.lower()).split()
@@ -118,7 +117,7 @@ def normalise(text: str, dropped: frozenset[str] | None = None) -> str:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Levenshtein distance in characters."""
+    """Return the Levenshtein distance in characters."""
     from rapidfuzz.distance import Levenshtein
 
     return int(Levenshtein.distance(one, other))
@@ -127,7 +126,7 @@ def edit_distance(one: str, other: str) -> int:
 def fuzz_ratio(text: str, others: Iterable[str]) -> int:
     """Return the highest similarity, 0 to 100: twice the matching characters over all, rounded.
 
-    Equal to the `ratio` of fuzzywuzzy wherever that was compared; empty texts have none.
+    Equal to the `ratio` of fuzzywuzzy in all comparisons so far; 0 for empty texts.
     """
     if not text:
         return 0
@@ -145,7 +144,7 @@ def visible_form(text: str) -> str:
     """Return the text as a reader sees it: composed (NFC), no invisible characters, single spaces.
 
     Characters that only look like others (ligatures, full width) become these; superscripts and
-    fractions, which are seen, stay. Two texts with one such form look the same.
+    fractions, which are visible, stay. Two texts with equal visible forms look the same.
     """
     if text.isascii():
         return " ".join(text.split())
@@ -200,16 +199,16 @@ _END = re.compile(
 )
 
 _SENTENCE = 500
-"""Characters of a text whose stems are kept in mind: longer ones are whole passages."""
+"""Maximum characters of a text whose stems are cached: longer ones are whole passages."""
 
 
 def best_span(passage: str, wanted: str) -> tuple[int, int]:
-    """Return the part of a passage that is closest to what is wanted, as character offsets.
+    """Return the part of a passage that is closest to the `wanted` text, as character offsets.
 
-    Where the passage says it literally, as whole words in any case, that is the first occurrence.
+    If the passage contains it literally, as whole words in any case, that is the first occurrence.
     Otherwise it is the sentence that shares the most distinct stems of content words with it, the
-    first of several such sentences; (0, 0) where none shares any. A sentence ends with a line, or
-    with a mark `.!?` before space, if no small letter follows.
+    first of several such sentences; (0, 0) if none shares any. A sentence ends with a line, or with
+    a mark `.!?` before space, if no small letter follows.
     """
     stems = content_stems(wanted)
     if not stems:
@@ -236,7 +235,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """Return the stems of the words of a text that are no stopwords."""
+    """Return the stems of the words of a text that are not stopwords."""
     return _kept_stems(text) if len(text) <= _SENTENCE else _stems(text)
 
 
@@ -251,7 +250,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def find_words(wanted: str, text: str) -> tuple[int, int] | None:
-    """Return where a text first says the wanted words, as character offsets.
+    """Return the first occurrence of the wanted words in a text, as character offsets.
 
     Words are whole; case and the kind of white space do not count. Linear in both lengths.
     """

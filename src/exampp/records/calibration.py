@@ -1,7 +1,7 @@
-"""A calibration: what makes people's labels out of ratings, frozen, with where it comes from.
+"""Calibrations: frozen models that turn ratings into the labels people would give.
 
-It is kept as a file and in the settings of the grader that it is (`identity`), so that the same
-labels can be made of other passages and in other collections.
+A calibration is stored as a file and in the settings of the grader that it defines (`identity`), so
+that it can label other passages and other collections in the same way.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from exampp.records.graders import GraderIdentity
 
 CalibrationModel = Literal["logistic", "isotonic"]
 CALIBRATED = "calibrated-"
-"""What the names of calibrated graders begin with."""
+"""Prefix of the names of calibrated graders."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceGrader:
-    """A grader whose ratings are read, and how many of a passage: best first, `lowest` for none."""
+    """A grader whose ratings are read, and how many of a passage: best first, `lowest` if none."""
 
     key: str
     name: str
@@ -37,8 +37,8 @@ class SourceGrader:
 class LevelModel:
     """The probability that a label is at least `label`.
 
-    Of a logistic model `values` are intercept and coefficients; of an isotonic one those at the
-    `places` of the mean rating.
+    For a logistic model `values` are intercept and coefficients; for an isotonic model they are the
+    probabilities at the `places` of the mean rating.
     """
 
     label: int
@@ -48,7 +48,7 @@ class LevelModel:
 
 @dataclass(frozen=True, slots=True)
 class FittedModel:
-    """What was fitted to the judgments of some queries: a model per label, and the cut points.
+    """A model fitted to the judgments of some queries: one model per label, and the cut points.
 
     The c-th cut point is the expected label from which on a passage gets the c-th label.
     """
@@ -59,7 +59,7 @@ class FittedModel:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Some queries that were trained on, and the model that was fitted without them."""
+    """A training fold: its queries, and the model that was fitted without them."""
 
     queries: tuple[str, ...]
     model: FittedModel
@@ -67,10 +67,10 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationScore:
-    """A figure on held-out queries: of labels and probabilities before, and calibrated.
+    """A statistic on held-out queries: of labels and probabilities before and after calibration.
 
-    `low` and `high` bound the calibrated one, over queries; `constant` is that of one probability
-    for all. None is undefined.
+    `low` and `high` bound the calibrated value, over queries; `constant` is the value of one
+    probability for all. None is undefined.
     """
 
     score: str
@@ -83,7 +83,7 @@ class CalibrationScore:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """Held-out passages of similar probability: mean prediction, share that people judged so."""
+    """Held-out passages of similar probability: mean prediction and share that people judged so."""
 
     predicted: float
     observed: float
@@ -92,11 +92,11 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """From the ratings of a passage to a label of `labels`, ascending, the lowest 0.
+    """A model from the ratings of a passage to a label of `labels`, ascending, the lowest 0.
 
-    `fitted` is for queries that were not trained on, `folds` for those that were. `shares` is how
-    often people gave each label, `scores` and `bins` are what was found on held-out queries, those
-    of probabilities for labels of at least `min_relevant`. `source` names what was trained on.
+    `fitted` is for queries outside the training data, `folds` are for those in it. `shares` is how
+    often people gave each label. `scores` and `bins` are results on held-out queries; their
+    probabilities are those of labels of at least `min_relevant`. `source` names the training data.
     """
 
     model: CalibrationModel
@@ -115,7 +115,7 @@ class Calibration:
 
     @property
     def share_relevant(self) -> float:
-        """The share of labels of at least `min_relevant` that it was trained on."""
+        """Return the share of training labels of at least `min_relevant`."""
         pairs = zip(self.labels, self.shares, strict=True)
         return sum(share for label, share in pairs if label >= self.min_relevant)
 
@@ -129,7 +129,7 @@ class Calibration:
         )
 
     def transfer(self) -> str:
-        """Return why levels do not transfer."""
+        """Return a warning that levels do not transfer to other collections."""
         return (
             f"Levels do not transfer: {self.share_relevant:.1%} of what it learned from was judged "
             f"{self.min_relevant} or higher, and it carries that share to other queries and other "
@@ -139,13 +139,13 @@ class Calibration:
 
 
 def calibration_of(grader: GraderIdentity) -> Calibration | None:
-    """Return the calibration whose labels the grades of a grader are; None of any other grader."""
+    """Return the calibration that made the grades of a grader; None for any other grader."""
     kept = grader.settings.get("calibration")
     return None if kept is None else msgspec.convert(kept, Calibration)
 
 
 def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
-    """Return what is said under whatever is made of a calibrated grader's labels."""
+    """Return the notes for results that use labels of a calibrated grader."""
     made = calibration_of(grader)
     return () if made is None else (made.said(),)
 
@@ -153,7 +153,7 @@ def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
 def calibrations_of(
     grader: GraderIdentity, known: Sequence[GraderIdentity]
 ) -> tuple[Calibration, ...]:
-    """The calibrations that have to do with a grader: its own, and those that read its ratings."""
+    """Return the calibrations related to a grader: its own, and those that read its ratings."""
     found = ((one, calibration_of(one)) for one in known)
     return tuple(
         made

@@ -2,15 +2,15 @@
 
 Decisions are appended, never changed. Several people may decide the same cell:
 
-- A decision of an assessor replaces all earlier decisions of this person on the cell, also those
-  as an adjudicator. A decision without a rating withdraws them.
-- An adjudication replaces all earlier adjudications of anybody. One without a rating withdraws
-  them. Decisions of assessors stay.
-- An adjudication that is neither replaced nor withdrawn stands. Without one the newest decision of
-  an assessor stands, and the cell is disputed where assessors differ.
+- A decision of an assessor replaces all earlier decisions of this person on the cell, including
+  those made as an adjudicator. A decision without a rating withdraws them.
+- An adjudication replaces all earlier adjudications, whoever made them. One without a rating
+  withdraws them. Decisions of assessors stay.
+- An adjudication that is neither replaced nor withdrawn is in force. Without one the newest
+  decision of an assessor is in force, and the cell is disputed if assessors differ.
 
-The newest is the one made last, by its time and then by its number: decisions made elsewhere come
-in later.
+The newest decision is the last by time and then by number: decisions made elsewhere are imported
+later.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class DrawnUnit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """What was drawn, from what, and how.
+    """A sample plan: the drawn units, the population, and the design.
 
-    `measure` is the one that it was drawn for, `k` the depth of the rankings; a unit is a passage
-    of a query, or an item, which is decided on all passages that could cover it. `expected` is the
-    number of units that was asked for, `pool_size` that of all, `pool_hash` that of their names.
-    `min_rating` is the lowest rating of an answer, `min_relevant` the lowest judgment of a relevant
-    passage. `grader`, `bank` and `kind` are those whose items and grades were drawn by. `number`
-    counts through the collection.
+    `measure` is the measure that the sample is for, `k` the depth of the rankings. A unit is a
+    passage of a query, or an item, which is decided on all passages that could cover it. `expected`
+    is the requested number of units, `pool_size` the number of all units, `pool_hash` the hash of
+    their names. `min_rating` is the lowest rating of an answer, `min_relevant` the lowest judgment
+    of a relevant passage. `grader`, `bank` and `kind` select the items and grades of the draw.
+    `number` counts through the collection.
     """
 
     design: Design
@@ -72,7 +72,7 @@ class SamplePlan:
 
     @property
     def sample(self) -> str:
-        """The id of the labels: those of a smaller plan of the sample are in the larger one."""
+        """Return the id of the labels: a larger plan of the sample has those of a smaller one."""
         said = [self.design, self.seed, self.fold_seed, self.unit, self.k, self.formula]
         bound = [self.min_rating, self.bank, self.kind] if self.unit == "item" else []
         told = json.dumps([*said, *bound])
@@ -80,7 +80,7 @@ class SamplePlan:
 
     @property
     def digest(self) -> str:
-        """What the plan is known by in other collections."""
+        """Return the id of the plan in other collections."""
         return content_hash(self.sample, str(self.expected), *self._units())[:16]
 
     def _units(self) -> list[str]:
@@ -88,7 +88,7 @@ class SamplePlan:
 
 
 def pool_hash(units: Iterable[tuple[str, str]]) -> str:
-    """The hash of the names of all units, (query id, passage or item id), whatever their order."""
+    """Return the hash of the names of all units, (query id, passage or item id), in any order."""
     return content_hash(*(f"{query}\t{unit}" for query, unit in sorted(units)))[:16]
 
 
@@ -96,9 +96,9 @@ def pool_hash(units: Iterable[tuple[str, str]]) -> str:
 class Decision:
     """One decision of one person about one cell.
 
-    `number` counts through the collection; `rating` None withdraws. `blind` says that the
-    automatic grade was hidden until the person had decided. `sample` names the sample that it was
-    made on, if any (see `records.plans`).
+    `number` counts through the collection; `rating` None withdraws. `blind`: the automatic grade
+    was hidden until the person had decided. `sample` names the sample that the decision was made
+    on, if any (see `SamplePlan.sample`).
     """
 
     number: int
@@ -113,12 +113,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class CellDecision:
-    """A decision with what it is about.
+    """A decision with the cell that it is about.
 
-    `item` is the item's text (empty where only its id is known), `passage_hash` the content hash
-    of the passage's text, hexadecimal. `verdict` says that the rating is yes (1) or no (0).
-    `is_current` tells that the item is active and both texts are today's; other decisions are
-    kept, but have no effect. `versions` are the keys of the two texts in the store.
+    `item` is the item's text (empty if only its id is known), `passage_hash` the content hash of
+    the passage's text, hexadecimal. `verdict`: the rating is yes (1) or no (0). `is_current`: the
+    item is active and both texts are today's; other decisions are stored, but have no effect.
+    `versions` are the keys of the two texts in the store.
     """
 
     decision: Decision
@@ -138,8 +138,8 @@ class CellDecision:
 class Dispute:
     """A cell on which assessors differ and nobody has adjudicated.
 
-    `decisions` are those that stand, one per assessor, oldest first. `verdict` tells that they are
-    of yes (1) and no (0), not ratings. `versions` are the texts that they are about.
+    `decisions` are those in force, one per assessor, oldest first. `verdict`: they are yes (1) or
+    no (0), not ratings. `versions` are the texts that they are about.
     """
 
     query_id: str
@@ -154,16 +154,16 @@ class Dispute:
 
     @property
     def cell(self) -> tuple[str, str, str]:
-        """Which cell it is: query, item, passage."""
+        """Return the ids of query, item and passage."""
         return self.query_id, self.item_id, self.passage_id
 
     def crosses(self, min_rating: int) -> bool:
-        """Return whether assessors differ on that the passage answers the item at all."""
+        """Return whether assessors differ on whether the passage answers the item at all."""
         return len({(one.rating or 0) >= min_rating for one in self.decisions}) > 1
 
 
 def standing_decisions(decisions: Sequence[Decision]) -> dict[str, Decision]:
-    """Return each assessor's newest decision, if it is not withdrawn, without adjudications."""
+    """Return each assessor's newest decision, unless withdrawn; adjudications are left out."""
     newest: dict[str, Decision] = {}
     for decision in sorted(decisions, key=lambda one: (one.at, one.number)):
         if not decision.adjudicates:
@@ -173,7 +173,7 @@ def standing_decisions(decisions: Sequence[Decision]) -> dict[str, Decision]:
 
 
 def adjudication(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the newest adjudication, if neither it was withdrawn nor its author decided again."""
+    """Return the newest adjudication, unless it is withdrawn or replaced by its author."""
     stands: Decision | None = None
     for one in sorted(decisions, key=lambda one: (one.at, one.number)):
         if one.adjudicates:
@@ -184,7 +184,7 @@ def adjudication(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def replaces(later: Decision, earlier: Decision) -> bool:
-    """Return whether a later decision on the same cell takes the place of an earlier one."""
+    """Return whether a later decision on the same cell replaces an earlier one."""
     if later.adjudicates:
         return earlier.adjudicates
     # an adjudication that was withdrawn is nobody's
@@ -193,7 +193,7 @@ def replaces(later: Decision, earlier: Decision) -> bool:
 
 
 def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the decision that takes the place of the automatic grade; None where none stands."""
+    """Return the decision that overrides the automatic grade; None if none is in force."""
     settled = adjudication(decisions)
     if settled is not None:
         return settled
@@ -209,7 +209,7 @@ def disputed(decisions: Sequence[Decision]) -> bool:
 
 
 def deciders(decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Return the people whose decisions stand, whoever adjudicated last."""
+    """Return the people whose decisions are in force, whoever adjudicated last."""
     settled = adjudication(decisions)
     return tuple(
         dict.fromkeys([*standing_decisions(decisions), *([settled.author] if settled else [])])

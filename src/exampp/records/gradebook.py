@@ -1,11 +1,11 @@
-"""The read model: everything that evaluation and analysis need of one grader's grades.
+"""Gradebooks: all grades of one grader as arrays, for evaluation and analysis.
 
-A gradebook is made from a collection or straight from a workbench file, and is plain arrays from
+A gradebook is made from a collection or directly from a workbench file, and is plain arrays from
 then on. Subtopics are numbered from 1 within their query; 0 stands for the query as a whole.
 
 Everything in it is sorted by id: queries, systems, and in each query its subtopics, items, passages
-and rankings. Figures and random draws go by these positions, so they depend on the content of the
-input files and not on the order of their lines.
+and rankings. Results and random draws depend on these positions, and so on the content of the input
+files and not on the order of their lines.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from exampp.records.items import Item
 from exampp.records.readings import RuleCount
 
 MISSING = int(np.iinfo(np.int16).min)
-"""Stands in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
+"""The value in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
 
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
 DecisionChoice = Literal["with", "without"]
-"""Whether people's decisions stand over the grades of their cells."""
+"""Whether human decisions override the grades of their cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one system returned for a query (`subtopic` 0) or for one of its subtopics.
+    """The ranking that one system returned for a query (`subtopic` 0) or one of its subtopics.
 
     `passages` index into `QueryGrades.passage_ids`, in the order of the ranks (ties by score
-    descending, then passage id); `scores` are aligned with them (NaN where a run has none), and
-    so are `ranks`, the numbers that the run itself wrote (None: from 1 on). No passage occurs
-    twice.
+    descending, then passage id); `scores` are aligned with them (NaN if a run has none), and so are
+    `ranks`, the numbers that the run itself wrote (None: from 1 on). No passage occurs twice.
     """
 
     system: str
@@ -53,9 +52,9 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class DecidedCell:
-    """A cell that people decided: what the grader said there (MISSING: nothing), and who decided.
+    """A cell with human decisions: the grader's rating (MISSING: none), and the people.
 
-    `people` are those whose decisions stand, an adjudicator among them; `disputed` tells that they
+    `people` are those whose decisions are in force, including an adjudicator; `disputed`: they
     differ and nobody has adjudicated.
     """
 
@@ -68,15 +67,14 @@ class DecidedCell:
 
 @dataclass(frozen=True, slots=True)
 class QueryGrades:
-    """The exam of one query: its bank, its passages, their ratings, who returned them.
+    """The exam of one query: its bank, passages, ratings, judgments and rankings.
 
-    `ratings` is passages x items, MISSING where there is no grade; `weights` and `item_subtopics`
-    are per item; `judgments` is (subtopics + 1) x passages, row 0 for the query as a whole.
-    `passage_ids` holds the pool, then whatever else was ranked or judged, each sorted by id;
-    passages from `pool_size` on have no text and can have no grade. `decided` are the cells in
-    whose ratings people's decisions stand. `importances` are those of the items (see
-    `records.importance`), none at all where nothing is known of any. `text_hashes` are those of the
-    passages of the pool.
+    `ratings` is passages x items, MISSING if there is no grade; `weights` and `item_subtopics` are
+    per item; `judgments` is (subtopics + 1) x passages, row 0 for the query as a whole.
+    `passage_ids` holds the pool, then all other ranked or judged passages, each sorted by id;
+    passages from `pool_size` on have no text and can have no grade. `decided` are the cells whose
+    ratings are human decisions. `importances` are those of the items (see `records.items`), empty
+    if none is known. `text_hashes` are those of the passages of the pool.
     """
 
     query_id: str
@@ -95,13 +93,13 @@ class QueryGrades:
 
     @property
     def is_graded(self) -> bool:
-        """Whether any cell has a grade."""
+        """Return whether any cell has a grade."""
         return bool((self.ratings != MISSING).any())
 
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
-    """How many cells people decided, how many people did, and in how many cells they differ."""
+    """Counts of human decisions: decided cells, people, and cells on which they differ."""
 
     cells: int
     people: int
@@ -109,20 +107,19 @@ class Oversight:
 
 
 NO_OVERSIGHT = Oversight(0, 0, 0)
-"""Nobody decided anything."""
+"""No human decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gradebook:
     """All queries of a collection as one grader graded them.
 
-    `systems` lists every system, sorted by name. `bank` names the bank;
-    `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
-    that occur among the grades. `pending` counts cells by the state that kept them from a grade.
-    `count_readings` counts grades by the rule of reading that made them, where that is known; it
-    may have to read them again. `notes` are sentences that belong under whatever is made of it.
-    `left_out` counts the decisions of people that were left out, as was asked for. `part` is the
-    part of the bank that is here, `public` or `sealed`; None for all of it.
+    `systems` lists every system, sorted by name. `bank` names the bank; `bank_is_graded_items`: no
+    bank was given, so the questions found in the grades are used. `pending` counts cells without a
+    grade by their state. `count_readings` counts grades by the rule of reading that made them, if
+    known; it may have to read them again. `notes` are sentences for all results of this gradebook.
+    `left_out` counts the human decisions that were left out on request. `part` is the part of the
+    bank, `public` or `sealed`; None for all of it.
     """
 
     grader: GraderIdentity
@@ -138,7 +135,7 @@ class Gradebook:
 
     @property
     def bank_label(self) -> str:
-        """The name of the bank, and which part of it is meant."""
+        """Return the name of the bank and of its part."""
         return self.bank if self.part is None else f"{self.bank}, {self.part} part"
 
     def fingerprints(self, depth: int | None) -> dict[tuple[str, str], str]:
@@ -162,32 +159,32 @@ class Gradebook:
 
     @property
     def readings(self) -> tuple[RuleCount, ...]:
-        """The grades by the rule that read them, counted when it is asked for."""
+        """Count the grades by the rule that read them, on first use."""
         return self.count_readings()
 
     @property
     def is_graded(self) -> bool:
-        """Whether any cell of any query has a grade."""
+        """Return whether any cell of any query has a grade."""
         return any(query.is_graded for query in self.queries)
 
     @property
     def oversight(self) -> Oversight:
-        """What people decided in these ratings."""
+        """Count the human decisions in these ratings."""
         cells = [cell for query in self.queries for cell in query.decided]
         people = {person for cell in cells for person in cell.people}
         return Oversight(len(cells), len(people), sum(cell.disputed for cell in cells))
 
 
 def sorted_rankings(rankings: Iterable[Ranking]) -> tuple[Ranking, ...]:
-    """Sort the rankings of a query by system and subtopic, as a gradebook has them."""
+    """Sort the rankings of a query by system and subtopic, the order of a gradebook."""
     return tuple(sorted(rankings, key=lambda one: (one.system, one.subtopic)))
 
 
 def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
-    """The gradebook of some systems: of `only` those, if some are named, and none of `without`.
+    """Return the gradebook of some systems: of `only`, if any are named, and none of `without`.
 
-    Pools, judgments and ratings stay, and so does what every system left scores. Raises InputError
-    for a system that is not known, and where none is left.
+    Pools, judgments and ratings stay, and so do the scores of every system that is left. Raises
+    InputError for an unknown system, and if none is left.
     """
     known = set(book.systems)
     for name in (*only, *without):
@@ -210,7 +207,7 @@ def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str])
 def mean_passages(book: Gradebook) -> dict[str, float]:
     """Return how many passages each system returned for a query, on average over those it answered.
 
-    What it returned for the subtopics of a query counts together, each passage once.
+    Passages for the subtopics of a query count together, each once.
     """
     returned: dict[str, list[int]] = {system: [] for system in book.systems}
     for query in book.queries:
@@ -227,7 +224,7 @@ def mean_passages(book: Gradebook) -> dict[str, float]:
 
 
 def answering(book: Gradebook) -> dict[str, set[str]]:
-    """The systems that returned something for a query or its subtopics, by query with items."""
+    """Return the systems that returned something for each query with items, or its subtopics."""
     return {
         query.query_id: {ranking.system for ranking in query.rankings}
         for query in book.queries
@@ -236,14 +233,14 @@ def answering(book: Gradebook) -> dict[str, set[str]]:
 
 
 def check_decisions(choice: DecisionChoice) -> DecisionChoice:
-    """Return the choice. Raises InputError where it is none of `DecisionChoice`."""
+    """Return the choice. Raises InputError if it is not one of `DecisionChoice`."""
     if choice not in get_args(DecisionChoice):
         raise InputError(f"decisions is {choice!r}", hint="Choose with or without")
     return choice
 
 
 def without_decisions(book: Gradebook) -> Gradebook:
-    """Return the gradebook with the automatic grade in every cell that people decided."""
+    """Return the gradebook with the automatic grade in every cell with human decisions."""
     queries = tuple(map(_automatic, book.queries))
     return replace(book, queries=queries, left_out=book.oversight)
 
@@ -260,7 +257,7 @@ def _automatic(query: QueryGrades) -> QueryGrades:
 
 
 def judged_without_grade(book: Gradebook) -> str:
-    """Say how many judged passages have a text and no grade, and how to grade them; or nothing."""
+    """Describe judged passages that have a text and no grade; empty without any."""
     judged = without = 0
     for query in book.queries:
         if query.item_ids:
@@ -278,7 +275,7 @@ Cell = tuple[int, int]
 
 
 class PassageText(NamedTuple):
-    """What a passage says."""
+    """The id, title and text of a passage."""
 
     title: str
     text: str
@@ -286,14 +283,14 @@ class PassageText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """One query as one grader graded it, with texts, raw replies and people's decisions.
+    """One query as one grader graded it, with texts, raw replies and human decisions.
 
     `grades` holds the effective ratings; `items` and `item_versions` are aligned with its items,
     `texts` and `passage_versions` with its passages (None: a passage without a text). `automatic`
-    has what the grader said of a cell, absent where it never tried; `decisions` are in the order
-    in which they were made. The versions are keys of the store (empty for a workbench file).
-    `bank_order` are the columns as the bank lists them, for people to look at. `direct_grades`
-    reads the grades of other graders for the query itself, while the collection is open.
+    has the grader's grade of a cell, absent if it never tried; `decisions` are in the order in
+    which they were made. The versions are keys of the store (empty for a workbench file).
+    `bank_order` are the columns in the order of the bank, for display. `direct_grades` reads the
+    grades of other graders for the query itself, while the collection is open.
     """
 
     grader: GraderIdentity

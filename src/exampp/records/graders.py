@@ -1,4 +1,4 @@
-"""What graders are called among several, and the choice of one, which is never silent."""
+"""Graders: their identity and names, their grades, and the choice of one among several."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exampp.sanitize import check_integer, check_text
 
 
 class State(IntEnum):
-    """What became of a cell. Only `GRADED` has a rating; the others stay due."""
+    """State of a cell. Only `GRADED` has a rating; the others stay pending."""
 
     GRADED = 0
     UNPARSED = 1
@@ -27,7 +27,7 @@ class State(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A reply after reading: its state, its rating where graded, and the rule that spoke."""
+    """A reply after reading: its state, its rating if graded, and the rule that applied."""
 
     state: State
     rating: int | None = None
@@ -39,8 +39,8 @@ class Grade:
     """One graded (or failed) cell.
 
     `rating` is on the grader's scale (verdicts are 0 or 1) and None unless `state` is GRADED;
-    `reply` is the raw text; `confidence` the probability the model gave to its rating, and
-    `detail` whatever else is known (reason of a failure, span of an answer), JSON-able.
+    `reply` is the raw text; `confidence` the probability that the model gave to its rating, and
+    `detail` all other information (reason of a failure, span of an answer), JSON-able.
     """
 
     item_id: str
@@ -61,13 +61,13 @@ RatingScale = tuple[int, int]
 """The lowest and the highest rating."""
 
 HIGHEST_LABEL = 100
-"""A higher label is on no scale unless one is given."""
+"""The highest label of a scale that is not given."""
 
 MOST_RATINGS = 1000
 """The highest rating of a scale that may be given."""
 
 CONTENT_SETTING = "content"
-"""The setting that holds the hash of a model's files; its name and its place then say nothing."""
+"""The setting with the hash of a model's files, which replaces its name and place."""
 
 ITEM_KINDS = ("question", "nugget", "query")
 
@@ -93,9 +93,9 @@ class GraderIdentity:
 
     @cached_property
     def key(self) -> str:
-        """Content hash of the whole identity: of the model's content where that is known.
+        """Return the content hash of the whole identity: of the model's content if that is known.
 
-        A folder may then be moved, copied or renamed, and be named in any way.
+        So a folder may be moved, copied or renamed, or be named in another way.
         """
         model = "" if CONTENT_SETTING in self.settings else self.model
         return content_hash(
@@ -104,15 +104,15 @@ class GraderIdentity:
 
     @property
     def name(self) -> str:
-        """The name people know it and choose it by: no other grader of its source has it."""
+        """Return the name for display and choice: unique among the graders of its source."""
         return self.shown or self.short_name
 
     @property
     def short_name(self) -> str:
-        """The shortest name: `model:prompt`. Others may have it.
+        """Return the shortest name, `model:prompt`, which other graders may share.
 
-        `#2` is a second take of the same grader in one file, `@rubric` the mode in which kept
-        replies were read again, and a second `@` names the prompt by whose rules.
+        `#2` is a second run of the same grader in one file, `@rubric` the mode in which stored
+        replies were read again, and a second `@` names the prompt whose rules were used.
         """
         repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
         rules = self.settings.get("rules")
@@ -136,10 +136,11 @@ class GraderIdentity:
         return self.lowest - (-2 * (self.highest - self.lowest) // 3)
 
     def threshold(self, min_rating: int | None) -> int:
-        """The lowest rating that counts as an answer: `min_rating`, or where it is None the usual.
+        """Return the lowest rating that counts as an answer: `min_rating`, or the default if None.
 
         Raises:
-            InputError: It is no rating of the scale, or the lowest, which everything has.
+            InputError: It is not a rating of the scale, or is the lowest one, which every passage
+                has.
         """
         if min_rating is None:
             return self.default_min_rating
@@ -154,7 +155,7 @@ class GraderIdentity:
 
     @property
     def cut(self) -> str:
-        """From which rating on items are answered, in words; empty where it needs none."""
+        """Describe the rating from which on items count as answered; empty if none is needed."""
         if self.highest - self.lowest == 1 or (self.lowest, self.highest) == USUAL_SCALE:
             return ""
         return (
@@ -163,7 +164,7 @@ class GraderIdentity:
         )
 
     def widened(self, other: GraderIdentity) -> GraderIdentity:
-        """Return the same on a scale that holds both: entries may show more or less of it."""
+        """Return the grader on a scale that holds both: its entries may show more or less of it."""
         lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
         if (lowest, highest) == (self.lowest, self.highest):
             return self
@@ -171,7 +172,7 @@ class GraderIdentity:
 
     @property
     def is_draft(self) -> bool:
-        """Whether its grades are draft grades, to be labelled wherever they appear."""
+        """Return whether its grades are draft grades, which are labelled wherever they appear."""
         return self.model == "draft"
 
 
@@ -179,7 +180,7 @@ def check_scale(scale: RatingScale) -> RatingScale:
     """Return the scale.
 
     Raises:
-        InputError: It has no two ratings, or some below 0 or too many.
+        InputError: It has fewer than two ratings, too many, or some below 0.
     """
     try:
         lowest, highest = (check_integer("a rating", rating) for rating in scale)
@@ -196,13 +197,13 @@ def check_scale(scale: RatingScale) -> RatingScale:
 
 
 def members_of(grader: GraderIdentity) -> Sequence[Mapping[str, str]]:
-    """Return who voted, as (name, key); nobody where the grader is no vote."""
+    """Return the members of a vote as (name, key); empty if the grader is not a vote."""
     vote = grader.settings.get("vote")
     return vote["members"] if isinstance(vote, dict) else ()
 
 
 def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
-    """Say whose vote the grades are; empty where they are none."""
+    """Return the note that names the members of a vote; empty for other graders."""
     members = members_of(grader)
     if not members:
         return ()
@@ -214,14 +215,14 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
 
 
 SHORT_KEY = 8
-"""Characters of a key that people are shown."""
+"""Characters of a key for display."""
 
 
 def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:
-    """Return the same graders, no two of them under one name.
+    """Return the same graders with distinct names.
 
-    A name is `model:prompt`, or what it is where they come from; where others have it too, how the
-    grader decodes follows, and the start of its key where even that is shared.
+    A name is `model:prompt`, or the name in the source; if several share it, the decoding settings
+    follow, and the start of the key if those are shared too.
     """
     found = list(graders)
     names = {one.key: one.name for one in found}
@@ -250,7 +251,7 @@ def _shown(grader: GraderIdentity, name: str) -> GraderIdentity:
 
 
 def grader_label(grader: GraderIdentity) -> str:
-    """Return a grader as lists show it: its name, what it grades, the start of its key."""
+    """Return the label of a grader in lists: its name, its kind, the start of its key."""
     return f"{grader.name} ({grader.kind}, {grader.key[:SHORT_KEY]})"
 
 
@@ -261,11 +262,11 @@ def choose_grader(
     prompt: str | None = None,
     kind: str | None = None,
 ) -> GraderIdentity:
-    """Return the one grader that fits.
+    """Return the one grader that matches.
 
     `grader` is a model, a name as shown or short (`model:prompt`), or the start of a key; `prompt`
     a prompt's name or its class in workbench files; `kind` question, nugget or query. Raises
-    InputError where none fits and AmbiguousGrader where several do.
+    InputError if none matches and AmbiguousGrader if several do.
     """
     fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
     if len(fitting) == 1:
@@ -285,7 +286,7 @@ def choose_grader(
 
 
 def _reading(grader: GraderIdentity) -> str:
-    """What tells graders of one name apart that ask the same and read the replies otherwise."""
+    """Describe how replies are read, for graders that share a name and their requests."""
     unnumbered = grader.settings.get("unnumbered")
     return f", a text without a number is {unnumbered}" if unnumbered else ""
 
@@ -297,7 +298,7 @@ def fitting_graders(
     prompt: str | None = None,
     kind: str | None = None,
 ) -> list[GraderIdentity]:
-    """Return all graders that fit; see `choose_grader`."""
+    """Return all graders that match; see `choose_grader`."""
     for name, value in (("grader", grader), ("prompt", prompt), ("kind", kind)):
         if value is not None:
             check_text(name, value)

@@ -9,9 +9,10 @@ from exampp.errors import InputError
 
 
 def item_id(query_id: str, text: str, subtopic_id: str | None = None) -> str:
-    """The workbench id of a bank item: `query_id[/subtopic_id]/md5` of the stripped UTF-8 text.
+    """Return the workbench id of an item: `query_id[/subtopic_id]/md5` of the stripped text.
 
-    Source: Autograding Workbench, section 3.1 (an MD5 hash of the text along with the query id).
+    The text is hashed in UTF-8. Source: Autograding Workbench, section 3.1 (an MD5 hash of the text
+    along with the query id).
     """
     digest = hashlib.md5(text.strip().encode(), usedforsecurity=False).hexdigest()
     return "/".join(part for part in (query_id, subtopic_id, digest) if part)
@@ -30,11 +31,11 @@ def subtopic_of_item(query_id: str, identifier: str) -> str | None:
 
 
 OVERALL = "_overall_"
-"""The row of a leaderboard that takes the whole pool as a system; no system may be called so."""
+"""The name of the leaderboard row for the whole pool as one system; systems must not use it."""
 
 
 def check_system_names(names: Iterable[str]) -> None:
-    """Raise InputError for what no system may be called: nothing, or as the whole pool is."""
+    """Raise InputError for an empty system name, or one reserved for the whole pool."""
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"{name!r} is no name of a system", hint="Give it another")
@@ -46,7 +47,7 @@ def check_system_names(names: Iterable[str]) -> None:
 
 
 def content_hash(*parts: str) -> str:
-    """SHA-256 over the parts, hexadecimal; `("ab", "c")` and `("a", "bc")` differ."""
+    """Return SHA-256 over the parts, hexadecimal; `("ab", "c")` and `("a", "bc")` differ."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode(errors="surrogatepass")

@@ -1,7 +1,7 @@
-"""The pool of a query: its passages with everything that is known of each.
+"""Queries, passages, judgments and rankings, and the pool of a query.
 
-Passages, judgments, rankings and grades come with their residue, what a file said of them beyond
-the record (see `formats.residue`).
+Passages, judgments, rankings and grades come with their residue: the fields of a file beyond the
+record (see `formats.residue`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of the judgment pool. `extra` keeps what else its file said of it, JSON-able."""
+    """A passage of the judgment pool. `extra` holds the other fields of its file, JSON-able."""
 
     passage_id: str
     text: str
@@ -67,19 +67,19 @@ class Judgment:
 
 
 PASSAGE_TOKENS = 400
-"""Tokens of a passage at most, so that it fits into the 512 of a FLAN-T5 with its question (paper
-000, section 5.1).
-"""
+"""Default maximum tokens of a passage: it fits into the 512 of a FLAN-T5 with its question (paper
+000, section 5.1)."""
 DEFAULT_MIN_RELEVANT = 2
-"""The lowest judgment of a relevant passage unless people say otherwise (TREC DL's convention)."""
+"""Default for the lowest judgment of a relevant passage (TREC DL's convention)."""
 
 
 def relevance_threshold(min_relevant: int | None, highest: int | None) -> int:
-    """The lowest judgment of a relevant passage: `min_relevant`, or where it is None 2, or 1 where
-    no judgment is higher.
+    """Return the lowest judgment of a relevant passage.
+
+    It is `min_relevant`; if that is None, 2, or 1 if no judgment is higher.
 
     Raises:
-        InputError: It is no whole number from 1 on.
+        InputError: It is not a whole number from 1 on.
     """
     if min_relevant is not None:
         return check_integer("min_relevant", min_relevant, 1)
@@ -90,7 +90,7 @@ _MARK = "#"
 
 
 class CitedSentence(NamedTuple):
-    """Which sentence of which system's answer to which query it is; counted from 1."""
+    """The place of a sentence: query, system, and number in the answer, from 1."""
 
     query_id: str
     system: str
@@ -98,13 +98,13 @@ class CitedSentence(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The id of the sentence, without spaces: `query#system#number`, quoted as in a URL."""
+        """Return the id without spaces: `query#system#number`, quoted as in a URL."""
         parts = (quote(self.query_id, safe=":"), quote(self.system, safe=":"), str(self.number))
         return _MARK.join(parts)
 
 
 def read_sentence(key: str) -> CitedSentence | None:
-    """Return the sentence of an id; None for the id of anything else."""
+    """Parse the id of a sentence; None for the id of anything else."""
     parts = key.split(_MARK)
     if len(parts) != 3 or not parts[2].isdecimal():
         return None
@@ -112,7 +112,7 @@ def read_sentence(key: str) -> CitedSentence | None:
 
 
 class SystemCount(NamedTuple):
-    """A system, how many queries it has a ranking for, and how many passages on average."""
+    """A system, the number of its rankings, and its mean number of passages per query."""
 
     system: str
     rankings: int
@@ -124,11 +124,11 @@ Residue = dict[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class PassageGrades:
-    """One grader's grades of one passage: an entry of `exam_grades`, or of `grades` where the
-    grader's kind is "query".
+    """One grader's grades of one passage.
 
+    It is an entry of `exam_grades`, or of `grades` if the grader's kind is "query".
     `scale_unshown`: no rating of the grader shows its whole scale, so that a file must state it.
-    `verified`: known answers played a part in the grades.
+    `verified`: known answers affected the grades.
     """
 
     grader: GraderIdentity
@@ -140,7 +140,7 @@ class PassageGrades:
 
 @dataclass(frozen=True, slots=True)
 class PooledPassage:
-    """A passage in the pool of one query, with all that the file says of it."""
+    """A passage in the pool of one query, with all fields of its file."""
 
     passage_id: str
     text: str

@@ -1,8 +1,8 @@
-"""How important an item is: vital, okay, or not said.
+"""Bank items and their importance: vital, okay, or unknown.
 
-A vital nugget weighs 1, an okay one half: cover then counts what a good answer must say twice as
-much as what it may say. A file's own word stays in `Item.extra["importance"]` (in that of ARGUE
-under `argue`), and a person who gives the item the other weight says the other word by it.
+A vital nugget weighs 1, an okay nugget one half: cover then counts what a good answer must say
+twice as much as what it may say. The word of a file stays in `Item.extra["importance"]` (for ARGUE
+under `argue`); an edit of the weight changes the importance without changing that word.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _NAMES = re.compile(
 )
 """Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
 MODEL = "model"
-"""The key under which an item itself says it, in every kind of bank; blank: no model made it."""
+"""The key of the model in an item itself, in every kind of bank; blank: no model made it."""
 MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")
-"""The names that it goes by in tables; a slip of one of them is told."""
+"""The names of that key in tables; a likely misspelling is reported."""
 _DEEPEST = 3
 _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
@@ -49,9 +49,9 @@ def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
 
 
 def makers_of(item: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[str, ...]:
-    """The models that made an item: as it says itself under `MODEL`, or else anywhere, or its line.
+    """Return the models that made an item: under its `MODEL`, else anywhere, else in its line.
 
-    `item` and `line` are what the file says of them beside the text, the `extra` of an entry.
+    `item` and `line` are the `extra` fields of the item and of its entry.
     """
     if item.get(MODEL) is not None:
         return tuple(dict.fromkeys(models_in({MODEL: item[MODEL]})))
@@ -59,7 +59,7 @@ def makers_of(item: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[str, ..
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names mean one model: without owner or folder, date of a release and case."""
+    """Return whether two names mean one model: owner, folder, release date and case are ignored."""
     return bool(_short(one)) and _short(one) == _short(other)
 
 
@@ -68,7 +68,7 @@ def _short(model: str) -> str:
 
 
 def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
-    """The warning that a model grades what it asked itself; empty where it made none of the items.
+    """Return the warning that a model grades its own questions; empty if it made none of the items.
 
     `makers` counts the items that each model made, of `items` in the bank.
     """
@@ -85,8 +85,8 @@ def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
 class Item:
     """One question or nugget of a bank.
 
-    `kind` is "question" or "nugget"; `answers` is its answer key (possibly empty);
-    `extra` keeps what else its file said of it, JSON-able.
+    `kind` is "question" or "nugget"; `answers` is its answer key (possibly empty); `extra` holds
+    the other fields of its file, JSON-able.
     """
 
     item_id: str
@@ -103,7 +103,7 @@ class Item:
 class BankEntry:
     """The items of one query, or of one subtopic of it, as one line of a bank file.
 
-    `extra` keeps the other keys of the line (test_collection, info, hash ...), JSON-able.
+    `extra` holds the other fields of the line (test_collection, info, hash ...), JSON-able.
     """
 
     query_id: str
@@ -116,9 +116,9 @@ class BankEntry:
 
 @dataclass(frozen=True, slots=True)
 class BankTexts:
-    """What is known of a bank besides its grades: its entries, and the texts of the queries.
+    """A bank without grades: its entries, and the texts of the queries.
 
-    `sealed` are the (query id, item id) of its sealed part; None where it was never split.
+    `sealed` are the (query id, item id) of its sealed part; None if it was never split.
     """
 
     entries: tuple[BankEntry, ...] = ()
@@ -128,19 +128,19 @@ class BankTexts:
 
 VITAL, OKAY = "vital", "okay"
 WEIGHTS: Mapping[str, float] = {VITAL: 1.0, OKAY: 0.5}
-"""The words, and the weights that they stand for."""
+"""The words for importance, and their weights."""
 
 
 def importance_of(weight: float) -> str | None:
-    """Return the word for a weight; None where there is none."""
+    """Return the word for a weight; None if there is none."""
     return next((word for word, known in WEIGHTS.items() if known == weight), None)
 
 
 def importance(extra: Mapping[str, Any], weight: float) -> str | None:
-    """Return how important an item is, from what its file said and what it weighs today.
+    """Return the importance of an item, from the word of its file and its weight today.
 
-    `vital` or `okay`; another word where the file has one that is neither, as nuggetizer leaves it
-    when it cannot read a reply; None where it says nothing. It is never guessed.
+    It is `vital` or `okay`, or another word that the file has, such as one that nuggetizer leaves
+    when it cannot read a reply; None if unknown. It is never guessed.
     """
     written = extra.get("importance")
     if written is None and isinstance(extra.get("argue"), dict):
@@ -151,5 +151,5 @@ def importance(extra: Mapping[str, Any], weight: float) -> str | None:
 
 
 def importance_of_word(word: str | None, weight: float) -> str | None:
-    """Return the importance of an item that was said to be `word` and weighs so much now."""
+    """Return the importance of an item whose file has `word` and that weighs so much now."""
     return importance_of(weight) or word if word in WEIGHTS else word

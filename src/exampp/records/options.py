@@ -2,9 +2,9 @@
 
     depth: Annotated[int, option(min=1, help="How many passages of each ranking.")] = 20
 
-The same field is a keyword in Python, an option of the command line and a key of a TOML file. It is
-called as the field where it has no other name. A `bool` is a flag, a `Literal` one of its values,
-and a `list` is given value by value.
+The same field is a keyword in Python, an option of the command line and a key of a TOML file. Its
+name is that of the field unless another is given. A `bool` is a flag, a `Literal` one of its
+values, and a `list` takes one value at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OptionDeclaration:
-    """What an annotation says of a parameter beside its type; see `option` and `argument`."""
+    """The annotation of a parameter beside its type; see `option` and `argument`."""
 
     by_name: bool
     names: tuple[str, ...]
@@ -37,10 +37,10 @@ def keyword(
     dir_okay: bool = True,
     panel: str | None = None,
 ) -> OptionDeclaration:
-    """Declare a parameter that is given by name.
+    """Declare a parameter that is passed by name.
 
-    `min` and `max` bound a number; a path may have to exist, or to be no folder. `panel` is where
-    the help lists it if not where `cli.command.PANELS` has it.
+    `min` and `max` bound a number; a path may have to exist, or must not be a folder. `panel` is
+    its section of the help, by default that of `cli.command.PANELS`.
     """
     return OptionDeclaration(True, names, help, metavar, min, max, exists, dir_okay, panel)
 
@@ -52,5 +52,5 @@ def argument(
     min: float | None = None,  # noqa: A002
     dir_okay: bool = True,
 ) -> OptionDeclaration:
-    """Declare a parameter that is given by place."""
+    """Declare a parameter that is passed by position."""
     return OptionDeclaration(False, (), help, metavar, min, None, False, dir_okay, None)

@@ -1,7 +1,7 @@
-"""How many grades each rule of reading made, and what a sentence says of it.
+"""Counts of grades by rule of reading, and the sentences that describe them.
 
-Which rule spoke stands beside every grade. A leaderboard whose ratings are what the replies say is
-another than one whose ratings follow from what a reply without a rating is taken for.
+Every grade stores the rule that read it. A leaderboard of ratings stated in the replies differs
+from one of ratings that follow from replies without a rating.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
 PLAIN = frozenset({"rated", "json"})
-"""Rules by which a rating is what the reply itself gives."""
+"""Rules for which the rating is the one in the reply."""
 IMPORTED = "imported"
-"""The rating stands in a file, and there is no reply, or no rules that read it."""
+"""The rating comes from a file without a reply, or without rules that read the reply."""
 OTHERWISE = "read otherwise"
-"""The rating stands in a file beside a reply that says something else, as exampp reads it."""
+"""The rating comes from a file beside a reply that exampp reads as another rating."""
 CALIBRATED = "calibrated"
-"""The label follows from the ratings of others, by a calibration."""
+"""The label is computed from the ratings of other graders, by a calibration."""
 VOTED = "voted"
-"""The rating is what several graders say together."""
+"""The rating is a vote of several graders."""
 WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
 LITTLE_MASS = "little mass"
-"""The labels that a prompt asks for hold too little of the probability for one to be a grade."""
+"""The labels of a prompt have too little of the probability for one to be a grade."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
 """Rules by which an extracted answer matches a known one."""
 UNMATCHED = "unmatched"
@@ -55,7 +55,7 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     VOTED: ("is a vote of several graders", "are votes of several graders"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
-"""What is said of one grade and of several, where the rating itself needs no reason."""
+"""Phrases for one grade and for several, for rules with an indirect rating."""
 _UNPARSED: Mapping[str, str] = {
     "off-scale": "off the scale",
     "several": "several ratings",
@@ -74,9 +74,9 @@ _UNPARSED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """The cells of one state that one rule gave one rating (None without one).
+    """The number of cells of one state that one rule gave one rating (None without one).
 
-    `example` is a reply of theirs, None for the rules `WITHOUT_EXAMPLE` and where there is none.
+    `example` is one of the replies, None for the rules `WITHOUT_EXAMPLE` and if there is none.
     """
 
     state: State
@@ -87,7 +87,7 @@ class RuleCount:
 
 
 def merge_counts(readings: Iterable[RuleCount]) -> list[RuleCount]:
-    """Return one count for each rule and state, most cells first; a rating that differs is None."""
+    """Merge counts by rule and state, most cells first; ratings that differ become None."""
     found: dict[tuple[State, str], RuleCount] = {}
     for one in readings:
         key = (one.state, one.rule)
@@ -111,9 +111,9 @@ def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
 
 
 def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Sentences: which rules made the grades, and what is worth a warning (see `warned`).
+    """Describe the rules that made the grades, and what is worth a warning (see `warned`).
 
-    Nothing of draft grades, which no reply is read for.
+    Returns nothing for draft grades, which need no reply.
     """
     if grader.is_draft:
         return
@@ -129,7 +129,7 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
 
 
 def _parts(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Yield what stands for each rule after "Of so many grades", plain ratings first."""
+    """Yield a phrase for each rule after "Of so many grades", plain ratings first."""
     merged: dict[tuple[str, str], list[RuleCount]] = {}
     for one in graded:
         merged.setdefault(_phrase(one, grader), []).append(one)
@@ -146,7 +146,7 @@ def _cells(counts: Sequence[RuleCount]) -> int:
 
 
 def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
-    """Return what is said of one grade, and of several, that a rule made."""
+    """Return the phrases for one grade and for several grades of a rule."""
     if one.rule in _OTHERS:
         return _OTHERS[one.rule]
     if one.rule == OTHERWISE:
@@ -160,7 +160,7 @@ def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
 
 
 class PromptDeviations(NamedTuple):
-    """How many passages a grader saw cut, and cells it was asked without parameters, by these."""
+    """Numbers of passages that were cut, and of cells requested without parameters, by name."""
 
     cut: int = 0
     without: tuple[tuple[tuple[str, ...], int], ...] = ()
@@ -176,8 +176,10 @@ class PromptDeviations(NamedTuple):
 
 
 def reading_warnings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """What share of the replies says something else than a label, and whether extracted answers
-    match (nearly) no known one; and what to do then.
+    """Return warnings about the readings, with what to do.
+
+    They report a large share of replies that say something else than a label, and extracted answers
+    that (nearly) never match a known one.
     """
     little = sum(one.cells for one in readings if one.rule == LITTLE_MASS)
     if little:
@@ -205,9 +207,9 @@ _INSTEAD = {
 
 
 def _verifier(grader: GraderIdentity) -> str:
-    """The options of a grader that can verify answers: the one that extracted them, if it can.
+    """Return the options of a grader that can verify answers: the extracting one, if it can.
 
-    A model that marks answers in passages cannot, and a folder is not known by its place.
+    A model that marks spans in passages cannot, and the place of a folder does not identify it.
     """
     settings = grader.settings
     backend = settings.get("name")
@@ -220,7 +222,7 @@ def _verifier(grader: GraderIdentity) -> str:
 
 
 def describe_items_without_key(item_ids: Sequence[str]) -> str:
-    """3 items have no answer key: a, b, c. What that means for answers that are verified."""
+    """Describe items without an answer key and the effect on verification: 3 items ...: a, b, c."""
     listed = ", ".join(item_ids[:_LISTED])
     more = f" and {len(item_ids) - _LISTED} more" if len(item_ids) > _LISTED else ""
     one = len(item_ids) == 1
@@ -233,7 +235,7 @@ def describe_items_without_key(item_ids: Sequence[str]) -> str:
 
 
 def describe_items_without_text(textless: int, items: int, kind: str) -> str:
-    """Say how many items have no imported text, and how to import it; empty if all have one."""
+    """Describe items without imported text, and how to import it; empty if all have one."""
     if not textless:
         return ""
     file = "QUERIES" if kind == "query" else "BANK"
@@ -244,7 +246,7 @@ def describe_items_without_text(textless: int, items: int, kind: str) -> str:
 
 
 def describe_judged_only(cells: int, of: int) -> str:
-    """Say that cells of judged passages that no run ranks are graded on request; or nothing."""
+    """Describe cells of judged passages that no run ranks, graded on request; or return ""."""
     if not cells:
         return ""
     return (
@@ -254,7 +256,7 @@ def describe_judged_only(cells: int, of: int) -> str:
 
 
 def meaning(one: RuleCount, grader: GraderIdentity) -> str:
-    """Return what a rule takes a reply for, in words."""
+    """Describe how a rule reads a reply."""
     if one.state is not State.GRADED:
         return _UNPARSED.get(one.rule, one.rule)
     if one.rule in _OTHERS:
@@ -267,7 +269,7 @@ def meaning(one: RuleCount, grader: GraderIdentity) -> str:
 
 
 COLUMNS = ("state", "rule", "meaning", "rating", "cells", "example")
-"""The columns of `rows`."""
+"""The columns of `rules_table`."""
 
 
 def rules_table(
@@ -290,9 +292,9 @@ def rules_table(
 def without_grade(
     pending: Mapping[str, int], readings: Sequence[RuleCount] = (), most: int | None = None
 ) -> str:
-    """8 unparsed (5 off the scale, such as '7'; 3 empty), 2 refused: the cells without a grade.
+    """Describe the cells without a grade, such as 5 unparsed (3 empty, ...), 2 refused.
 
-    Only the `most` frequent reasons are told, if some number is given; the rest is counted.
+    With `most`, only that many of the most frequent reasons are named; the rest is counted.
     """
     rules: dict[str, list[RuleCount]] = {}
     for one in readings:

@@ -1,7 +1,7 @@
-"""Which grades are evaluated, how, and how results are shown: options with one meaning everywhere.
+"""Options that select grades, evaluate them and show results, with one meaning everywhere.
 
 The fields are keywords in Python, options of the command line and keys of TOML files at once. A
-command that has no use for some of them takes a smaller one of these records.
+command that needs only some of them takes a smaller one of these records.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ GraderName = Annotated[
 GraderNames = Annotated[
     list[str] | None,
     keyword(
-        help="Which grader: a model, model:prompt, or the start of its key; repeat for "
-        "several. [default: all]"
+        help="The grader: a model, model:prompt, or the start of its key; repeat for several. "
+        "[default: all]"
     ),
 ]
 PromptName = Annotated[str | None, keyword(help="Use grades made with this prompt.")]
 ItemKind = Annotated[Kind | None, keyword(help="Use grades of this kind of item.")]
 BankName = Annotated[
-    str | None, keyword(help="The bank, where the collection has several of this kind.")
+    str | None, keyword(help="The bank, if the collection has several of this kind.")
 ]
 BankNames = Annotated[
     list[str] | None,
-    keyword(help="The bank, where the collection has several of this kind; repeat for several."),
+    keyword(help="The bank, if the collection has several of this kind; repeat for several."),
 ]
 Runs = Annotated[
-    list[Path] | None, keyword("--run", help="Evaluate this run file instead; repeat for several.")
+    list[Path] | None,
+    keyword("--run", help="Evaluate this run file instead of the stored runs; repeat for several."),
 ]
 Systems = Annotated[
     list[str] | None,
@@ -78,7 +79,7 @@ Scale = Annotated[
     str | None,
     keyword(
         metavar="LOW..HIGH",
-        help="The scale of a graded file's graders whose prompt is not known, such as 0..3. "
+        help="The scale of a graded file's graders whose prompt is unknown, such as 0..3. "
         "[default: 0 to the highest label found]",
     ),
 ]
@@ -86,7 +87,7 @@ Scale = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSelection:
-    """The grades and systems that are evaluated, as far as all commands select them alike."""
+    """Options that select grades and systems in all commands alike."""
 
     prompt: PromptName = None
     kind: ItemKind = None
@@ -118,14 +119,15 @@ class SeveralSelection(SharedSelection):
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """How ratings become relevance labels."""
+    """Options that turn ratings into relevance labels."""
 
     label: Annotated[
         Literal["best", "count"],
         keyword(help="Relevance label: best rating, or number of covered items."),
     ] = "best"
     at_least: Annotated[
-        int, keyword(help="Items that must reach the threshold: the label is the m-th best.")
+        int,
+        keyword(help="How many items must reach the threshold: the label is the m-th best rating."),
     ] = 1
     gains: Annotated[
         Literal["graded", "above", "binary"],
@@ -135,19 +137,19 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class ResamplingOptions:
-    """How intervals are made by the bootstrap."""
+    """Options of bootstrap intervals."""
 
-    samples: Annotated[int, keyword(help="Bootstrap samples of the queries, 50 or more.")] = 1000
+    samples: Annotated[int, keyword(help="Bootstrap samples of the queries, at least 50.")] = 1000
     seed: Annotated[int, keyword(help="Seed of the samples.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How tables are written."""
+    """Options of the output of tables."""
 
-    style: Annotated[Style, keyword("--format", help="How tables are written.")] = "text"
+    style: Annotated[Style, keyword("--format", help="Format of the tables.")] = "text"
     wide: Annotated[
-        bool, keyword("--wide", help="Show tables whole, however narrow the terminal is.")
+        bool, keyword("--wide", help="Show whole tables, even in a narrow terminal.")
     ] = False
 
     notes: Annotated[
@@ -156,13 +158,13 @@ class Display:
 
     @property
     def for_programs(self) -> bool:
-        """Whether a program reads the tables."""
+        """Return whether the format is for programs."""
         return self.style in ("tsv", "csv", "json")
 
 
 @dataclass(frozen=True, slots=True)
 class NumberDisplay(Display):
-    """How tables of numbers are written."""
+    """Options of the output of tables of numbers."""
 
     digits: Annotated[
         int | None, keyword(min=0, max=15, help="Decimals of the numbers in tables for people.")

@@ -1,4 +1,4 @@
-"""Files that people write in TOML: what every one of them must be, and where it is not."""
+"""Read TOML files that people write, with the place of every fault."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from exampp.records.wording import suggest
 from exampp.sanitize import LARGEST, check_path, sanitize
 
 DEEPEST = 20
-"""Levels of tables and lists: more than any declaration has."""
+"""Maximum levels of tables and lists: more than any declaration has."""
 _LINE = re.compile(r"\(at line (\d+)")
 
 
 def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, Any]:
-    """The tables of a file; InputError where it cannot be read, with `missing` as the hint."""
+    """Return the tables of a file; InputError if it cannot be read, with `missing` as the hint."""
     path = check_path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -37,8 +37,8 @@ def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, An
 def parse_toml(text: str, file: str | Path | None = None, hint: str = "") -> dict[str, Any]:
     """Return the tables of a text.
 
-    InputError, with the line, for broken TOML, and with the field for nesting that nobody needs, a
-    number that is not finite or beyond 64 bits, and a text with a NUL.
+    Raises InputError, with the line, for broken TOML, and with the field for nesting that is too
+    deep, a number that is not finite or beyond 64 bits, and a text with a NUL.
     """
     try:
         data = tomllib.loads(text)
@@ -105,7 +105,7 @@ def check_table(
 ) -> None:
     """Check that a table has known keys only, with values of the right types.
 
-    Where several types are given, as in `str | list[str]`, one must fit.
+    If several types are given, as in `str | list[str]`, one must match.
 
     Raises:
         InputError: It has another key (the nearest known one is named), or another value.

@@ -1,4 +1,4 @@
-"""Texts of others in sentences of ours."""
+"""Texts of others inside sentences of exampp."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 SHOWN = 60
-"""Characters of a reply that a sentence shows."""
+"""Characters of a reply in a sentence."""
 
 
 def cut_text(text: str, width: int) -> str:
@@ -18,25 +18,25 @@ def cut_text(text: str, width: int) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return the text in one short line, what a terminal would obey spelled out."""
+    """Return the text in one short line, control characters spelled out."""
     line = cut_text(text, SHOWN)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def quoted(text: str) -> str:
-    """The text in quotation marks, one short line, what a terminal would obey spelled out."""
+    """Return the text in quotation marks, one short line, control characters spelled out."""
     return repr(cut_text(text, SHOWN))
 
 
 def counted(number: int, noun: str) -> str:
-    """1 query, 2 queries, 1,204 pairs."""
+    """Return a number with its noun: 1 query, 2 queries, 1,204 pairs."""
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'?` for the nearest known word, or an empty string."""
+    """Return `did you mean 'x'?` for the nearest known word, or an empty string."""
     names = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
     return f"did you mean '{names[near[0]]}'?" if near else ""

@@ -29,7 +29,7 @@ from exampp.store.decisions import JudgedCell
 
 EVERYBODY = "everybody"
 """All assessors together."""
-Said = dict[str, int]
+AssessorRatings = dict[str, int]
 """Rating by assessor, of one cell."""
 
 
@@ -114,13 +114,13 @@ def compared_cells(
     """
     found = []
     for cell in cells:
-        said = _said(cell, _is_blind if blind else _any)
-        beside = cell.automatic if other is None else said.get(other)
+        ratings = _counted_ratings(cell, _is_blind if blind else _any)
+        beside = cell.automatic if other is None else ratings.get(other)
         if beside is not None:
             place = cell.query_id, cell.item_id, cell.passage_id
             found += [
                 ComparedCell(*place, author, rating, beside)
-                for author, rating in said.items()
+                for author, rating in ratings.items()
                 if person in (author, EVERYBODY)
             ]
     return found
@@ -129,7 +129,7 @@ def compared_cells(
 class _Rated(NamedTuple):
     query_id: str
     automatic: int | None
-    said: Said
+    ratings: AssessorRatings
 
 
 def judging(
@@ -144,15 +144,15 @@ def judging(
     Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
     the newest that was blind, even if the assessor decided otherwise after seeing the grade.
     With `intervals` the `answer_kappa` of each comparison has its 95 % interval over queries, as in
-    `stats.agreement_intervals`.
+    `stats.agreement.clustered`.
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
     compare = _comparer(scale, min_rating, intervals)
     rated = _rated(cells, _any)
     blind = _rated(cells, _is_blind)
-    assessors = sorted({author for one in rated for author in one.said})
+    assessors = sorted({author for one in rated for author in one.ratings})
     together = np.array(
-        [[one.said.get(author, MISSING) for one in rated] for author in assessors], np.int64
+        [[one.ratings.get(author, MISSING) for one in rated] for author in assessors], np.int64
     )
     queries = np.array([one.query_id for one in rated], np.str_)
     return AssessorAgreement(
@@ -211,24 +211,26 @@ def _is_blind(decision: Decision) -> bool:
     return decision.blind or decision.rating is None
 
 
-def _said(cell: JudgedCell, counts: Callable[[Decision], bool]) -> Said:
+def _counted_ratings(cell: JudgedCell, counts: Callable[[Decision], bool]) -> AssessorRatings:
     stand = standing_decisions([one for one in cell.decisions if counts(one)])
     return {author: one.rating for author, one in stand.items() if one.rating is not None}
 
 
 def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
     """Return the assessors' ratings of each cell by the decisions that count."""
-    found = ((cell, _said(cell, counts)) for cell in cells)
-    return [_Rated(cell.query_id, cell.automatic, said) for cell, said in found if said]
+    found = ((cell, _counted_ratings(cell, counts)) for cell in cells)
+    return [_Rated(cell.query_id, cell.automatic, ratings) for cell, ratings in found if ratings]
 
 
 def _with_grader(
     rated: Sequence[_Rated], grader: GraderIdentity, compare: Compare
 ) -> Iterable[PersonComparison]:
-    graded = [(one.query_id, one.automatic, one.said) for one in rated if one.automatic is not None]
+    graded = [
+        (one.query_id, one.automatic, one.ratings) for one in rated if one.automatic is not None
+    ]
     pairs: dict[str, list[tuple[str, int, int]]] = {EVERYBODY: []}
-    for query_id, automatic, said in graded:
-        for author, rating in said.items():
+    for query_id, automatic, ratings in graded:
+        for author, rating in ratings.items():
             pairs.setdefault(author, []).append((query_id, rating, automatic))
             pairs[EVERYBODY].append((query_id, rating, automatic))
     for author in sorted(pairs, key=lambda name: (name == EVERYBODY, name)):
@@ -296,8 +298,9 @@ def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Tab
             one.item,
             one.passage_id,
             "; ".join(
-                f"{made.author}: {made.rating}" + (f" ({made.reason})" if made.reason else "")
-                for made in one.decisions
+                f"{decision.author}: {decision.rating}"
+                + (f" ({decision.reason})" if decision.reason else "")
+                for decision in one.decisions
             ),
         )
         for one in disputes[:limit]
@@ -308,9 +311,9 @@ def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Tab
     return Table.of(["query", "item", "item text", "passage", "who says what"], rows, notes=notes)
 
 
-def agreement_table(found: AssessorAgreement) -> Table:
+def agreement_table(agreement: AssessorAgreement) -> Table:
     """Return a row per assessor and grader, then per pair of assessors, with the alphas."""
-    groups = (("", found.with_grader), ("blind", found.blind), ("", found.between))
+    groups = (("", agreement.with_grader), ("blind", agreement.blind), ("", agreement.between))
     compared = [(decided, one) for decided, group in groups for one in group]
     rows = [
         (one.person, one.other, decided, one.cells, *(value.value for _, value in _values(one)))
@@ -324,7 +327,7 @@ def agreement_table(found: AssessorAgreement) -> Table:
         for name, value in _values(one)
         if value.value is None
     }
-    return Table.of(heads, rows, notes=[*_notes(found), *reasons])
+    return Table.of(heads, rows, notes=[*_notes(agreement), *reasons])
 
 
 def _values(one: PersonComparison) -> list[tuple[str, Estimate]]:
@@ -337,14 +340,17 @@ def _values(one: PersonComparison) -> list[tuple[str, Estimate]]:
     ]
 
 
-def _notes(found: AssessorAgreement) -> Iterator[str]:
-    yield f"{found.decided} cells were decided; an answer is a rating of {found.min_rating} or more"
-    if found.ungraded:
-        yield f"{found.ungraded} of them have no grade by {found.grader.name}"
-    if found.between:
-        for name, value in (("alpha", found.alpha), ("ordinal alpha", found.ordinal_alpha)):
-            said = f"undefined: {value.reason}" if value.value is None else f"{value.value:.3f}"
-            yield f"Krippendorff's {name} of all assessors: {said}"
+def _notes(agreement: AssessorAgreement) -> Iterator[str]:
+    yield (
+        f"{agreement.decided} cells were decided; an answer is a rating of "
+        f"{agreement.min_rating} or more"
+    )
+    if agreement.ungraded:
+        yield f"{agreement.ungraded} of them have no grade by {agreement.grader.name}"
+    if agreement.between:
+        for name, value in (("alpha", agreement.alpha), ("ordinal alpha", agreement.ordinal_alpha)):
+            text = f"undefined: {value.reason}" if value.value is None else f"{value.value:.3f}"
+            yield f"Krippendorff's {name} of all assessors: {text}"
 
 
 def confusion_table(one: PersonComparison, scale: Sequence[int]) -> Table:
@@ -355,6 +361,6 @@ def confusion_table(one: PersonComparison, scale: Sequence[int]) -> Table:
     return Table.of(columns, rows)
 
 
-def everybody(found: AssessorAgreement) -> PersonComparison:
+def everybody(agreement: AssessorAgreement) -> PersonComparison:
     """Return the comparison of all assessors together with the grader."""
-    return next(one for one in found.with_grader if one.person == EVERYBODY)
+    return next(one for one in agreement.with_grader if one.person == EVERYBODY)

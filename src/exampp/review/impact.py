@@ -1,7 +1,7 @@
 """Impact of an edit of a bank on the leaderboard, before it is saved.
 
 A `Baseline` holds the values of all systems on all queries. If an edit touches one query, only this
-one is evaluated anew, by the code that evaluates everything, and takes its place among the others:
+one is evaluated again, by the code that evaluates everything, and takes its place among the others:
 means, swaps and intervals are those of a full evaluation. What a query becomes is found by making
 the edit and taking it back.
 
@@ -166,11 +166,11 @@ class Baseline:
             InputError: As `measures.leaderboard.evaluate`.
         """
         min_rating = gradebook.grader.threshold(min_rating)
-        asked, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
+        parsed, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
         mode = resolve_subtopics(gradebook, subtopics)
-        columns = _columns(gradebook, asked, min_rating, labelling, mode)
+        columns = _columns(gradebook, parsed, min_rating, labelling, mode)
         means = tuple(_means(column.values) for column in columns)
-        return cls(gradebook, asked, min_rating, labelling, subtopics, mode, columns, means)
+        return cls(gradebook, parsed, min_rating, labelling, subtopics, mode, columns, means)
 
     def query(self, query_id: str) -> QueryGrades:
         """Return an unchanged query. InputError if there is no query of that id."""
@@ -183,7 +183,7 @@ class Baseline:
         """Return the baseline with these queries replaced.
 
         Raises:
-            InputError: The gradebook has no such query.
+            InputError: The query is not in the gradebook.
         """
         for query_id in after:
             self.query(query_id)
@@ -222,7 +222,7 @@ class Baseline:
         """Return the effect of replacing these queries, all of them together.
 
         Raises:
-            InputError: The gradebook has no such query.
+            InputError: The query is not in the gradebook.
         """
         new = self.with_queries(after)
         pairs = [(self.query(query_id), query) for query_id, query in after.items()]
@@ -323,7 +323,7 @@ def _columns(
     labelling: Labelling,
     mode: Subtopics,
 ) -> tuple[MeasureColumn, ...]:
-    # the values alone: what they would be without decisions is not asked
+    # the values alone, not those without decisions
     queries = tuple(replace(one, decided=()) for one in gradebook.queries)
     return evaluate(
         replace(gradebook, queries=queries),
@@ -419,9 +419,9 @@ class DryRun(Result):
         return {"changes": self.changes, **effect_tables(self.effects)}
 
 
-def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
+def effect_tables(effects: Sequence[Effect]) -> Mapping[str, Table]:
     """Return the tables `effects`, `labels` and `scores`, if there are graders."""
-    if not found:
+    if not effects:
         return {}
     scores: list[str | Column] = [
         "grader",
@@ -434,13 +434,13 @@ def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
         GRADER_KEY,
     ]
     return {
-        "effects": _effects_table(found),
+        "effects": _effects_table(effects),
         "labels": _listed(
             ["grader", "query", "passage", "before", "after", GRADER_KEY],
-            list(_label_rows(found)),
+            list(_label_rows(effects)),
             "Passages whose label changes",
         ),
-        "scores": _listed(scores, list(_score_rows(found)), "Systems that move"),
+        "scores": _listed(scores, list(_score_rows(effects)), "Systems that move"),
     }
 
 
@@ -592,11 +592,11 @@ def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return book.systems, tuple(query.query_id for query in book.queries)
 
 
-def _effects_table(found: Iterable[Effect]) -> Table:
+def _effects_table(effects: Iterable[Effect]) -> Table:
     heads: list[str | Column] = ["grader", "measure", "labels", "systems", "swaps"]
     heads += ["beyond noise", "due", "due then", GRADER_KEY]
     rows: list[tuple[Value, ...]] = []
-    for one in found:
+    for one in effects:
         for shift in one.impact.shifts:
             moving = sum(bool(move.change) for move in shift.moves)
             beyond = sum(swap.beyond_noise for swap in shift.swaps)
@@ -609,15 +609,15 @@ def _effects_table(found: Iterable[Effect]) -> Table:
     return Table.of(heads, rows, caption)
 
 
-def _label_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
-    for one in found:
+def _label_rows(effects: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in effects:
         for label_ in one.impact.labels:
             passage = (label_.exam_id, label_.passage_id)
             yield (grader_label(one.grader), *passage, label_.before, label_.after, one.grader.key)
 
 
-def _score_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
-    for one in found:
+def _score_rows(effects: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in effects:
         for shift in one.impact.shifts:
             for move in filter(lambda move: move.change, shift.moves):
                 ranks = (move.rank_before, move.rank_after)

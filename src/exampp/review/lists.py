@@ -36,7 +36,7 @@ from exampp.sanitize import check_integer
 
 T = TypeVar("T")
 Answers = Mapping[Cell, str]
-"""What another grader extracted as the answer, by cell."""
+"""The answers that another grader extracted, by cell."""
 EXAMPLES = 3
 
 
@@ -343,8 +343,8 @@ def item_errors(
 def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
     """Count per item the cells where the grader saw an answer and people do not."""
     found = np.zeros(len(dossier.items), np.int64)
-    for (row, column), made in dossier.decisions.items():
-        stands, grade = effective_decision(made), dossier.automatic.get((row, column))
+    for (row, column), decisions in dossier.decisions.items():
+        stands, grade = effective_decision(decisions), dossier.automatic.get((row, column))
         if stands is None or stands.rating is None or grade is None or grade.rating is None:
             continue
         found[column] += stands.rating < min_rating <= grade.rating
@@ -532,9 +532,9 @@ def _without_empty(table: Table) -> Table:
         replace(column, readers="programs") if at in empty and column.readers == "all" else column
         for at, column in enumerate(table.columns)
     ]
-    kept = [at for at, one in enumerate(columns) if at not in empty or one.readers == "programs"]
-    rows = ([row[at] for at in kept] for row in table.rows)
-    return Table.of([columns[at] for at in kept], rows, table.caption, table.notes)
+    visible = [at for at, one in enumerate(columns) if at not in empty or one.readers == "programs"]
+    rows = ([row[at] for at in visible] for row in table.rows)
+    return Table.of([columns[at] for at in visible], rows, table.caption, table.notes)
 
 
 Seen = tuple[Dossier, Answers]
@@ -685,7 +685,7 @@ LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = 
 def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
     """Yield a list as tables, each computed on demand.
 
-    Raises InputError where there is no such list or no such item.
+    Raises InputError for an unknown list or item.
     """
     if name not in LISTS:
         raise InputError(f"there is no list {name!r}", hint=f"There are {', '.join(LISTS)}")

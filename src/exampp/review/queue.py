@@ -1,4 +1,4 @@
-"""Review queue: the grades whose change would change the leaderboard most.
+"""Review queue: the grades whose change would change the leaderboard most, and who gets them.
 
 A decision matters if it lifts a cell over the threshold or pulls it below. That changes Cover of a
 system only if the passage is among its first k and no other of these covers the item, and then by
@@ -46,7 +46,7 @@ from exampp.store.decisions import JudgedCell, judged_cells
 from exampp.store.grades import StoredGrader
 
 PRIOR_DECISIONS = 10
-"""How many decisions the first guess is worth."""
+"""The number of decisions that the prior guess counts as."""
 
 _DECIMALS = 10
 """Means that are equal in so many decimals are tied, as they are in a leaderboard."""
@@ -75,7 +75,7 @@ def cover_means(
 
 
 class OverturnCount(NamedTuple):
-    """Of the grades with one rating: how many people decided, and how many they overturned."""
+    """The number of decided and of overturned grades with one rating."""
 
     decided: int
     overturned: int
@@ -149,10 +149,10 @@ def most_influential_cells(
     return _candidates(best, most)
 
 
-def by_passage(found: Sequence[Candidate]) -> list[Candidate]:
+def by_passage(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the queue with all cells of a passage moved to the first of them."""
     passages: dict[tuple[str, str], list[Candidate]] = {}
-    for one in found:
+    for one in candidates:
         passages.setdefault((one.query_id, one.passage_id), []).append(one)
     return [one for cells in passages.values() for one in cells]
 
@@ -174,9 +174,9 @@ def _moving(
     for _, papers in groupby(
         exams(gradebook, before.mode, by_rank), key=lambda exam: exam.query.query_id
     ):
-        sat = [exam for exam in papers if exam.query.weights[exam.items].sum() > 0]
-        for exam in sat:
-            share = 1 / (len(sat) * before.queries)
+        weighted = [exam for exam in papers if exam.query.weights[exam.items].sum() > 0]
+        for exam in weighted:
+            share = 1 / (len(weighted) * before.queries)
             yield _cells(exam, min_rating, k, before.means, share)
 
 
@@ -244,16 +244,16 @@ class _Cells:
 def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
     """Return every cell of an exam that can move a system; the chances are set later."""
     query, weights = exam.query, exam.query.weights[exam.items]
-    sat = lay_out(exam.passages, k)
-    known = sat.passages < query.pool_size
-    used, place = np.unique(sat.passages[known], return_inverse=True)
+    layout = lay_out(exam.passages, k)
+    known = layout.passages < query.pool_size
+    used, place = np.unique(layout.passages[known], return_inverse=True)
     covers = query.ratings[:, exam.items] >= min_rating
     count = np.zeros((len(means), len(exam.items)), np.int32)
-    np.add.at(count, sat.system, covers[sat.passages])
+    np.add.at(count, layout.system, covers[layout.passages])
     # A covered cell matters to a system that has no other, one that is not to one that has none.
-    matters = count[sat.system[known]] == covers[sat.passages[known]]
+    matters = count[layout.system[known]] == covers[layout.passages[known]]
     affected = np.zeros((len(used), len(exam.items), len(means)), np.float32)
-    affected[place, :, sat.system[known]] = matters & (weights > 0)
+    affected[place, :, layout.system[known]] = matters & (weights > 0)
     systems = affected.sum(axis=2).astype(np.int64)
     rows, columns = np.nonzero(systems)
     moves = weights[columns] / weights.sum() * share
@@ -342,13 +342,6 @@ def _candidate(cells: _Cells, place: int) -> Candidate:
     )
 
 
-# Who is asked about which cell: most cells have one person, a share of them everybody.
-#
-# What everybody decides, and blind, tells how far people agree with each other and with the
-# grader; what one person each decides gets further. Both are drawn by the ids of a cell alone, so
-# that all who open the collection, on any machine, agree on them.
-
-
 DEFAULT_SHARE = 0.1
 """The share of cells that everybody decides."""
 _SEED = 0
@@ -357,7 +350,12 @@ _C = TypeVar("_C", bound=Candidate)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """How cells are shared out among people: a `share` of them goes to everybody."""
+    """An assignment of cells to people; a `share` of the cells goes to everybody.
+
+    The shared cells, decided blind, show how far people agree with each other and with the grader;
+    cells of one person each cover more of the exam. Both are drawn by the ids of a cell alone, so
+    that all who open the collection, on any machine, get the same assignment.
+    """
 
     people: tuple[str, ...]
     share: float = DEFAULT_SHARE
@@ -373,9 +371,9 @@ class Assignment:
             return None
         return self.people[int((number - self.share) / (1 - self.share) * len(self.people))]
 
-    def ordered(self, found: Iterable[_C], person: str) -> list[_C]:
+    def ordered(self, candidates: Iterable[_C], person: str) -> list[_C]:
         """Order candidates for a person: cells assigned to others come last."""
-        return sorted(found, key=lambda one: self.owner(one.cell) not in (None, person))
+        return sorted(candidates, key=lambda one: self.owner(one.cell) not in (None, person))
 
     def owed(self, judged: Sequence[JudgedCell], person: str) -> list[CellName]:
         """Return the shared cells that others have decided and this person has not."""
@@ -409,11 +407,11 @@ def queue_of(
     `gradebook` is the grader's. Cells with a decision in force are left out; they show how often
     people overturn such grades.
     """
-    settled = [
+    decided = [
         (cell, effective_decision(cell.decisions))
         for cell in judged_cells(connection, grader, bank)
     ]
-    standing = [(cell, decision.rating) for cell, decision in settled if decision is not None]
+    standing = [(cell, decision.rating) for cell, decision in decided if decision is not None]
     return most_influential_cells(
         gradebook,
         min_rating=min_rating,

@@ -2,7 +2,7 @@
 
 Each of them is 1 - observed / expected disagreement, and undefined where no disagreement is
 expected. They are computed for stacks of tables [..., categories, categories], so that leaving out
-queries one by one, for intervals, costs one call (see `agreement_intervals`).
+queries one by one, for intervals, costs one call (see `clustered`).
 
 Categories are in ascending order. Where an order matters they are one step apart from each other.
 
@@ -167,15 +167,15 @@ def coincidence_alpha(metric: Metric) -> Statistic:
     """Return Krippendorff's alpha of coincidence matrices."""
 
     def of_coincidences(tables: Floats) -> Disagreement:
-        held = tables.sum(axis=-1)
+        totals = tables.sum(axis=-1)
         places: Floats = np.arange(tables.shape[-1], dtype=np.float64)
         if metric == "ordinal":
-            places = np.cumsum(held, axis=-1) - held / 2
+            places = np.cumsum(totals, axis=-1) - totals / 2
         apart = places[..., :, np.newaxis] - places[..., np.newaxis, :]
         if metric == "nominal":
             apart = (apart != 0).astype(np.float64)
-        expected = held[..., :, np.newaxis] * held[..., np.newaxis, :]
-        total = held.sum(axis=-1)
+        expected = totals[..., :, np.newaxis] * totals[..., np.newaxis, :]
+        total = totals.sum(axis=-1)
         return Disagreement(
             (total - 1) * (tables * apart**2).sum(axis=(-2, -1)),
             (expected * apart**2).sum(axis=(-2, -1)),
@@ -225,8 +225,8 @@ def why_undefined(table: Floats) -> str:
     return ONE_CATEGORY if len(table) == 1 else ""
 
 
-def _estimate(found: EstimateRows) -> Estimate:
-    return Estimate(float(found.values[0])) if found.defined[0] else undefined(NO_VARIATION)
+def _estimate(row: EstimateRows) -> Estimate:
+    return Estimate(float(row.values[0])) if row.defined[0] else undefined(NO_VARIATION)
 
 
 def _weighted(tables: Floats, weights: Floats) -> Disagreement:
@@ -252,19 +252,6 @@ def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[n
     return np.asarray(np.where(known[order][places] == values, order[places], -1), np.intp)
 
 
-# Confidence intervals of agreement, clustered by query.
-#
-# Passages of one query are judged by one person against one text, so they are no independent
-# sample; the queries are. Every statistic is a function of the sum of the queries' tables. Its
-# standard error comes from leaving out one query at a time, and the reach of the interval, in
-# standard errors, from resampling the queries: the value that |t| stays within in 95 % of the
-# resamples (the symmetric bootstrap-t). Student's t in its place covers too rarely, because the
-# standard error of a kappa falls with the kappa. Observed coverage:
-# `benchmarks/coverage_agreement.py`.
-#
-# Sources: Efron and Stein 1981 (jackknife); Hall 1988 (symmetric bootstrap-t).
-
-
 ONE_QUERY = "there is only one query"
 TOO_FEW_QUERIES = "too few queries differ"
 NO_SPREAD = "the value stays the same whichever query is left out"
@@ -284,6 +271,16 @@ def clustered(
 
     Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
     all of that range is dropped.
+
+    Passages of one query are judged by one person against one text, so they are no independent
+    sample; the queries are. Every statistic is a function of the sum of the queries' tables. Its
+    standard error comes from leaving out one query at a time, and the reach of the interval, in
+    standard errors, from resampling the queries: the value that |t| stays within in 95 % of the
+    resamples (the symmetric bootstrap-t). Student's t in its place covers too rarely, because the
+    standard error of a kappa falls with the kappa. Observed coverage:
+    `benchmarks/coverage_agreement.py`.
+
+    Sources: Efron and Stein 1981 (jackknife); Hall 1988 (symmetric bootstrap-t).
     """
     stack = np.asarray(tables, np.float64)
     total = stack.sum(axis=0)
@@ -321,7 +318,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     return ratios[back]
 
 
-def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
+def _influence(tables: Floats, stack: Floats, statistic: Statistic, values: EstimateRows) -> Floats:
     """Return the derivative of a statistic by the weight of each query, [tables, queries]."""
     cells = stack.reshape(len(stack), -1)
     counts = cells.sum(axis=1)
@@ -331,18 +328,18 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: Estim
         ways, parts = cells / counts[:, np.newaxis], np.diag(counts)
     else:
         ways, parts = units, cells @ units.T
-    slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, found)
+    slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, values)
     return np.asarray(slopes @ parts.T, np.float64)
 
 
-def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: EstimateRows) -> Floats:
+def _slopes(tables: Floats, ways: Floats, statistic: Statistic, values: EstimateRows) -> Floats:
     """Return the derivative of a statistic for one more count in some cells, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways
     centre = tables[:, np.newaxis]
     above, below = (agreements(statistic, centre + way * shifts).values for way in (1, -1))
     slopes: Floats = (above - below) / (2 * steps[:, np.newaxis])
-    slopes[~found.defined] = 0
+    slopes[~values.defined] = 0
     return slopes
 
 

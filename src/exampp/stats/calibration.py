@@ -3,8 +3,9 @@
 For every label c but the lowest a model predicts P(label >= c); a running minimum over c makes
 these probabilities fall, and their differences are those of the labels. Labels are assigned by cut
 points on the expected label, separately from the probabilities: the most probable label would
-nearly always be the most frequent one. Sources: Frank and Hall, *A Simple Approach to Ordinal
-Classification* (ECML 2001); see `monotone`, `logistic` and `cut_points`.
+nearly always be the most frequent one.
+
+Source: Frank and Hall, *A Simple Approach to Ordinal Classification* (ECML 2001).
 """
 
 from __future__ import annotations
@@ -19,11 +20,6 @@ from exampp.records.calibration import CalibrationBin, CalibrationModel, LevelMo
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 from exampp.stats.estimate import Floats
 
-# Logistic regression with a ridge penalty, by Newton's method.
-#
-# Source: Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), 4.4.1.
-
-
 _STEPS = 50
 _CLOSE = 1e-10
 
@@ -34,6 +30,8 @@ def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
     Returns the intercept and the coefficients. They minimise the sum of the log losses + penalty /
     2 times the squared coefficients (the intercept is not penalised). The penalty keeps them finite
     where a feature separates all.
+
+    Source: Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), 4.4.1.
     """
     design = np.column_stack([np.ones(len(x)), x])
     ridge = np.full(design.shape[1], penalty)
@@ -74,19 +72,15 @@ def _loss(design: Floats, y: Floats, beta: Floats, ridge: Floats) -> float:
     return float((np.logaddexp(0, z) - y * z).sum() + (ridge * beta**2).sum() / 2)
 
 
-# Isotonic regression: the non-decreasing function of least squares, by pooling adjacent
-# violators.
-#
-# Source: Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order Restrictions*
-# (1972); for probabilities Zadrozny and Elkan, *Transforming Classifier Scores into Accurate
-# Multiclass Probability Estimates* (KDD 2002).
-
-
 def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Fit an isotonic regression: return the x, ascending, and the fitted values there.
 
     Between two places the function is their straight line, beyond the ends it stays as it is
     (`numpy.interp`). Only the places where the line turns are given.
+
+    Source: Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order Restrictions*
+    (1972); for probabilities Zadrozny and Elkan, *Transforming Classifier Scores into Accurate
+    Multiclass Probability Estimates* (KDD 2002).
     """
     places, group = np.unique(x, return_inverse=True)
     weight = np.bincount(group).astype(np.float64)
@@ -110,21 +104,17 @@ def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return places[turns], fitted[turns]
 
 
-# Cut points that make labels out of a score so that Cohen's kappa with people's labels is
-# highest.
-#
-# kappa = 1 - (1 - po) / (1 - pe). For a given value of kappa the sum po - (1 - kappa) pe is one
-# of the bands between cut points, so that the best bands are found by going through the scores
-# once (dynamic programming); kappa is then raised until nothing is better.
-#
-# Source: Dinkelbach, *On Nonlinear Fractional Programming* (Management Science 13, 1967).
-
-
 def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floats:
     """Return size - 1 ascending cut points: scores from the c-th on have at least label c.
 
     `labels` are 0 to size - 1. A label that only lowers kappa gets no scores: its cut point is that
     of the next one, or infinite if there is no next one.
+
+    kappa = 1 - (1 - po) / (1 - pe). For a given value of kappa the sum po - (1 - kappa) pe is one
+    of the bands between cut points, so that the best bands are found by going through the scores
+    once (dynamic programming); kappa is then raised until nothing is better.
+
+    Source: Dinkelbach, *On Nonlinear Fractional Programming* (Management Science 13, 1967).
     """
     places, group = np.unique(scores, return_inverse=True)
     counts = np.zeros((len(places), size))
@@ -176,17 +166,6 @@ def _kappa(below: Floats, known: Floats, below_all: Floats, cuts: NDArray[np.int
     return 0.0 if chance >= 1 else (agreed - chance) / (1 - chance)
 
 
-# How good probabilities are: Brier score, log loss, AUC, reliability in bins, and their ECE.
-#
-# All are of predicted probabilities p of an event and y, 1 where it was and 0 where it was not,
-# with a weight per observation: the number of times that its query was drawn.
-#
-# Sources: Brier, *Verification of Forecasts Expressed in Terms of Probability* (1950); Bradley,
-# *The Use of the Area under the ROC Curve* (1997); DeGroot and Fienberg, *The Comparison and
-# Evaluation of Forecasters* (1983), for reliability; Naeini, Cooper and Hauskrecht, *Obtaining
-# Well Calibrated Probabilities Using Bayesian Binning* (AAAI 2015), for the expected calibration
-# error.
-
 Indices = NDArray[np.intp]
 
 BINS = 10
@@ -218,6 +197,15 @@ class Scorer:
 
     `groups` is the query of every observation, from 0. A score of weights [queries] is NaN where
     it is undefined: the AUC of one class, the log loss of an impossible event that happened.
+
+    All are of predicted probabilities p of an event and y, 1 where it was and 0 where it was not,
+    with a weight per observation: the number of times that its query was drawn.
+
+    Sources: Brier, *Verification of Forecasts Expressed in Terms of Probability* (1950); Bradley,
+    *The Use of the Area under the ROC Curve* (1997); DeGroot and Fienberg, *The Comparison and
+    Evaluation of Forecasters* (1983), for reliability; Naeini, Cooper and Hauskrecht, *Obtaining
+    Well Calibrated Probabilities Using Bayesian Binning* (AAAI 2015), for the expected calibration
+    error.
     """
 
     def __init__(self, p: Floats, y: Floats, groups: Indices, queries: int) -> None:
@@ -312,9 +300,6 @@ def expected_labels(reached: Floats, known: Sequence[int]) -> Floats:
     """Return the expected label of every passage, from P(label >= c)."""
     steps = np.diff(np.array(known, np.float64))
     return np.asarray(known[0] + reached @ steps, np.float64)
-
-
-# The passages of a query that several graders graded, each with its ratings as one vector.
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:

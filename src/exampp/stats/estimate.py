@@ -1,4 +1,7 @@
-"""Estimates: the result of every statistic, a number with its interval or a reason for none."""
+"""Estimates: the result of every statistic, a number with its interval or a reason for none.
+
+Also the bootstrap over queries, whose resamples are the same for everything that is compared.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.sanitize import check_integer
-
-# Bootstrap over queries: the same resamples for everything that is compared.
-#
-# A resample draws as many queries as there are, with replacement, and is kept as the number of
-# times each query was drawn; all systems and measures see the same draws, so differences are
-# paired.
-#
-# Source: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993).
-
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -42,6 +36,12 @@ def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
     """Return how often each query was drawn, [samples, queries]; each row sums to `queries`.
 
     Read-only: equal calls return the same array.
+
+    A resample draws as many queries as there are, with replacement, and is kept as the number of
+    times each query was drawn; all systems and measures see the same draws, so differences are
+    paired.
+
+    Source: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993).
     """
     drawn = np.zeros((samples, 0))
     if queries:

@@ -163,9 +163,9 @@ def crossed(scores: Floats) -> Crossed:
     return Crossed(
         systems=n_s,
         queries=n_q,
-        ms_s=_settled(n_q * float((of_system**2).sum()) / (n_s - 1), scores),
-        ms_q=_settled(n_s * float((of_query**2).sum()) / (n_q - 1), scores),
-        ms_e=_settled(float((rest**2).sum()) / ((n_s - 1) * (n_q - 1)), scores),
+        ms_s=_without_rounding(n_q * float((of_system**2).sum()) / (n_s - 1), scores),
+        ms_q=_without_rounding(n_s * float((of_query**2).sum()) / (n_q - 1), scores),
+        ms_e=_without_rounding(float((rest**2).sum()) / ((n_s - 1) * (n_q - 1)), scores),
     )
 
 
@@ -189,8 +189,8 @@ def nested(exams: Sequence[Floats]) -> Nested | None:
     scale = np.array([max(float(np.abs(exam).max()) for exam in exams)])
     return Nested(
         items=round(len(exams) / float((1 / items).sum()), 9),
-        ms_iq=_settled(float(np.sum(between)) / freedom, scale),
-        ms_siq=_settled(float(np.sum(rest)) / (freedom * (systems - 1)), scale),
+        ms_iq=_without_rounding(float(np.sum(between)) / freedom, scale),
+        ms_siq=_without_rounding(float(np.sum(rest)) / (freedom * (systems - 1)), scale),
         means=crossed(means),
     )
 
@@ -267,9 +267,9 @@ class _Drawn:
     def of(cls, scores: Floats, draws: Floats, *, levels: bool) -> _Drawn:
         middle = float(scores.mean())
         scores = scores - (middle if levels else scores.mean(axis=0))
-        given = draws[:, :-1]
-        squares = given @ (scores**2).sum(axis=0)
-        return cls(scores, middle, levels, draws, given @ scores.T, squares)
+        observed = draws[:, :-1]
+        squares = observed @ (scores**2).sum(axis=0)
+        return cls(scores, middle, levels, draws, observed @ scores.T, squares)
 
     def limits(self, extra: Floats, share: float) -> tuple[float, float]:
         """Return the ratios that `share` of the samples do not exceed: at most, at least.
@@ -362,6 +362,6 @@ def _positive(raw: dict[str, float]) -> dict[str, float]:
     return {name: max(0.0, value) for name, value in raw.items()}
 
 
-def _settled(mean_square: float, scores: Floats) -> float:
+def _without_rounding(mean_square: float, scores: Floats) -> float:
     """Return the mean square, 0 where it is only rounding."""
     return mean_square if mean_square > _ROUNDING * float(np.abs(scores).max()) ** 2 else 0.0

@@ -1,4 +1,4 @@
-"""Classical item analysis: statistics of the items of an exam over systems.
+"""Classical item analysis: statistics of items over systems, and exams of selected items.
 
 A matrix is systems x items: 1 where a system covers an item, or its credit for it, times the weight
 that the item has in the score; the sum of a row is the score of a system. What is undefined has a
@@ -153,12 +153,12 @@ def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int)
 @functools.lru_cache(maxsize=16)
 def _item_halves(groups: tuple[tuple[int, ...], ...], splits: int, seed: int) -> Bools:
     rng = np.random.default_rng(seed)
-    chosen = np.zeros((splits, sum(map(len, groups))), np.bool_)
+    half = np.zeros((splits, sum(map(len, groups))), np.bool_)
     for split in range(splits):
         for group in filter(None, groups):
-            chosen[split, rng.permutation(group)[: len(group) // 2]] = True
-    chosen.flags.writeable = False
-    return chosen
+            half[split, rng.permutation(group)[: len(group) // 2]] = True
+    half.flags.writeable = False
+    return half
 
 
 @functools.lru_cache(maxsize=16)
@@ -169,13 +169,13 @@ def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bool
     """
     rng = np.random.default_rng(seed)
     half = queries // 2
-    chosen = np.zeros((2, splits, queries), np.bool_)
+    halves = np.zeros((2, splits, queries), np.bool_)
     for split in range(splits):
         order = rng.permutation(queries)
-        chosen[0, split, order[:half]] = True
-        chosen[1, split, order[half : 2 * half]] = True
-    chosen.flags.writeable = False
-    return chosen[0], chosen[1]
+        halves[0, split, order[:half]] = True
+        halves[1, split, order[half : 2 * half]] = True
+    halves.flags.writeable = False
+    return halves[0], halves[1]
 
 
 def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
@@ -195,8 +195,8 @@ def pearson_rows(x: Floats, y: Floats) -> EstimateRows:
     return _correlations(x.T, y.T)
 
 
-def _mean_of(found: EstimateRows) -> tuple[float | None, float | None]:
-    values = found.values[found.defined]
+def _mean_of(rows: EstimateRows) -> tuple[float | None, float | None]:
+    values = rows.values[rows.defined]
     if not len(values):
         return None, None
     error = float(values.std() / np.sqrt(len(values)))
@@ -217,15 +217,8 @@ def ranks_of_systems(scores: Floats) -> list[int]:
     return above
 
 
-# Do the items that agree with the rest of an exam rank systems better? Cross-validated.
-#
-# Items are chosen by their item-rest correlation on half of the systems, which takes no human
-# label, and the exam of the chosen items ranks the other half. The control is as many random
-# items.
-
-
 CUT = 0.2
-"""The item-rest correlation from which on an item is kept where one cut is asked for."""
+"""The lowest item-rest correlation of a selected item if a single cut is requested."""
 SPLITS = 500
 SEED = 1
 _EQUAL_TAU = 1e-12
@@ -267,6 +260,10 @@ def cross_validate(
     The result maps (cut, "all" or "random"; which of the `scores`) to the correlations. `columns`
     is systems x items, `better` the official values of the systems. The control has as many random
     items as the cut `control` selects.
+
+    Items are chosen by their item-rest correlation on half of the systems, which takes no human
+    label, and the exam of the chosen items ranks the other half. The control is as many random
+    items.
     """
     rng = np.random.default_rng(seed)
     half = len(columns) // 2
@@ -277,30 +274,32 @@ def cross_validate(
         learnt, rest = order[:half], order[half:]
         official.append(better[rest])
         correlations = item_rest(columns[learnt])
-        chosen: dict[float | str, Bools] = {"all": np.ones(columns.shape[1], np.bool_)}
+        selections: dict[float | str, Bools] = {"all": np.ones(columns.shape[1], np.bool_)}
         for cut in cuts:
-            chosen[cut] = correlations.defined & (correlations.values >= cut - _EQUAL_TAU)
-        chosen["random"] = _random(rng, ~is_constant(columns[learnt]), int(chosen[control].sum()))
-        for name, kept in chosen.items():
+            selections[cut] = correlations.defined & (correlations.values >= cut - _EQUAL_TAU)
+        selections["random"] = _random(
+            rng, ~is_constant(columns[learnt]), int(selections[control].sum())
+        )
+        for name, selected in selections.items():
             for number, score in enumerate(scores):
-                found.setdefault((name, number), []).append(score(kept)[rest])
+                found.setdefault((name, number), []).append(score(selected)[rest])
     taus = {
         key: kendall_rows(ranked(np.array(rows)), np.array(official)) for key, rows in found.items()
     }
     whole = {number: taus["all", number] for number in range(len(scores))}
-    held = {}
+    held_out = {}
     for (name, number), one in taus.items():
         both = one.defined & whole[number].defined
         if both.any():
             values, base = one.values[both], whole[number].values[both]
             error = float(values.std() / np.sqrt(len(values)))
-            held[name, number] = HeldOut(
+            held_out[name, number] = HeldOut(
                 float(values.mean()), error, float((values > base + _EQUAL_TAU).mean())
             )
-    return held
+    return held_out
 
 
 def _random(rng: np.random.Generator, among: Bools, count: int) -> Bools:
-    kept = np.zeros(len(among), np.bool_)
-    kept[rng.permutation(np.flatnonzero(among))[:count]] = True
-    return kept
+    selected = np.zeros(len(among), np.bool_)
+    selected[rng.permutation(np.flatnonzero(among))[:count]] = True
+    return selected

@@ -19,29 +19,6 @@ from numpy.typing import NDArray
 
 from exampp.stats.estimate import Bools, Estimate, Floats, undefined
 
-# Confidence limits of means of values in a known range, for any number of values and any shape.
-#
-# Gaffke's limits: with the values x_1 ... x_n in [a, b] and weights (w_0 ... w_n) that are
-# uniform on the simplex, the lower limit is the alpha / 2 quantile of w_0 a + sum w_i x_i, and
-# the upper one the 1 - alpha / 2 quantile of w_0 b + sum w_i x_i. They assume no distribution and
-# need no draws: they count with the worst that n values do not exclude. For values of 0 and 1
-# they equal the limits of Clopper and Pearson, so n values of 1 have the lower limit (alpha /
-# 2)^(1 / n). That the limits hold for every distribution is conjectured;
-# `benchmarks/statements.py` measures it.
-#
-# The distribution of such a mean is that of a sum of exponential variables with coefficients c_i
-# = x_i - t. The chance that J positive and K negative ones sum to at most 0 follows a lattice
-# recursion of positive terms. For more than `EXACT` values it is the saddlepoint approximation of
-# Barndorff-Nielsen (r*), whose limits differ from the exact ones by less than 1 % of their
-# distance to the mean.
-#
-# Sources: Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the
-# mean of a nonnegative variable; Learned-Miller and Thomas (2019), A new confidence interval for
-# the mean of a bounded random variable; Phan, Thomas and Learned-Miller (ICML 2021), Towards
-# practical mean bounds for small samples; Varsi (1973) and Ali (1973) for the recursion; Butler
-# (2007), Saddlepoint Approximations with Applications.
-
-
 Range = tuple[float, float]
 
 EXACT = 200
@@ -71,6 +48,26 @@ def bounded_means(values: Floats, counts: Bools, within: Range, level: float) ->
         counts: Which of them count. A row without any has the whole range as its interval.
         within: The smallest and the largest possible value.
         level: The level of the interval, such as 0.95.
+
+    Gaffke's limits: with the values x_1 ... x_n in [a, b] and weights (w_0 ... w_n) that are
+    uniform on the simplex, the lower limit is the alpha / 2 quantile of w_0 a + sum w_i x_i, and
+    the upper one the 1 - alpha / 2 quantile of w_0 b + sum w_i x_i. They assume no distribution and
+    need no draws: they count with the worst that n values do not exclude. For values of 0 and 1
+    they equal the limits of Clopper and Pearson, so n values of 1 have the lower limit (alpha /
+    2)^(1 / n). That the limits hold for every distribution is conjectured;
+    `benchmarks/statements.py` measures it.
+
+    The distribution of such a mean is that of a sum of exponential variables with coefficients c_i
+    = x_i - t. The chance that J positive and K negative ones sum to at most 0 follows a lattice
+    recursion of positive terms. For more than `EXACT` values it is the saddlepoint approximation of
+    Barndorff-Nielsen (r*), whose limits differ from the exact ones by less than 1 % of their
+    distance to the mean.
+
+    Sources: Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the
+    mean of a nonnegative variable; Learned-Miller and Thomas (2019), A new confidence interval for
+    the mean of a bounded random variable; Phan, Thomas and Learned-Miller (ICML 2021), Towards
+    practical mean bounds for small samples; Varsi (1973) and Ali (1973) for the recursion; Butler
+    (2007), Saddlepoint Approximations with Applications.
     """
     lowest, highest = within
     low, high, p = np.empty((3, len(values)))
@@ -99,7 +96,7 @@ def queries_for(margin: float, level: float) -> int:
 def _lower(scaled: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
     """Return lower limits, and P(weighted mean <= `zero`), of values in [0, 1].
 
-    NaN stands for what does not count.
+    NaN marks values that do not count.
     """
     x = np.sort(np.hstack([np.zeros((len(scaled), 1)), np.clip(scaled, 0, 1)]), axis=1).T.copy()
     top = np.nanmax(x, axis=0)

@@ -1,4 +1,4 @@
-"""Rank correlation of two leaderboards: Spearman's rho and Kendall's tau-b.
+"""Rank correlation of two leaderboards: Spearman's rho, Kendall's tau-b and tau_AP, with intervals.
 
 Ties get average ranks (Spearman) and are taken out of the pairs (tau-b). Both are undefined where
 one side has all values equal. The `_rows` functions do many samples at once, for resampling.
@@ -87,9 +87,9 @@ class RankPlaces(NamedTuple):
     """The rank of every value within its row, [samples, n], in two forms."""
 
     below: Ints
-    """How many values are smaller."""
+    """The number of smaller values."""
     size: Ints
-    """How many values are equal, itself among them."""
+    """The number of equal values, including itself."""
 
 
 def ranks_within_rows(values: ArrayLike) -> RankPlaces:
@@ -152,22 +152,22 @@ def unite_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
         gaps = ordered[:, 1:] - ordered[:, :-1]
     # few rows have values that nearly are equal
     rows = ((gaps <= slack) & (gaps > 0)).any(axis=1)
-    settled = table.copy()
+    united = table.copy()
     if rows.any():
-        settled[rows] = _settled(table[rows], slack[rows])
-    return settled
+        united[rows] = _united(table[rows], slack[rows])
+    return united
 
 
-def _settled(table: Floats, slack: Floats) -> Floats:
+def _united(table: Floats, slack: Floats) -> Floats:
     order = np.argsort(table, axis=1, kind="stable")
     ordered = np.take_along_axis(table, order, axis=1)
     begins = np.ones(table.shape, np.bool_)
     with np.errstate(invalid="ignore"):
         begins[:, 1:] = ~(ordered[:, 1:] - ordered[:, :-1] <= slack)
     first = np.maximum.accumulate(np.where(begins, np.arange(table.shape[1]), 0), axis=1)
-    settled = np.empty(table.shape)
-    np.put_along_axis(settled, order, np.take_along_axis(ordered, first, axis=1), axis=1)
-    return settled
+    united = np.empty(table.shape)
+    np.put_along_axis(united, order, np.take_along_axis(ordered, first, axis=1), axis=1)
+    return united
 
 
 def correlate(
@@ -262,36 +262,9 @@ def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> EstimateRows:
     return EstimateRows(np.clip(values, -1, 1), defined)
 
 
-# How far a rank correlation depends on the choice of queries.
-#
-# Its interval is for the mean of the correlation over exams of as many queries, drawn from where
-# these were: what such an exam shows on average. A measured correlation is without bias for it.
-# It is not for the correlation that endless queries would show: that is mostly higher, because
-# the noise of queries swaps systems, but it depends on differences between systems that no sample
-# of queries shows.
-#
-# The resamples of a bootstrap hold the noise of the queries twice. So they are on average too
-# low, and spread too much or, where systems are nearly tied, too little. Their distribution gives
-# the shape of the interval alone; place and size are found without that noise:
-#
-# - The place is the measured correlation.
-# - Two disjoint halves of the queries are two independent exams, and so are four quarters. How much
-#   they differ, over many random splits, gives the variance for a half and for a quarter of the
-#   queries. To what share it falls from quarters to halves, to that it is taken to fall from halves
-#   to the whole, though not much faster than that of a mean, and never to more.
-# - The size is widened as by Student's t with half as many degrees of freedom as there are queries.
-#
-# How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
-# what was found stands in `docs/definitions.md`.
-#
-# Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
-# Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
-# and Stegun (1964), 26.7.5 (Student's t).
-
-
 FEWEST_SYSTEMS = 8
 FEWEST_QUERIES = 8
-"""With fewer there is no interval: they are too few to tell how far queries differ."""
+"""With fewer there is no interval: they are too few to estimate the variance of queries."""
 
 PAIRED = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
 """The quarters of both halves, in every way."""
@@ -314,7 +287,7 @@ COMMONEST = 0.8
 
 
 class Draws(NamedTuple):
-    """How often each query is drawn in each sample: `weights`, samples x queries.
+    """The number of times each query is drawn in each sample: `weights`, samples x queries.
 
     First come `resamples` of as many queries, with replacement; then the four quarters of `splits`
     splits, [4, splits]; then the two halves of every way to pair the quarters, [3, 2, splits].
@@ -341,15 +314,15 @@ def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
     splits = max(FEWEST_SPLITS, -(-samples // RESAMPLES_A_SPLIT))
     order = random.permuted(np.tile(np.arange(queries), (splits, 1)), axis=1)
 
-    def taken(begin: int, end: int) -> Floats:
+    def drawn(begin: int, end: int) -> Floats:
         weights = np.zeros((splits, queries))
         np.put_along_axis(weights, order[:, begin:end], 1, axis=1)
         return weights
 
     size = queries // 4
-    quarters = [taken(part * size, (part + 1) * size) for part in range(4)]
+    quarters = [drawn(part * size, (part + 1) * size) for part in range(4)]
     more = queries // 2 - 2 * size  # 0 or 1
-    spare = [taken(4 * size + side * more, 4 * size + (side + 1) * more) for side in range(2)]
+    spare = [drawn(4 * size + side * more, 4 * size + (side + 1) * more) for side in range(2)]
     halves = [
         quarters[a] + quarters[b] + spare[side]
         for pair in PAIRED
@@ -381,6 +354,31 @@ def interval(
 
     `statistic` takes scores [samples, systems]; `value` is that of all queries, `scores` come from
     `resample`. Samples in which it is undefined are left out, with all parts of their split.
+
+    Its interval is for the mean of the correlation over exams of as many queries, drawn from where
+    these were: what such an exam shows on average. A measured correlation is without bias for it.
+    It is not for the correlation that endless queries would show: that is mostly higher, because
+    the noise of queries swaps systems, but it depends on differences between systems that no sample
+    of queries shows.
+
+    The resamples of a bootstrap hold the noise of the queries twice. So they are on average too
+    low, and spread too much or, where systems are nearly tied, too little. Their distribution gives
+    the shape of the interval alone; place and size are found without that noise:
+
+    - The place is the measured correlation.
+    - Two disjoint halves of the queries are two independent exams, and so are four quarters. How
+      much they differ, over many random splits, gives the variance for a half and for a quarter of
+      the queries. To what share it falls from quarters to halves, to that it is taken to fall from
+      halves to the whole, though not much faster than that of a mean, and never to more.
+    - The size is widened as by Student's t with half as many degrees of freedom as there are
+      queries.
+
+    How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
+    what was found stands in `docs/definitions.md`.
+
+    Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
+    Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
+    and Stegun (1964), 26.7.5 (Student's t).
     """
     found = statistic(scores)
     resamples = found.values[: draws.resamples][found.defined[: draws.resamples]]
@@ -412,15 +410,16 @@ def _widening(level: float, freedom: float) -> float:
     return 1 + (square + 1) / (4 * freedom) + second / (96 * freedom**2)
 
 
-# tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
-# the systems as the scores rank them; of the systems above each, what share is above it officially
-# too? Its mean, stretched to -1..1. Ties have no order, so the value is its expectation over all
-# their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and the same expectation for
-# tied official ranks. It is undefined, as Kendall's tau is, where one side has all values equal.
-
-
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
-    """Return tau_AP row by row."""
+    """Return tau_AP row by row.
+
+    tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
+    the systems as the scores rank them; of the systems above each, what share is above it
+    officially too? Its mean, stretched to -1..1. Ties have no order, so the value is its
+    expectation over all their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and
+    the same expectation for tied official ranks. It is undefined, as Kendall's tau is, where one
+    side has all values equal.
+    """
     x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
     # The orders of a tie group put a member at any of its ranks alike, with those above the group

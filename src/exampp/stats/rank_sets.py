@@ -12,6 +12,15 @@ intervals of all differences); Romano & Wolf (2005), Exact and approximate stepd
 multiple hypothesis testing (the studentised maximum); Booth, Butler & Hall (1994), Bootstrap
 methods for finite populations; Mashreghi, Haziza & Léger (2016), A survey of bootstrap methods in
 finite population sampling (a population made of 1 / pi copies, for Poisson sampling).
+
+Ranks, pairs and correlations of one leaderboard under many specifications are counted. A
+specification is one way to make the leaderboard among those that could be defended. They are no
+sample, so that nothing here is a probability and there are no p-values: what is counted is how many
+of the ways that were declared agree.
+
+Source: Steegen, Tuerlinckx, Gelman and Vanpaemel, *Increasing Transparency Through a Multiverse
+Analysis*, Perspectives on Psychological Science 11 (2016); Simonsohn, Simmons and Nelson,
+*Specification curve analysis*, Nature Human Behaviour 4 (2020).
 """
 
 from __future__ import annotations
@@ -26,17 +35,6 @@ from numpy.typing import NDArray
 from exampp.stats.estimate import Bools, Floats
 from exampp.stats.means import student_quantile
 from exampp.stats.rank_correlation import kendall_rows
-
-# One leaderboard under many specifications: ranks, pairs and correlations between them.
-#
-# A specification is one way to make the leaderboard among those that could be defended. They are
-# no sample, so that nothing here is a probability and there are no p-values: what is counted is
-# how many of the ways that were declared agree.
-#
-# Source: Steegen, Tuerlinckx, Gelman and Vanpaemel, *Increasing Transparency Through a Multiverse
-# Analysis*, Perspectives on Psychological Science 11 (2016); Simonsohn, Simmons and Nelson,
-# *Specification curve analysis*, Nature Human Behaviour 4 (2020).
-
 
 TIE_DECIMALS = 9
 """Scores that are equal in these are equal: the order of a sum decides no rank."""
@@ -103,7 +101,7 @@ DECIMALS = 9
 """Scores that are equal in so many decimals are equal: the rest is rounding."""
 _FEW = 15.0
 _LEAST_ERROR = 1e-3
-"""Of the standard error of a pair: a sample drawn anew has at least this share of it."""
+"""The smallest standard error of a resample, as a share of the pair's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +199,7 @@ class PairTests:
 
     @cached_property
     def better(self) -> Bools:
-        """Whether the row is better than the column, in simultaneous intervals."""
+        """The pairs whose row is better than the column, by simultaneous intervals."""
         found: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
         return found & (self.differences > 0)
 

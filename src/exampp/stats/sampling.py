@@ -1,4 +1,4 @@
-"""Reproducible sampling of units with known inclusion probabilities.
+"""Reproducible sampling of units, and totals corrected by what people say of the sample.
 
 Poisson sampling with permanent random numbers: a unit has a number in [0, 1) that its name and the
 seed determine, and is drawn if that is below its inclusion probability. The sample does not depend
@@ -118,23 +118,6 @@ def uncertainty(chances: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE)), np.float64)
 
 
-# The difference estimator: totals over a population, corrected by what people say of a sample.
-#
-# A score is a sum over units, sum_u A[s, u] y_u, with y known on a sample that was drawn with
-# known inclusion probabilities pi, and predicted (f) everywhere:
-#
-#     theta_s = sum_all A f + sum_sample A (y - f) / pi
-#     V[s, t] = sum_sample (1 - pi) / pi^2 e_s e_t        with e_s = A_s (y - f)
-#
-# It is unbiased whatever f is, if f does not use the label of the unit itself; f changes the
-# variance alone. Where systems have verdicts of their own on a unit (does any of its passages
-# cover the item?), y and f are [systems, units].
-#
-# Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and
-# 3.5 (Poisson sampling); Chernozhukov et al. (2018), Double/debiased machine learning (cross-
-# fitting); Carterette, Pavlu, Kanoulas, Aslam & Allan (2008), Evaluation over thousands of
-# queries (pools).
-
 Ints = NDArray[np.int64]
 
 SHRINK = 5.0
@@ -175,6 +158,21 @@ def totals(
 
     `coefficients` is [systems, units]; `predicted` [units], or [systems, units]; `labels` the same
     of the sampled units. `groups` numbers the query of every unit.
+
+    A score is a sum over units, sum_u A[s, u] y_u, with y known on a sample that was drawn with
+    known inclusion probabilities pi, and predicted (f) everywhere:
+
+        theta_s = sum_all A f + sum_sample A (y - f) / pi
+        V[s, t] = sum_sample (1 - pi) / pi^2 e_s e_t        with e_s = A_s (y - f)
+
+    It is unbiased whatever f is, if f does not use the label of the unit itself; f changes the
+    variance alone. Where systems have verdicts of their own on a unit (does any of its passages
+    cover the item?), y and f are [systems, units].
+
+    Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and
+    3.5 (Poisson sampling); Chernozhukov et al. (2018), Double/debiased machine learning (cross-
+    fitting); Carterette, Pavlu, Kanoulas, Aslam & Allan (2008), Evaluation over thousands of
+    queries (pools).
     """
     at = sample.places
     weighed = coefficients * predicted
@@ -291,11 +289,11 @@ def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Flo
         weights *= len(weights) / weights.sum()
         # of several systems, a unit counts once
         each = np.broadcast_to(weights / len(bins), (len(bins), len(weights)))
-        said = labels[:, others]
+        known_labels = labels[:, others]
         here = sampled_bins[:, others]
         counts = np.bincount(here.ravel(), each.ravel(), size)
-        sums = np.bincount(here.ravel(), (each * said).ravel(), size)
-        mean = float((each * said).sum() / each.sum())
+        sums = np.bincount(here.ravel(), (each * known_labels).ravel(), size)
+        mean = float((each * known_labels).sum() / each.sum())
         table = (sums + SHRINK * mean) / (counts + SHRINK)
         inside = fold == one
         predicted[:, inside] = table[bins[:, inside]]

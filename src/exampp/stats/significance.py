@@ -1,7 +1,7 @@
-"""Paired significance tests of systems over queries, for many pairs at once.
+"""Paired significance tests of systems over queries, for many pairs at once, and their letters.
 
-The test is the randomisation test: if two systems are alike, then on each query their values could
-as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
+The test is the randomisation test: if two systems are equivalent, then on each query their values
+could as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
 patterns whose mean difference is at least as large, two-sided: of all patterns where these are no
 more than asked for ("exact"), else (b + 1) / (m + 1) for b of m random ones, the same for every
 pair. Queries on which both are equal are the same under every pattern, and are not enumerated.
@@ -24,15 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
 from exampp.stats.means import MeanTest, Range, mean_tests
 
-# The compact letter display: who differs from whom, as letters beside a leaderboard.
-#
-# Two systems share a letter exactly if they do not differ significantly.
-#
-# Source: Piepho, *An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons*,
-# Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Of the groups
-# that it finds, those that tell nothing new are then dropped.
-
-
 MOST_GROUPS = 500
 """No leaderboard is read with more; differences that no order of the systems explains need
 exponentially many."""
@@ -45,6 +36,12 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
 
     The letter a goes to the group of the best system, and so on; after z come the capitals, then
     a1, b1 ... None where it takes more than `MOST_GROUPS` groups.
+
+    Two systems share a letter exactly if they do not differ significantly.
+
+    Source: Piepho, *An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons*,
+    Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Of the groups
+    that it finds, those that tell nothing new are then dropped.
     """
     n = len(differs)
     groups = [(1 << n) - 1] if n else []
@@ -53,9 +50,9 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
         if len(groups) > MOST_GROUPS:
             return None
     members = sorted([i for i in range(n) if group >> i & 1] for group in groups)
-    kept = _needed(members, n)
+    needed = _needed(members, n)
     return tuple(
-        "".join(_letter(number) for number, group in enumerate(kept) if system in group)
+        "".join(_letter(number) for number, group in enumerate(needed) if system in group)
         for system in range(n)
     )
 
@@ -65,26 +62,26 @@ def _needed(groups: list[list[int]], systems: int) -> list[list[int]]:
     shared = np.zeros((systems, systems), np.int64)
     for group in groups:
         shared[np.ix_(group, group)] += 1
-    kept = list(groups)
+    remaining = list(groups)
     for group in sorted(groups, key=len):
         here = np.ix_(group, group)
         if (shared[here] > 1).all():
             shared[here] -= 1
-            kept.remove(group)
-    return kept
+            remaining.remove(group)
+    return remaining
 
 
 def _split(groups: list[int], one: int, other: int) -> list[int]:
     """Split groups that contain both members into two, then absorb subsets of other groups."""
     both = one | other
-    kept = [group for group in groups if group & both != both]
+    remaining = [group for group in groups if group & both != both]
     halves = (
         group & ~member for group in groups if group & both == both for member in (one, other)
     )
     for half in sorted(set(halves), key=int.bit_count, reverse=True):
-        if not _within(half, kept):
-            kept.append(half)
-    return kept
+        if not _within(half, remaining):
+            remaining.append(half)
+    return remaining
 
 
 def _within(part: int, groups: Iterable[int]) -> bool:
@@ -145,7 +142,7 @@ class Pair:
     `difference` is the mean of first minus second, with its paired interval; `won`, `lost` are the
     shares of queries on which the first is better, or worse. `effect` is Cohen's d_z, the mean
     difference over the standard deviation of the differences. `p` is of the randomisation test
-    (`exact`: over all sign patterns), which tests that the two behave alike; `holm` and `bh` are
+    (`exact`: over all sign patterns), which tests that the two behave the same; `holm` and `bh` are
     `p` corrected for all pairs. They are None where fewer than 2 queries count. `p_mean` tests that
     the mean difference over all queries like these is 0, by the interval of `difference`;
     `holm_mean` is `p_mean` corrected for all pairs.
@@ -314,7 +311,7 @@ def _pairs(
     pairs: Indices,
     differences: Floats,
     both: Bools,
-    found: tuple[MeanTest, ...],
+    means: tuple[MeanTest, ...],
     p: Floats,
     exact: Bools,
     corrected: Floats,
@@ -325,7 +322,7 @@ def _pairs(
     for index, (first, second) in enumerate(pairs.tolist()):
         n = queries[index]
         tested = n > 1
-        of_mean = found[index]
+        of_mean = means[index]
         yield Pair(
             first=first,
             second=second,

@@ -1,8 +1,8 @@
-"""The exam's items in the store, and the log of their edits.
+"""Bank items in the store, and the log of their edits.
 
-`item_edit` is appended to and never changed; each row holds the state of its item after the edit,
-and `item` caches the last one. An import speaks only for what it changed since the last import:
-people's edits in between stand.
+`item_edit` is append-only; each row holds the state of its item after the edit, and `item` caches
+the last one. An import applies only its differences from the last import, so that edits by people
+in between stay.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ QUERY_BANK = ""
 
 
 class Edit(NamedTuple):
-    """Who changed a bank, why and when; `at` is ISO 8601 in UTC."""
+    """The author, reason and time of a change of a bank; `at` is ISO 8601 in UTC."""
 
     author: str
     reason: str
@@ -56,7 +56,7 @@ class Edit(NamedTuple):
 
 
 def edit_by(author: str | None, reason: str) -> Edit:
-    """Return an edit made now, by the user unless it is somebody else's."""
+    """Return an edit made now, by default by the user."""
     who = check_text("author", author) if author else _user()
     if not isinstance(reason, str):
         raise InputError(f"reason is a text, not {reason!r}", field="reason")
@@ -64,7 +64,7 @@ def edit_by(author: str | None, reason: str) -> Edit:
 
 
 def _user() -> str:
-    """Return the name of the user, as the system has it."""
+    """Return the name of the user, or "unknown"."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -72,30 +72,30 @@ def _user() -> str:
 
 
 def now() -> str:
-    """This moment: ISO 8601, in UTC, to the second."""
+    """Return the current time: ISO 8601, in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 BeforeCommit = Callable[[sqlite3.Connection], None]
-"""What is done at the end of the transaction that edits a bank."""
+"""A function that runs at the end of the transaction that edits a bank."""
 
 
 def do_nothing(_connection: sqlite3.Connection) -> None:
-    """An edit of a bank asks for nothing else."""
+    """Do nothing at the end of an edit."""
 
 
 def bank_key(connection: sqlite3.Connection, name: str) -> int:
-    """Return the key of a bank, made where there was none."""
+    """Return the key of a bank, which is added if it is new."""
     return intern(connection, "bank", "name", [name])[name]
 
 
 def put_bank(
     connection: sqlite3.Connection, name: str, entries: Iterable[BankEntry], edit: Edit
 ) -> int:
-    """Import bank entries; returns how many items they held.
+    """Import bank entries; return how many items they held.
 
-    What one import says of the questions (or nuggets) of a query's subtopic is all there is of
-    them: `retire_unmentioned` retires the others.
+    An import lists all questions (or nuggets) of a query's subtopic: `retire_unmentioned` retires
+    the others.
     """
     bank = bank_key(connection, name)
     connection.execute(
@@ -121,16 +121,16 @@ def put_bank(
 
 
 class Retired(NamedTuple):
-    """What `retire_unmentioned` did: items retired, and rows of its scratch table."""
+    """The result of `retire_unmentioned`: items retired, and rows of its scratch table."""
 
     items: int
     scratch: int
 
 
 def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
-    """Retire the items that an import of their bank left out, at the end of that import.
+    """Retire items that are missing in an import of their bank, at the end of that import.
 
-    Only items that came by an import and that no person has touched since.
+    Only items that were imported and that no person has edited since.
     """
     staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'mentioned'"
     if connection.execute(staged).fetchone() is None:
@@ -150,7 +150,7 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
 
 
 def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, dict[str, int]]:
-    """Return the keys of an entry's query and of its subtopics, made known where they were not."""
+    """Return the keys of an entry's query and of its subtopics, added if they are new."""
     query = intern(connection, "query", "query_id", [entry.query_id])[entry.query_id]
     if entry.query_text and not entry.subtopic_id:
         # a line of a subtopic carries the text of both together
@@ -209,7 +209,7 @@ def _import_item(
 
 
 def _told(connection: sqlite3.Connection, row: int, item: Item) -> str:
-    """What a file says of an item; one that adds answers to those known says nothing else."""
+    """Describe an item of a file; adding to the known answers makes no difference."""
     (known,) = connection.execute("SELECT answers FROM item WHERE item = ?", (row,)).fetchone()
     before = from_json(known)
     answers = before if before and {*before} <= {*item.answers} else item.answers
@@ -220,7 +220,7 @@ def _told(connection: sqlite3.Connection, row: int, item: Item) -> str:
 def add_items(
     connection: sqlite3.Connection, name: str, items: Iterable[Item], operation: str, edit: Edit
 ) -> list[Item]:
-    """Add items to a bank beside those that it has; an item that it has is left as it is.
+    """Add items to a bank; existing items are unchanged.
 
     Returns those that were added.
     """
@@ -246,11 +246,11 @@ def add_items(
 
 
 _IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.operation = 'import')"
-"""SQL: an item that came by an import."""
+"""SQL: an imported item."""
 
 
 class ItemModels(NamedTuple):
-    """How many active items a bank has, and how many each model made, as far as it is known."""
+    """How many active items a bank has, and how many each model made, as far as known."""
 
     items: int
     models: dict[str, int]
@@ -262,9 +262,9 @@ def item_models(
     kind: str,
     among: Callable[[int], bool] = lambda _: True,
 ) -> ItemModels:
-    """Which models made the items of one kind; a person's edits do not change who made an item.
+    """Count the items of one kind by the models that made them; edits by people do not matter.
 
-    `among` tells of an item's key whether it is counted.
+    `among` selects items by key.
     """
     rows = connection.execute(
         # what a line says is said of the items that came with it, not of what people add to it
@@ -289,7 +289,7 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
 
 
 def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
-    """Return the row of an item: in this bank, or one that grades brought along without a text."""
+    """Return the row of an item in this bank, or of one known from grades without a text."""
     found = connection.execute(
         "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "
         "OR EXISTS (SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
@@ -321,7 +321,7 @@ def _subtopic_key(connection: sqlite3.Connection, query: int, subtopic_id: str |
 
 
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
-    """Return the key of an item's text; the text of an item known by its id alone is filled in."""
+    """Return the key of an item's text; an item known only by its id gets the text."""
     text = None if text is None else sanitized(text)
     rows = connection.execute(
         "SELECT version, text FROM item_version WHERE item = ? AND (text = ? OR text IS NULL)",
@@ -362,7 +362,7 @@ def append_edit(
 
 
 def answer_key(connection: sqlite3.Connection, answers: str) -> int:
-    """Return the key of known answers (a JSON list), in a row made for it where there was none."""
+    """Return the key of known answers (a JSON list), which is added if it is new."""
     found = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
     if row := found.fetchone():
         return int(row[0])
@@ -376,10 +376,10 @@ def graded_versions(
     items: Iterable[tuple[str, str]],
     edit: Edit,
 ) -> dict[tuple[str, str], int]:
-    """Return the text version that imported grades of items, given as (kind, id), belong to.
+    """Return the text versions that imported grades of items, as (kind, id), belong to.
 
-    That is the text as last imported, whatever people edited since. Items that no bank holds yet
-    are made without a text, which the import of their bank fills in.
+    That is the text as last imported, whatever people edited since. Items in no bank are added
+    without a text, which the import of their bank fills in.
     """
     known = {
         (row[0], row[1]): row[2]
@@ -405,7 +405,7 @@ def graded_versions(
 def put_query_items(connection: sqlite3.Connection, edit: Edit, *, textless: bool = False) -> None:
     """Make every query an item of direct relevance prompts, with the query's current text.
 
-    With `textless` also a query that is known by its id alone.
+    With `textless` also queries known only by their id.
     """
     bank = bank_key(connection, QUERY_BANK)
     stale = connection.execute(
@@ -423,7 +423,7 @@ def put_query_items(connection: sqlite3.Connection, edit: Edit, *, textless: boo
 
 
 def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
-    """Whether a bank holds items that are known from grades alone, their text never imported."""
+    """Return whether a bank has items known only from grades, without a text."""
     return exists(
         connection,
         "SELECT 1 FROM item i JOIN bank b USING (bank) JOIN item_version v USING (version) "
@@ -443,7 +443,7 @@ def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
 
 
 def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[str]:
-    """Return the kinds of item that a bank holds, or any bank: question, nugget, both or none."""
+    """Return the kinds of item in a bank, or in any bank: question, nugget, both or none."""
     return column(
         connection,
         "SELECT DISTINCT kind FROM item JOIN bank b USING (bank) WHERE active AND kind <> 'query' "
@@ -499,7 +499,7 @@ def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]
 
 
 def only_bank(connection: sqlite3.Connection, path: Path) -> str:
-    """The only bank there is. Raises InputError, for the collection at `path`, where it is not."""
+    """Return the only bank of the collection at `path`; InputError unless there is one."""
     known = dict.fromkeys(
         name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
     )
@@ -513,9 +513,9 @@ def only_bank(connection: sqlite3.Connection, path: Path) -> str:
 
 
 def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:
-    """Return the bank meant: the one named, or the only one that has items of this kind.
+    """Return the bank of that name, or the only one that has items of this kind.
 
-    Raises InputError, for the collection at `path`, where there is none or there are several.
+    Raises InputError, for the collection at `path`, if there is none or there are several.
     """
     if kind == "query":
         return QUERY_BANK
@@ -540,9 +540,9 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
 
 
 def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-    """By id of every query: its key, and that of the text of the item that it is.
+    """Return by query id the key of the query, and that of its text as an item.
 
-    Every query becomes an item of direct relevance, also one that is known by its id alone.
+    Every query becomes an item of direct relevance, even one known only by its id.
     """
     put_query_items(connection, edit_by(None, "calibrate"), textless=True)
     rows = connection.execute(
@@ -554,27 +554,22 @@ def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str, int]:
-    """By id of every passage of a query that has a text: the key of its text of today."""
+    """Return the key of today's text by passage id, for the passages of a query with a text."""
     found = members(connection, query, texts=False)
     return {one.passage_id: one.version for one in found if one.version is not None}
 
 
-# The states of a bank: as it is, as it was after any edit, and the edits in between.
-#
-# An edit is known by its number, which counts through all banks of a collection.
-
-
 NEWEST = (1 << 63) - 1
-"""Stands for the last edit, whatever its number."""
+"""The last edit, whatever its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """An item of a bank at some time; `text` is None where only its id is known.
+    """The state of a bank item at some time; `text` is None if only its id is known.
 
-    `key` is its row in the store, None for an item that is yet to be added; `edit` is the number of
-    the edit that made it so (0: none has), and `extra` what is said of the item besides, now as at
-    any time: in these states may differ and be the same.
+    `key` is its row in the store, None for a new item; `edit` is the number of the edit that made
+    this state (0: none), and `extra` holds the other fields of the item as of now, which may be the
+    same in different states.
     """
 
     query_id: str
@@ -591,7 +586,7 @@ class ItemState:
 
 
 class LoggedEdit(NamedTuple):
-    """One edit of one item, and the item's states before (None: there was none) and after it."""
+    """One edit of one item, with the item's states before (None: new) and after it."""
 
     number: int
     operation: str
@@ -601,11 +596,11 @@ class LoggedEdit(NamedTuple):
 
 
 class ItemChange(NamedTuple):
-    """One respect in which an item differs: an operation, and the item before and after it.
+    """One difference of an item: an operation, and the item before and after it.
 
-    An operation that the log of a bank does not know is a key of the item's `extra` that a file
-    sets. `before` is None for a new item; `after` is None (operation `remove`) for an item that is
-    no longer there, which happens between two banks and when looking back in time.
+    An operation that is not in the log of a bank is a key of the item's `extra` that a file sets.
+    `before` is None for a new item; `after` is None (operation `remove`) for a missing item, which
+    happens between two banks and when looking back in time.
     """
 
     operation: str
@@ -614,7 +609,7 @@ class ItemChange(NamedTuple):
 
 
 class BankCount(NamedTuple):
-    """One kind of item in one bank: how many are active and retired, and of how many queries."""
+    """One kind of item in one bank: its numbers of active and retired items, and of queries."""
 
     bank: str
     kind: str
@@ -651,7 +646,10 @@ ORDER BY e.edit
 def states(
     connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
 ) -> list[ItemState]:
-    """Every item that the bank, or one query, held after edit `at`, retired ones too, in order."""
+    """Return every item of the bank, or one query, after edit `at`, with retired ones, in order.
+
+    An edit is known by its number, which counts through all banks of a collection.
+    """
     return records(_state, connection, _STATES, {"bank": bank, "at": at, "query_id": query_id})
 
 
@@ -684,12 +682,12 @@ def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[L
 
 
 def log_of_item(connection: sqlite3.Connection, bank: str, edit: int) -> list[LoggedEdit]:
-    """All edits of the item that an edit is of, oldest first; none if the bank has no such edit."""
+    """Return all edits of the item of an edit, oldest first; none if the edit is unknown."""
     return list(_logged(connection.execute(_LOG_OF_ITEM, {"bank": bank, "edit": edit}), {}))
 
 
 def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Iterator[LoggedEdit]:
-    """Edits with the states before and after them; `known` are the states before all of them."""
+    """Return edits with the states before and after them; `known` are the earliest states."""
     for number, operation, author, reason, at, *row in rows:
         state = _state(*row)
         key = state.key or 0
@@ -698,7 +696,7 @@ def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Itera
 
 
 def last_edit(connection: sqlite3.Connection, bank: str) -> int:
-    """Return the number of a bank's last edit; 0 where it has none."""
+    """Return the number of a bank's last edit; 0 if there is none."""
     return select_integer(
         connection,
         "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
@@ -708,7 +706,7 @@ def last_edit(connection: sqlite3.Connection, bank: str) -> int:
 
 
 def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
-    """Return what the banks of a collection hold."""
+    """Return the counts of all banks of a collection."""
     return records(
         BankCount,
         connection,
@@ -721,7 +719,7 @@ def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
 
 
 def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the text of every query that is known from more than a bank: it has one, or a pool."""
+    """Return the text of every query with a text, pool, ranking or judgment, by id."""
     return pairs(
         connection,
         "SELECT query_id, text FROM query q WHERE text <> '' "
@@ -771,7 +769,7 @@ PARTS = ("public", "sealed")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A recorded split: what was asked, what was committed to, after which edit of the bank.
+    """A recorded split: its options, its commitment, and the last edit of the bank before it.
 
     `items` are the keys of the sealed items.
     """
@@ -809,7 +807,7 @@ def put_split(
 
 
 def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
-    """Return the split of a bank that holds; None where it was never split."""
+    """Return the current split of a bank; None if it was never split."""
     row = connection.execute(
         "SELECT s.split, s.share, s.seed, s.salt, s.commitment, s.edit, s.author, s.reason, s.at "
         "FROM split s JOIN bank b USING (bank) WHERE b.name = ? ORDER BY s.split DESC LIMIT 1",

@@ -1,4 +1,4 @@
-"""Texts that attack graders, in a collection of their own: what they are made of, what became."""
+"""Attack texts in a separate collection: their material, and the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDER BY p.passage_id
 
 
 class JudgedText(NamedTuple):
-    """A passage of a query: its text as graders read it (empty: not known), its judgment or None.
+    """A passage of a query: its text as graders read it (empty: unknown), its judgment or None.
 
     Of judgments of subtopics the highest counts.
     """
@@ -83,7 +83,7 @@ def put_battery(
 ) -> None:
     """Fill an empty collection: texts, as (query id, passage), in the pools of their queries.
 
-    No system returns them and nobody judged them. `about` says how they were made.
+    No system returns them and nobody judged them. `about` describes how they were made.
     """
     put_queries(connection, queries)
     put_bank(connection, bank, entries, edit)
@@ -106,7 +106,7 @@ def about_battery(connection: sqlite3.Connection) -> str | None:
 def count_unread_replies(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str
 ) -> Mapping[str, int]:
-    """Return how many cells of each passage were tried and have no grade, where there are any."""
+    """Count the cells of each passage that were tried and have no grade."""
     # in this order, or SQLite looks through all grades for every passage
     return pairs(
         connection,

@@ -1,10 +1,10 @@
-"""Which cells of the exam are due: every passage of a query's pool against every item of its bank.
+"""Find the pending cells of an exam: passages of a query's pool by items of its bank.
 
 The pool of a query (paper 000, section 5.1) is one of `POOLS`: `ranked`, the passages that its file
-lists and the top `depth` passages of every ranking; `judged`, the judged passages; `all`, both.
-Where a collection has no ranking at all, `ranked` is `all`. A cell is due unless the grader graded
-it for the current texts of both its item and its passage, and from its item's answer key where keys
-play a part.
+lists and the top `depth` passages of every ranking; `judged`, the judged passages; `all`, both. If
+a collection has no ranking at all, `ranked` is `all`. A cell is pending unless the grader graded it
+for the current texts of both its item and its passage, and from its item's current answer key if
+keys matter.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, gra
 from exampp.store.sql import from_json
 
 DEPTH = 20
-"""How many passages of each ranking belong to the pool unless the user says otherwise."""
+"""Default number of passages of each ranking in the pool."""
 
 Pool = Literal["ranked", "judged", "all"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
-"""Which passages of a query are graded."""
+"""The passages of a query that are graded."""
 _TAKES_RANKED = ":pool <> 'judged'"
 _TAKES_JUDGED = "(:pool <> 'ranked' OR NOT EXISTS (SELECT 1 FROM ranking))"
 MEMBERS = f"""
@@ -89,7 +89,7 @@ SELECT q.query FROM query q WHERE EXISTS (
 GRADED = 0
 """The state of a cell that has a rating (see `records.State`)."""
 SELECTIONS = ("due", "new", "failed")
-"""All that is due, only what was never tried, only what was tried in vain."""
+"""All pending cells, only those never tried, only failed ones."""
 
 
 Cell = tuple[int, int]
@@ -111,14 +111,13 @@ class Shard(NamedTuple):
 
 
 class GradingScope(NamedTuple):
-    """What is to be graded: the items of a kind of one bank, on a pool of passages to a depth.
+    """The scope of grading: the items of a kind of one bank, on a pool of passages to a depth.
 
-    `by_query` says that a reply depends on the query's text too. `answers_of` is the key of a
-    grader that extracted answers, which are then what is graded in place of the passages.
-    `verifies` says that known answers play a part: where there are any in the bank, items without
-    one are not asked about. `max_queries` leaves the first so many queries: those that have items
-    of the bank and passages, in the order of the collection. `shard` leaves a part of the passages.
-    `each_cell` asks about every cell, also about those of equal texts.
+    `by_query`: a reply depends on the query's text too. `answers_of` is the key of a grader that
+    extracted answers, which are graded instead of the passages. `verifies`: known answers matter;
+    if the bank has any, items without one are skipped. `max_queries` limits to the first queries
+    with items of the bank and passages, in the order of the collection. `shard` limits to a part of
+    the passages. `each_cell` requests every cell, also those of equal texts.
     """
 
     kind: str
@@ -134,7 +133,7 @@ class GradingScope(NamedTuple):
 
 
 class PendingIds(NamedTuple):
-    """Which cell it is, as the inputs name it; `subtopic` is None for a whole query."""
+    """The ids of a cell as in the inputs; `subtopic` is None for a whole query."""
 
     query: str = ""
     item: str = ""
@@ -143,13 +142,13 @@ class PendingIds(NamedTuple):
 
 
 class PendingCells(NamedTuple):
-    """One thing to ask, and every cell that its reply settles.
+    """One request, and all cells that its reply grades.
 
     `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
     and passage have the same texts share one request, unless the scope has `each_cell`; `twin` is a
-    cell with these texts that has been graded already, so that nothing needs to be asked. `before`
-    is the state in which an earlier attempt left them, None for cells that nobody tried. `ids` are
-    those of the first cell.
+    cell with these texts that has been graded already, so that no request is needed. `before` is
+    the state after an earlier attempt, None for cells that were never tried. `ids` are those of the
+    first cell.
     """
 
     query: str
@@ -164,7 +163,7 @@ class PendingCells(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """What makes two cells one question: passage (its hash), item, and the item's known answers."""
+    """The texts that identify a request: passage (its hash), item, and the item's known answers."""
 
     passage: bytes
     item: str
@@ -172,7 +171,7 @@ class _Texts(NamedTuple):
 
 
 def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]:
-    """Return the keys of the queries of an exam, in the order in which they are graded."""
+    """Return the keys of the queries of an exam, in the order of grading."""
     if exam.max_queries is None:
         return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
     return [row[0] for row in connection.execute(_FIRST_QUERIES, exam._asdict())]
@@ -181,13 +180,13 @@ def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]
 def pending_cells(
     connection: sqlite3.Connection, grader: int | None, exam: GradingScope, select: str = "due"
 ) -> Iterator[PendingCells]:
-    """Yield what is due for a grader, query by query, all items of a passage together."""
+    """Yield the pending cells of a grader, query by query, all items of a passage together."""
     for query in query_order(connection, exam):
         yield from pending_of_query(connection, query, grader, exam, select)
 
 
 def count_pending(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
-    """How many cells are due for a grader: those of `pending_cells`, without reading a text."""
+    """Count the pending cells of a grader, as `pending_cells` yields, without reading a text."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
     names = {"grader": grader, **exam._asdict()}
@@ -200,7 +199,7 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
 def count_judged_only(
     connection: sqlite3.Connection, grader: int | None, exam: GradingScope
 ) -> tuple[int, int]:
-    """Return the pending cells of passages that are judged and not ranked, and the number of cells.
+    """Return the pending cells of passages that are judged and not ranked, and all their cells.
 
     Cells are those of both pools. Extracted answers have none of either.
     """
@@ -215,7 +214,7 @@ def count_judged_only(
 def pending_of_query(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[PendingCells]:
-    """Yield what is due of one query; `select` is one of `SELECTIONS`."""
+    """Yield the pending cells of one query; `select` is one of `SELECTIONS`."""
     if exam.answers_of is not None:
         yield from _answers_due(connection, query, grader, exam, select)
         return
@@ -226,9 +225,9 @@ def pending_of_query(
 
 
 def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tuple[str, ...]:
-    """Return the ids of the items to which no answer can be verified; none where answers are not.
+    """Return the ids of items whose answers cannot be verified; empty without verification.
 
-    Where no item has a key, an extracted answer counts, but none can be compared by a model.
+    If no item has a key, an extracted answer counts, but a model can compare none.
     """
     if not exam.verifies:
         return ()
@@ -237,8 +236,10 @@ def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tup
 
 
 def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tuple[int, int]:
-    """How many items of the bank and kind have no text, so that nobody can be asked; and how many
-    there are."""
+    """Count the items of the bank and kind without a text, and all its items.
+
+    Items without a text cannot be graded.
+    """
     found: tuple[int, int] = connection.execute(
         "SELECT coalesce(sum(v.text IS NULL), 0), count(*) FROM item i JOIN bank b USING (bank) "
         "LEFT JOIN item_version v ON v.version = i.version "
@@ -251,7 +252,7 @@ def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tu
 def scope_of(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int = DEPTH
 ) -> GradingScope:
-    """Return what a grader grades: passages, or the answers that another grader extracted."""
+    """Return the input of a grader: passages, or the answers that another grader extracted."""
     source = grader.identity.settings.get("answers_of")
     others = graders(connection) if source else ()
     keys = {stored.identity.key: stored.key for stored in others}
@@ -264,7 +265,7 @@ def scope_of(
 def confidences(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str
 ) -> Iterator[tuple[str, str, str, float]]:
-    """(query id, item id, passage id, confidence) of today's grades that have one, by query."""
+    """Return (query id, item id, passage id, confidence) of today's grades with one, by query."""
     yield from connection.execute(
         "SELECT q.query_id, i.item_id, p.passage_id, g.confidence FROM item i "
         "JOIN bank b USING (bank) JOIN query q USING (query) "
@@ -284,7 +285,10 @@ def _due_of_items(
     select: str,
     items: Sequence[tuple[int, str, str, int, str, str | None]],
 ) -> Iterator[PendingCells]:
-    """What is due of one query for items: (version, text, answers, their key, id, subtopic)."""
+    """Return the pending cells of one query.
+
+    `items` are (version, text, answers, their key, id, subtopic).
+    """
     names = {"query": query, "depth": exam.depth, "pool": exam.pool}
     states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
     answer_keys = {answers: key for _, _, answers, key, *_ in items}
@@ -324,7 +328,7 @@ def _due_of_items(
 
 
 def _before(states: Iterable[int | None]) -> int | None:
-    """Return the state of cells that one reply settles: None where one of them was never tried."""
+    """Return the state of cells that share a reply: None if one of them was never tried."""
     found = set(states)
     return None if None in found else max(state for state in found if state is not None)
 
@@ -351,7 +355,7 @@ def _known(
 ) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, Cell]]:
     """Return the states of all cells whose items have these texts, and a graded cell by texts.
 
-    A state is found by the texts of its cell and the known answers that played a part, if any.
+    A state is found by the texts of its cell and the known answers that mattered, if any.
     """
     states: dict[tuple[int, int, str | None], int] = {}
     graded: dict[_Texts, Cell] = {}
@@ -379,7 +383,7 @@ def _known(
 def _answers_due(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[PendingCells]:
-    """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
+    """Return extracted answers to verify, of items with an answer key; equal ones once."""
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
         "mine.state, w.hash, i.item_id, p.passage_id, "
@@ -425,7 +429,7 @@ def _answers_due(
 
 
 def copy_grade(connection: sqlite3.Connection, grader: int, due: PendingCells) -> None:
-    """Give what is due the grade of its twin: that of the same texts elsewhere."""
+    """Copy the grade of an equal cell to pending cells."""
     connection.executemany(
         "INSERT OR REPLACE INTO grade SELECT grader, ?, ?, answer_key, state, rating, reply, rule, "
         "confidence, detail FROM grade WHERE grader = ? AND item_version = ? "

@@ -1,8 +1,8 @@
-"""Finds damage and impossible values in a collection.
+"""Find damage and impossible values in a collection.
 
 `find_problems` reads the whole file: SQLite's own check, references, the rules of all values, the
-hashes of texts and graders, and the checksums of all tables. `refuse_unsound` looks for
-values that no evaluation can use, and is quick enough to run before each.
+hashes of texts and graders, and the checksums of all tables. `refuse_unsound` looks for values that
+no evaluation can use, and is quick enough to run before each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from exampp.store.grades import graders
 from exampp.store.sql import Damaged, GuardedConnection, mismatches
 
 MOST_PROBLEMS = 20
-"""Rows that are reported of each table and rule."""
+"""Maximum number of rows that are reported per table and rule."""
 _FINITE = "{0} BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
 _FLAG = "{0} IN (0, 1)"
 _TIME = "julianday({0}) IS NOT NULL"
@@ -61,7 +61,7 @@ _EVALUATED: Mapping[str, Mapping[str, str]] = {
     "sample_unit": {"pi": "{0} > 0 AND {0} <= 1"},
     "sample_judgment": {"relevance": _RATING},
 }
-"""Of tables that evaluation reads: columns, and SQL that is true of every value."""
+"""For tables that evaluation reads: columns, and SQL that is true for every valid value."""
 _MORE: Mapping[str, Mapping[str, str]] = {
     "grade": {"confidence": "{0} IS NULL OR {0} BETWEEN 0 AND 1.000001", "detail": _JSON},
     "item": {
@@ -92,15 +92,15 @@ _MORE: Mapping[str, Mapping[str, str]] = {
         "detail": _JSON,
     },
 }
-"""Of the rest, and of columns that no score depends on."""
+"""The same for the other tables, and for columns that no score depends on."""
 
 
 _ROWS = {"grade": "grader r CROSS JOIN grade ON grade.grader = r.grader"}
-"""SQL: the rows of a table, with those that its rules need beside them."""
+"""SQL: the rows of a table, with the rows of other tables that its rules need."""
 
 
 class Problem(NamedTuple):
-    """Something that is wrong: in which table, row (its keys) and column, the value, and why."""
+    """A problem: its table, row (its keys) and column, the value, and the reason."""
 
     table: str
     row: str
@@ -114,7 +114,7 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
 
     Raises:
         Damaged: A value is impossible, such as an infinite weight or a rating off its scale, or a
-            row is not what exampp wrote.
+            row was changed by another program.
     """
     guarded = connection if isinstance(connection, GuardedConnection) else None
     if guarded and guarded.verified:
@@ -132,7 +132,7 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
-    """Read the whole collection; returns what is wrong with it, nothing where all is right."""
+    """Return the problems of the whole collection, empty if there are none."""
     found: list[Problem] = []
     for look in (_pages, _references, _rows, _hashes, _checksums):
         try:

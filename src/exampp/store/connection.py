@@ -1,7 +1,7 @@
-"""Opens collections: one SQLite file each, in WAL mode, with foreign keys on.
+"""Open collections: one SQLite file each, in WAL mode, with foreign keys on.
 
-A trigger, a view or a table of somebody else is code that SQLite runs whenever the collection is
-used. A file with other parts than those of `schema.sql` is refused before anything is read.
+A foreign trigger, view or table is code that SQLite runs whenever the collection is used. A file
+with other parts than those of `schema.sql` is refused before anything is read.
 """
 
 from __future__ import annotations
@@ -75,11 +75,7 @@ def schema_digest(found: frozenset[Object]) -> str:
 
 
 def check_schema(connection: sqlite3.Connection, file: str) -> None:
-    """Compare the schema of a file with that of exampp.
-
-    Raises:
-        Damaged: It has other parts, or some are missing.
-    """
+    """Raise Damaged if the schema of a file has other parts than that of exampp, or fewer."""
     found = objects(connection)
     if schema_digest(found) == DIGEST:
         return
@@ -100,11 +96,11 @@ def check_schema(connection: sqlite3.Connection, file: str) -> None:
 
 
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
-"""What a disk answers that fails; other errors say what a file system does not offer."""
+"""Errors of a failing disk; other errors mean that a file system does not support an operation."""
 
 
 def put_in_place(made: Path, place: Path) -> None:
-    """Rename a finished file or folder to its place, durably; a file there is replaced.
+    """Rename a finished file or folder to its final path, durably; an existing file is replaced.
 
     Raises:
         OSError: The disk refuses it.
@@ -115,9 +111,9 @@ def put_in_place(made: Path, place: Path) -> None:
 
 
 def link_collection(made: Path, place: Path) -> bool:
-    """Give a closed collection its name, durably, after a check that the file is whole.
+    """Give a closed collection its final name, durably, after a check that the file is whole.
 
-    Returns False where the place is taken.
+    Returns False if the path exists.
 
     Raises:
         OSError: The disk refuses the name.
@@ -160,7 +156,7 @@ def _sync(path: Path) -> None:
 
 
 SYNCHRONOUS = "FULL"
-"""How SQLite waits for the disk: what was committed outlives a power cut."""
+"""SQLite's synchronous mode: commits survive a power cut."""
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables."""
 BUSY_SECONDS = 30.0
@@ -173,7 +169,7 @@ SMALLEST_PAGE = 512
 def is_collection(path: str | Path) -> bool:
     """Return whether the file is an SQLite file.
 
-    SQLite itself is asked: to open and close its file in any other way would take away the locks
+    SQLite itself reads it: opening and closing its file in any other way would release the locks
     that this process holds on it, and other processes would overwrite what is being written.
     """
     path = check_path(path)
@@ -197,9 +193,9 @@ def connect(
 ) -> GuardedConnection:
     """Open a collection.
 
-    `create` makes the file where there is none; errors are about `called`, if that is given.
-    Raises InputError where the file is missing, no collection, or of another schema, or SQLite is
-    too old; CollectionBusy where another process keeps it locked.
+    `create` makes a missing file; errors name `called`, if that is set. Raises InputError if the
+    file is missing, not a collection, or of another schema, or SQLite is too old; CollectionBusy if
+    another process keeps it locked.
     """
     path = check_path(path)
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
@@ -235,13 +231,13 @@ def connect(
 
 
 def connect_unchanging(path: Path, *, called: Path) -> GuardedConnection:
-    """Open a collection that nobody writes to; errors are about `called`."""
+    """Open a collection that nobody writes to; errors name `called`."""
     connection = _connected(f"{path.resolve().as_uri()}?mode=ro&immutable=1", path, uri=True)
     return _prepared(connection, called)
 
 
 def connect_memory(called: Path) -> GuardedConnection:
-    """Make an empty collection in memory; errors are about `called`."""
+    """Make an empty collection in memory; errors name `called`."""
     return _prepared(_connected(":memory:", called), called)
 
 
@@ -256,9 +252,9 @@ def _prepared(connection: GuardedConnection, called: Path) -> GuardedConnection:
 
 
 def snapshot(path: Path, copy: Path) -> None:
-    """Copy a collection as it is at one moment, whoever writes to it meanwhile.
+    """Copy a collection as it is at one moment, even while others write to it.
 
-    Raises InputError where the file is missing or no SQLite file; nothing is written to it.
+    Raises InputError if the file is missing or is not an SQLite file; nothing is written to it.
     """
     if not path.exists():
         raise InputError("no such collection", file=path)
@@ -280,9 +276,10 @@ def snapshot(path: Path, copy: Path) -> None:
 
 
 def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
-    """A connection that is safe where the file lies, which has read the file but written nothing.
+    """Open a connection that suits the file system; the file is read but not written.
 
-    It only reads where folder or file cannot be written. `unchanged` leaves a rollback journal.
+    The connection is read-only if folder or file cannot be written. `unchanged` leaves a rollback
+    journal.
     """
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         # without a journal beside it, a file that nobody can change may be read as it is
@@ -312,7 +309,7 @@ def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
 
 
 def _open_alone(path: Path) -> GuardedConnection:
-    """Return a connection that keeps all other processes from the file until it is closed."""
+    """Open a connection that locks the file against all other processes until it is closed."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         connection = _connected(path, path)
@@ -347,7 +344,7 @@ def _prepare(connection: GuardedConnection, path: Path) -> None:
     """Set the connection up; make the schema in an empty file.
 
     Raises:
-        InputError: It is no collection, or of another schema.
+        InputError: It is not a collection, or is of another schema.
     """
     connection.execute("PRAGMA foreign_keys = ON")
     # REPLACE removes rows by the triggers of checksums
@@ -398,20 +395,20 @@ def data_version(connection: sqlite3.Connection) -> int:
 
 
 def written(connection: sqlite3.Connection) -> int:
-    """Return how many transactions that write have begun on this connection."""
+    """Return how many writing transactions have begun on this connection."""
     return connection.written if isinstance(connection, GuardedConnection) else 0
 
 
 def transaction(
     connection: sqlite3.Connection, patience: float = BUSY_SECONDS
 ) -> sqlite3.Connection:
-    """All or nothing: begins now, commits at the end of the block, rolls back on any exception.
+    """Run the block as one transaction: commit at its end, roll back on any exception.
 
-    Written `with connection, transaction(connection):` an exception at any bytecode, an interrupt
-    say, leaves the connection outside of a transaction: the connection ends it in C, and the outer
-    one ends what an exception between two bytecodes kept the inner one from ending.
-    Raises CollectionBusy where another process holds the write lock for longer than `patience`,
-    in seconds.
+    In `with connection, transaction(connection):` an exception at any bytecode, such as an
+    interrupt, leaves the connection outside of a transaction: the connection ends it in C, and so
+    the outer one ends a transaction that an exception between two bytecodes kept the inner one from
+    ending. Raises CollectionBusy if another process holds the write lock for longer than
+    `patience`, in seconds.
     """
     refuse_graded_file(connection)
     if isinstance(connection, GuardedConnection) and connection.checksums is not None:
@@ -427,7 +424,7 @@ def transaction(
 
 @contextmanager
 def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
-    """Read the collection as it is at one moment within the block, whoever writes meanwhile."""
+    """Read the collection as it is at one moment within the block, even while others write."""
     with connection:
         connection.execute("BEGIN")
         yield
@@ -435,12 +432,12 @@ def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def is_graded_file(connection: sqlite3.Connection) -> bool:
-    """Tell whether a connection reads what was made from a graded file."""
+    """Return whether a connection reads the import of a graded file."""
     return isinstance(connection, GuardedConnection) and connection.graded_notes is not None
 
 
 def refuse_graded_file(connection: sqlite3.Connection) -> None:
-    """Raise InputError where a connection reads what was made from a graded file."""
+    """Raise InputError if a connection reads the import of a graded file."""
     if is_graded_file(connection):
         raise InputError(
             "a graded file is only read",
@@ -450,7 +447,7 @@ def refuse_graded_file(connection: sqlite3.Connection) -> None:
 
 
 def _begin(connection: sqlite3.Connection, patience: float) -> None:
-    """Take the write lock; waits in short turns, because no signal is heard while SQLite waits."""
+    """Take the write lock; wait in short turns, because SQLite blocks signals while it waits."""
     until = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout = 0")
     try:
@@ -469,10 +466,10 @@ def _begin(connection: sqlite3.Connection, patience: float) -> None:
 
 
 def _close_cursors(connection: sqlite3.Connection) -> None:
-    """End the reading of an older state, which SQLite lets nobody write from.
+    """Close open read cursors, since SQLite cannot write from an older snapshot.
 
-    What reads here, reads to the end before it writes: a cursor that still reads belongs to the
-    frames of an exception that somebody keeps, as a notebook keeps the last one.
+    Readers of this package finish before they write: a cursor that still reads belongs to the
+    frames of a stored exception, such as the last one of a notebook.
     """
     for found in gc.get_objects():
         if issubclass(type(found), sqlite3.Cursor) and found.connection is connection:
@@ -480,7 +477,7 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 
 
 def file_of(connection: sqlite3.Connection) -> Path:
-    """Return the file that a connection was opened on, as it was named."""
+    """Return the path that a connection was opened with."""
     if isinstance(connection, GuardedConnection) and connection.file:
         return Path(connection.file)
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])

@@ -1,7 +1,7 @@
-"""What people decided about cells, in the store: appended, never changed.
+"""Human decisions about cells, sampling plans and judgments in the store: append-only.
 
 A decision belongs to two texts, one of an item and one of a passage, as a grade does. It was made
-on a scale of ratings or (`verdict`) of yes and no, and concerns graders of that sort alone.
+on a scale of ratings or (`verdict`) of yes and no, and concerns only graders of that kind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_verdict(grader: GraderIdentity) -> bool:
 def append_decision(
     connection: sqlite3.Connection, cell: VersionCell, verdict: bool, decision: Decision
 ) -> Decision:
-    """Append a decision on a cell in the caller's transaction; returns it with its number."""
+    """Append a decision on a cell in the caller's transaction; return it with its number."""
     number = insert(
         connection,
         "INSERT INTO decision (item_version, passage_version, rating, author, reason, at, "
@@ -63,7 +63,7 @@ def append_decision(
 def not_before_others(
     connection: sqlite3.Connection, cell: VersionCell, made: Decision
 ) -> Decision:
-    """The decision, not older than those on its cell: another machine's clock may be ahead."""
+    """Return the decision with a time not before others on its cell: clocks of machines differ."""
     row = connection.execute(
         "SELECT max(at) FROM decision WHERE item_version = ? AND passage_version = ?", cell
     ).fetchone()
@@ -121,8 +121,8 @@ def find_cell(
 ) -> VersionCell:
     """Return the current texts of a cell, or those that somebody has `seen`.
 
-    Raises InputError where query, item or passage is not known, where the passage has no text or
-    is none of the query's, and where the texts seen were never theirs.
+    Raises InputError if query, item or passage is unknown, if the passage has no text or does not
+    belong to the query, and if the texts seen were never theirs.
     """
     row = connection.execute("SELECT query FROM query WHERE query_id = ?", (query_id,)).fetchone()
     if row is None:
@@ -195,7 +195,7 @@ def list_decisions(
     last: int | None = None,
     after: int = 0,
 ) -> list[CellDecision]:
-    """Decisions with what they are about: all, of a query, of an author, the last few.
+    """Return decisions with their cells: all, of a query, of an author, the last few.
 
     Only those with numbers `after` one; newest last.
     """
@@ -214,17 +214,17 @@ def list_decisions(
 
 
 def newest_decision(connection: sqlite3.Connection) -> int:
-    """Return the number of the decision that was made last; 0 where there is none."""
+    """Return the number of the last decision; 0 if there is none."""
     return select_integer(connection, "SELECT max(decision) FROM decision")
 
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:
-    """Yield all decisions with what they are about, oldest first."""
+    """Yield all decisions with their cells, oldest first."""
     yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
 
 
 def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecision:
-    """Return one decision. Raises InputError where there is none of this number."""
+    """Return one decision. Raises InputError for an unknown number."""
     row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
     if row is None:
         raise InputError(f"there is no decision {number}")
@@ -232,7 +232,7 @@ def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecis
 
 
 def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[Decision]:
-    """All decisions on the cell of a decision that were made on its sort of scale, in order."""
+    """Return all decisions on the cell of a decision and on its kind of scale, in order."""
     return records(
         _decision,
         connection,
@@ -243,7 +243,7 @@ def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[
 
 
 def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[CellDecision]]:
-    """The decisions on each cell about which more than one person said something, cell by cell."""
+    """Return the decisions on each cell that more than one person decided, cell by cell."""
     rows = connection.execute(
         f"{_DECIDED} WHERE (d.item_version, d.passage_version, d.verdict) IN ("
         "SELECT item_version, passage_version, verdict FROM decision "
@@ -279,10 +279,10 @@ def _decided(row: Sequence[Any]) -> CellDecision:
 
 
 def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision]) -> int:
-    """Append decisions made elsewhere, oldest first, in the caller's transaction.
+    """Append decisions from elsewhere, oldest first, in the caller's transaction.
 
-    Those that are known are left as they are. Returns how many were given. Raises InputError where
-    the collection does not hold the texts that one is about.
+    Known ones are skipped. Returns how many were given. Raises InputError if the collection does
+    not have the texts of one.
     """
     given = Counter[tuple[object, ...]]()
     for one in sorted(lines, key=lambda line: line.decision.at):
@@ -324,9 +324,9 @@ def _cell_of(connection: sqlite3.Connection, one: CellDecision) -> VersionCell:
 
 
 def decision_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """What people decided, counted: cells, people, disputes, and what has no effect any more.
+    """Count decided cells, people, disputes, and decisions without effect.
 
-    A cell of earlier texts, or of a retired item, is decided no more; its decisions are kept.
+    Decisions on earlier texts, or on a retired item, have no effect; they stay stored.
     """
     made: dict[tuple[VersionCell, bool], list[Decision]] = {}
     current: dict[tuple[VersionCell, bool], bool] = {}
@@ -345,7 +345,7 @@ def decision_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 class JudgedCell(NamedTuple):
-    """A cell that people decided: what a grader says of it (None: nothing), and what they say."""
+    """A cell with human decisions: the grader's rating (None: none), and the decisions."""
 
     query_id: str
     item_id: str
@@ -372,7 +372,7 @@ AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.at, d.decision
 def judged_cells(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, query_id: str | None = None
 ) -> list[JudgedCell]:
-    """Return the cells of today's texts that people decided, beside what a grader says of them."""
+    """Return the cells of today's texts with human decisions, beside the grader's ratings."""
     identity = grader.identity
     rows = connection.execute(
         _JUDGED,
@@ -393,19 +393,13 @@ def judged_cells(
     return [JudgedCell(*about, tuple(made)) for about, made in found.values()]
 
 
-# Plans of samples in the store, and what people say of the passages that were drawn.
-#
-# A judgment belongs to the text of its passage; of an author's the newest stands, and one without
-# a relevance withdraws.
-
-
 _PLANS_COLUMNS = tuple(
     one.name for one in fields(SamplePlan) if one.name not in ("systems", "drawn", "number")
 )
 
 
 class PassageJudgment(NamedTuple):
-    """What one person says of a drawn passage; `relevance` None withdraws."""
+    """One person's judgment of a drawn passage; `relevance` None withdraws."""
 
     number: int
     query_id: str
@@ -417,7 +411,7 @@ class PassageJudgment(NamedTuple):
 
 
 def put_plan(connection: sqlite3.Connection, plan: SamplePlan) -> int:
-    """Keep a plan in the caller's transaction; returns its number, the old one if it is known."""
+    """Store a plan in the caller's transaction; return its number, the old one if it is known."""
     known = connection.execute("SELECT plan FROM sample_plan WHERE digest = ?", (plan.digest,))
     row = known.fetchone()
     if row is not None:
@@ -467,10 +461,13 @@ def put_judgment(
     at: str,
     seen: int | None = None,
 ) -> int:
-    """Append a judgment of a drawn passage's text of today in the caller's transaction.
+    """Append a judgment of a drawn passage's current text in the caller's transaction.
 
-    Returns its number. Raises InputError where query or passage is not known or has no text, or
-    another one than was `seen`.
+    Returns its number. Raises InputError if query or passage is unknown or has no text, or not the
+    one that was `seen`.
+
+    A judgment belongs to the text of its passage; of an author's the newest stands, and one without
+    a relevance withdraws.
     """
     row = connection.execute(
         "SELECT q.query, p.version FROM query q, passage p WHERE q.query_id = ? "
@@ -501,7 +498,7 @@ JOIN passage p ON p.version = j.passage_version
 
 
 def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str, PassageJudgment]:
-    """(its sample, a judgment). Raises InputError where there is none of this number."""
+    """Return the sample and the judgment of a number. Raises InputError if it is unknown."""
     row = connection.execute(f"{_JUDGMENTS} WHERE j.judgment = ?", (number,)).fetchone()
     if row is None:
         raise InputError(f"there is no judgment {number}")
@@ -514,7 +511,7 @@ def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str
 def judgments_of(
     connection: sqlite3.Connection, sample: str
 ) -> Mapping[tuple[str, str], Sequence[PassageJudgment]]:
-    """The judgments of a sample by (query id, passage id), in order; those of today's texts."""
+    """Return the judgments of a sample by (query id, passage id), in order, for today's texts."""
     found: dict[tuple[str, str], list[PassageJudgment]] = {}
     for row in connection.execute(
         f"{_JUDGMENTS} WHERE j.sample = ? ORDER BY j.at, j.judgment", (sample,)
@@ -525,7 +522,7 @@ def judgments_of(
 
 
 def standing_judgment(made: Iterable[PassageJudgment]) -> PassageJudgment | None:
-    """Return the one that counts: the newest of those that stand; None where all are withdrawn."""
+    """Return the judgment in force: the newest that is not withdrawn; None without one."""
     newest: dict[str, PassageJudgment] = {}
     for one in made:
         newest.pop(one.author, None)
@@ -537,9 +534,9 @@ def standing_judgment(made: Iterable[PassageJudgment]) -> PassageJudgment | None
 def decisions_by_sample(
     connection: sqlite3.Connection, grader: GraderIdentity, bank: str
 ) -> Mapping[str, Mapping[tuple[str, str, str], Decision]]:
-    """Return the decisions in force on cells of today's texts, by the sample they were made on.
+    """Return the decisions in force on cells of today's texts, by their sample.
 
-    Those that were made on none are under "".
+    Those of no sample are under "".
     """
     made: dict[str, dict[tuple[str, str, str], list[Decision]]] = {}
     for one in judged_cells(connection, StoredGrader(0, grader), bank):

@@ -1,8 +1,8 @@
-"""Decides how a collection can be opened safely, from where its file lies.
+"""Decide how a collection can be opened safely, from where its file lies.
 
 Several processes share a collection through memory (the `-shm` file of SQLite's write-ahead log),
 and only the processes of one machine share memory. On a network file system one process at a time
-opens a collection, with a rollback journal and a lock on the whole file. Where locks do not reach
+opens a collection, with a rollback journal and a lock on the whole file. If locks do not reach
 other machines either, a collection is not opened at all.
 """
 
@@ -28,27 +28,27 @@ _LOCAL = re.compile(
     "hfs|hfsplus|iso9660|jfs|msdos|nilfs2|ntfs3?|overlay|ramfs|reiserfs|rootfs|shiftfs|squashfs|"
     "tmpfs|ubifs|udf|ufs|vfat|xfs|zfs"
 )
-"""File systems that one machine has to itself."""
+"""Local file systems, which no other machine can reach."""
 _WITHOUT_LOCKS = re.compile(
     r"(9p|acfs|davfs|drvfs|fuse(?!blk|\.fuse-overlayfs|\.glusterfs)[^ ]*|macfuse|osxfuse|prl_fs|"
     r"vboxsf|virtiofs|vmhgfs|webdav)( .*)?|.*[ ,](nolock|local_lock=(all|posix)|localflock)(,.*)?"
 )
 """Type and options of file systems whose locks may not reach the other machines."""
 _SHARED_BYTES = (0x40000002, 510)
-"""Where SQLite locks the file of a collection that is open, and how many bytes."""
+"""The place and number of the bytes that SQLite locks in the file of an open collection."""
 _MEMORY_BYTE = (128, 1)
-"""Where it locks the `-shm` file while it uses that."""
+"""The byte that SQLite locks in the `-shm` file while it uses it."""
 _LOCK = struct.Struct("hhqqi")
 """The `struct flock` of 64-bit Linux: type, whence, start, length, process."""
 _OPENING_SECONDS = 2.0
-"""How long another process may take to open or close its `-shm` file."""
+"""Seconds that another process may take to open or close its `-shm` file."""
 
 
 def opens_alone(path: Path) -> bool:
-    """Tell whether only one process may open the collection, since other machines may reach it.
+    """Return whether only one process may open the collection, since other machines may reach it.
 
     Raises:
-        InputError: Not even locks keep other machines out.
+        InputError: Locks do not keep other machines out either.
     """
     kind = file_system(path.resolve().parent)
     if _LOCAL.fullmatch(kind.partition(" ")[0]):
@@ -86,7 +86,7 @@ def _is_remote(folder: Path) -> bool:
 
 @cache
 def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
-    """Mount points with type and options of their file systems; read once for every device."""
+    """Return mount points with type and options of their file systems; read once per device."""
     if sys.platform == "linux":
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
         found = []
@@ -123,10 +123,10 @@ def refuse_second_name(path: Path) -> None:
 
 
 def shares_memory(path: Path) -> bool:
-    """Tell whether all processes that use the collection share its `-shm` file with this one.
+    """Return whether all processes that use the collection share its `-shm` file with this one.
 
-    It is not where the same file is reached by two names or from two machines, or where the memory
-    is mapped for one process. Only Linux can say; elsewhere it is taken to be.
+    False if the same file is reached by two names or from two machines, or if the memory is mapped
+    for one process. Only Linux can tell; elsewhere True is assumed.
     """
     memory = Path(f"{path.resolve()}-shm")
     if sys.platform != "linux" or sys.maxsize < 2**32 or not memory.exists():
@@ -146,7 +146,7 @@ def shares_memory(path: Path) -> bool:
 
 
 def _is_private(memory: Path) -> bool:
-    """Tell whether this process has mapped a file privately."""
+    """Return whether this process has mapped a file privately."""
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
         if line.endswith(f" {memory}"):
             return line.split(" ")[1][3] == "p"
@@ -154,9 +154,9 @@ def _is_private(memory: Path) -> bool:
 
 
 def _locked_by_others(path: Path, start: int, length: int) -> bool:
-    """Tell whether another process holds a lock on these bytes of an open file.
+    """Return whether another process holds a lock on these bytes of an open file.
 
-    SQLite's own descriptor is asked: to close another one would take its locks away.
+    Uses SQLite's own descriptor: closing another one would release its locks.
     """
     import fcntl
 

@@ -1,4 +1,4 @@
-"""What was asked of models to make items of a bank, and what they replied (append-only)."""
+"""Requests to models for items of a bank, and their replies (append-only)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exampp.store.sql import column
 MADE = "made"
 FAILED = "failed"
 RANK_DAMPING = 60
-"""Of reciprocal rank fusion. Source: Cormack et al., SIGIR 2009."""
+"""The constant of reciprocal rank fusion. Source: Cormack et al., SIGIR 2009."""
 
 
 class Subject(NamedTuple):
@@ -27,7 +27,7 @@ class Subject(NamedTuple):
 
 
 class GeneratedBy(NamedTuple):
-    """Who was asked, and how; `prompt_hash` tells apart what `prompt` only names."""
+    """The grader and prompt of a request; `prompt_hash` identifies the text of `prompt`."""
 
     model: str
     prompt: str
@@ -36,7 +36,7 @@ class GeneratedBy(NamedTuple):
 
 
 class StoredReply(NamedTuple):
-    """What became of one request: `reason` is how the reply was read, or why it was not."""
+    """The outcome of one request: `reason` is how the reply was read, or why it was not."""
 
     state: str
     reason: str
@@ -64,7 +64,7 @@ def generated_keys(
 ) -> set[tuple[int, int]]:
     """Return the (query, subtopic) keys for which this model already made items by this prompt.
 
-    A local model is the same where its content is, whatever its folder is called.
+    A local model is identified by its content, whatever its folder is called.
     """
     content = "coalesce(json_extract({0}, '$.content'), {1})"
     rows = connection.execute(
@@ -84,7 +84,7 @@ def put_generation(
     asked: GeneratedBy,
     replied: StoredReply,
 ) -> None:
-    """Record what became of one request."""
+    """Store the outcome of one request."""
     connection.execute(
         "INSERT INTO generation (bank, query, subtopic, model, prompt, prompt_hash, settings, "
         "state, reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -93,7 +93,7 @@ def put_generation(
 
 
 def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) -> list[str]:
-    """The texts of a query's best passages: the most relevant ones, else the best ranked ones.
+    """Return the texts of a query's best passages: the most relevant, else the best ranked ones.
 
     Passages judged not relevant are left out. For a subtopic, judgments and rankings of the
     subtopic and of the query as a whole count.

@@ -1,8 +1,8 @@
 """Collections made from graded files, cached in the folder of the user.
 
-The name of a cached collection is `KEY-DIGEST.exam`: the hash of what it was made from, and the
-hash of its own bytes, which is checked whenever it is opened. Each is made under another name and
-then renamed, so that several processes can share the folder. What was used longest ago goes when
+The name of a cached collection is `KEY-DIGEST.exam`: the hash of its sources, and the hash of its
+own bytes, which is checked whenever it is opened. Each is made under another name and then renamed,
+so that several processes can share the folder. The least recently used ones are removed if
 `MOST_BYTES` are exceeded.
 """
 
@@ -23,15 +23,15 @@ from exampp.store.connection import connect_unchanging
 from exampp.store.sql import GuardedConnection
 
 FOLDER = "EXAMPP_CACHE"
-"""The environment variable that names the folder; empty: nothing is cached."""
+"""The environment variable that names the folder; empty: no caching."""
 MOST_BYTES = 2 << 30
-"""How much the cached collections take together."""
+"""Maximum size of all cached collections together."""
 _UNFINISHED = ".new-"
 _ABANDONED_SECONDS = 86_400.0
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of cached collections, None where nothing is to be cached."""
+    """Return the folder of cached collections; None if caching is off."""
     named = os.environ.get(FOLDER)
     if named is not None:
         return Path(named) if named else None
@@ -49,7 +49,7 @@ def cache_folder() -> Path | None:
 
 
 def find_cached(key: str, file: Path) -> GuardedConnection | None:
-    """Open the cached collection of a key, None if there is none; errors are about `file`."""
+    """Open the cached collection of a key; None if there is none. Errors name `file`."""
     folder = cache_folder()
     for path in sorted(folder.glob(f"{key}-*.exam")) if folder is not None else ():
         with suppress(OSError, ExamError, sqlite3.Error):
@@ -64,7 +64,7 @@ def find_cached(key: str, file: Path) -> GuardedConnection | None:
 
 
 def store_cached(key: str, connection: sqlite3.Connection) -> None:
-    """Cache a collection, as far as the folder can be written."""
+    """Cache a collection if the folder can be written."""
     folder = cache_folder()
     if folder is None:
         return
@@ -84,7 +84,7 @@ def _digest(path: Path) -> str:
 
 
 def _trim(folder: Path) -> None:
-    """Remove the collections that were used longest ago, and what a killed process left."""
+    """Remove the least recently used collections, and the rest of a killed process."""
     used = {path: path.stat() for path in folder.glob("*.exam")}
     total = 0
     for path in sorted(used, key=lambda one: -used[one].st_mtime):

@@ -1,4 +1,4 @@
-"""Graders, their grades, and what workbench files said beside them, in the store."""
+"""Graders, their grades, and the records of workbench files about them, in the store."""
 
 from __future__ import annotations
 
@@ -23,37 +23,35 @@ detail.
 """
 
 Rules = Mapping[str, Any]
-"""How replies are read: what `prompts.reading.read` takes beside the reply, by name."""
+"""Rules for reading replies: the options of `prompts.replies.read_reply`, by name."""
 NO_KEY = 0
-"""The answer key of a grade in which known answers played no part."""
+"""The answer key of a grade for which known answers did not matter."""
 WITHOUT_KEY = (
     "(i.answer_key = 1 AND EXISTS (SELECT 1 FROM item k WHERE k.bank = i.bank AND k.kind = i.kind "
     "AND k.active AND k.answers <> '[]'))"
 )
 """SQL: the item `i` has no answer key, and others of its kind in its bank have one."""
 IN_FORCE = f"(g.answer_key IN (0, i.answer_key) AND NOT (g.answer_key = 1 AND {WITHOUT_KEY}))"
-"""SQL: the grade `g` of the item `i` was made from what the item's answer key is today.
-
-Whoever reads grades leaves out the others: the cell has no grade then. An extracted answer to a
-question without a key says nothing where answers to the others are verified.
-"""
+"""SQL: the grade `g` of the item `i` was made from the item's current answer key. Other grades are
+ignored: the cell has no grade then. An extracted answer to a question without a key does not count
+if answers to the others are verified."""
 
 SUPERSEDED = (
     "(SELECT w.version FROM passage_version w JOIN passage p USING (passage) "
     "WHERE w.version <> p.version)"
 )
-"""SQL: the texts that passages had before; they are few, or none."""
+"""SQL: earlier texts of passages; they are few, or none."""
 
 
 class StoredGrader(NamedTuple):
-    """A grader of the collection: its key and who it is."""
+    """A grader of the collection: its key and its identity."""
 
     key: int
     identity: GraderIdentity
 
 
 def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int | None:
-    """Return the key of a grader; None where it has not graded yet."""
+    """Return the key of a grader; None if it has not graded yet."""
     found = known_grader(connection, identity)
     return None if found is None else found.key
 
@@ -66,10 +64,10 @@ def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> St
 def put_grader(
     connection: sqlite3.Connection, identity: GraderIdentity, rules: Rules | None = None
 ) -> int:
-    """Return the key of a grader, made where there was none.
+    """Return the key of a grader, which is added if it is new.
 
-    `rules` say how its replies are read where known answers play a part. Grades that it has without
-    them, from files, count as made from today's answer keys.
+    `rules` are the rules for its replies if known answers matter. Grades that it has without them,
+    from files, count as made from today's answer keys.
     """
     key = _put_identity(connection, identity)
     if rules is not None:
@@ -88,9 +86,9 @@ def put_grader(
 
 
 def reading_rules(connection: sqlite3.Connection, grader: int) -> Rules | None:
-    """How a grader's replies are read where known answers play a part; None where they do not.
+    """Return the rules for a grader's replies if known answers matter; else None.
 
-    Empty where nobody noted it.
+    Empty if they are unknown.
     """
     row = connection.execute("SELECT rules FROM grader WHERE grader = ?", (grader,)).fetchone()
     return None if row is None else from_json(row[0])
@@ -132,9 +130,9 @@ def _put_identity(connection: sqlite3.Connection, identity: GraderIdentity) -> i
 
 
 def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -> None:
-    """Give a grader this scale.
+    """Set the scale of a grader.
 
-    Raises InputError where a grade of it is off that scale.
+    Raises InputError if one of its grades is off that scale.
     """
     rows = connection.execute(
         "SELECT min(rating), max(rating) FROM grade WHERE grader = ? AND state = 0", (grader,)
@@ -153,7 +151,7 @@ def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -
 
 
 def unshown_scales(connection: sqlite3.Connection) -> set[int]:
-    """Return the graders of whose scale no current grade shows the top, or that begins above 0."""
+    """Return the graders with a scale that no current grade fully shows, or that begins above 0."""
     rows = connection.execute(
         "SELECT r.grader FROM grader r LEFT JOIN (SELECT g.grader, max(g.rating) AS found "
         "FROM item i JOIN grade g ON g.item_version = i.version "
@@ -164,9 +162,9 @@ def unshown_scales(connection: sqlite3.Connection) -> set[int]:
 
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
-    """Return all graders, no two under one name, in order of first appearance.
+    """Return all graders with unique names, in order of first appearance.
 
-    Those that one import brings are sorted by name, whatever the order of its lines.
+    Those of one import are sorted by name, whatever the order of its lines.
     """
     found = _stored(connection, "true")
     named = with_distinct_names(one.identity for one in found)
@@ -195,7 +193,7 @@ def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[St
 def grade_row(
     grader: int, item_version: int, passage_version: int, grade: Grade, answer_key: int = NO_KEY
 ) -> GradeRow:
-    """A grade as a row of the table, of valid text; `replaced` in its detail counts the rest."""
+    """Return a grade as a row of valid text; `replaced` in its detail counts invalid characters."""
     reply, replaced = (None, 0) if grade.reply is None else sanitize(grade.reply)
     detail, more = sanitize_value(grade.detail) if grade.detail else (grade.detail, 0)
     if replaced + more:
@@ -217,7 +215,7 @@ def grade_row(
 def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
     """Add grades; a later grade replaces an earlier one, but never a rating by a failure.
 
-    A file that says the same without how the reply was read (`imported`) changes nothing.
+    An equal grade of a file without a rule of reading (`imported`) changes nothing.
     """
     connection.executemany(
         "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -232,7 +230,7 @@ def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None
 
 
 class ReplyToRead(NamedTuple):
-    """A raw reply with what is needed to read it again."""
+    """A raw reply with all that is needed to read it again."""
 
     item_version: int
     passage_version: int
@@ -269,10 +267,10 @@ AND EXISTS (SELECT 1 FROM grade g WHERE g.grader = :grader AND g.item_version = 
 def replies_to_read(
     connection: sqlite3.Connection, grader: int, *, stale: bool = False
 ) -> Iterator[ReplyToRead]:
-    """All replies of a grader that were kept, item by item; grades may be rewritten meanwhile.
+    """Return all stored replies of a grader, item by item; grades may be rewritten meanwhile.
 
-    Of a cell the one with today's answer key, or any. `stale` gives only those of cells of which no
-    grade was made from today's answer key.
+    For each cell the one with today's answer key, or any. `stale` selects the cells without a grade
+    from today's answer key.
     """
     items = connection.execute(
         _REKEYED
@@ -292,7 +290,7 @@ def replies_to_read(
 def put_readings(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
     """Replace grades by others that were read from the same replies, ratings by failures too.
 
-    A cell that has a reply of its own, or a rating without one, stays: see `count_other_replies`.
+    A cell with a different reply, or a rating without one, stays: see `count_other_replies`.
     """
     connection.executemany(
         "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -304,9 +302,9 @@ def put_readings(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> No
 
 
 def count_other_replies(connection: sqlite3.Connection, source: int, target: int) -> int:
-    """How many cells of a grader have other replies, or ratings, than what another's replies say.
+    """Count the cells of `target` with other replies, or ratings, than the replies of `source`.
 
-    Counted are cells of `target` for which `source` kept a reply.
+    Only cells with a reply of `source` count.
     """
     return select_integer(
         connection,
@@ -360,7 +358,7 @@ SheetRow = tuple[int, int, int, Sequence[int], Any]
 
 
 def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None:
-    """Keep what a workbench file said of a passage's grades."""
+    """Store the records of a workbench file about a passage's grades."""
     connection.executemany(
         "INSERT INTO sheet (query, passage, grader, items, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET items = excluded.items, extra = excluded.extra "
@@ -442,9 +440,9 @@ ORDER BY g.passage_version
 
 
 class RatedCell(NamedTuple):
-    """A cell of today's texts with the ratings that graders gave it, by their keys.
+    """A cell of today's texts with the ratings of graders, by their keys.
 
-    `answer_key` is the key that the grades were made from, 0 where none played a part.
+    `answer_key` is the key that the grades were made from, 0 if none mattered.
     """
 
     query_id: str
@@ -458,7 +456,10 @@ class RatedCell(NamedTuple):
 def rated_cells(
     connection: sqlite3.Connection, graders: Sequence[int], kind: str, bank: str
 ) -> Iterator[RatedCell]:
-    """Every cell that one of the graders tried, item by item; grades may be written meanwhile."""
+    """Yield every cell that one of the graders tried, item by item.
+
+    Grades may be written meanwhile.
+    """
     keys = json.dumps(list(graders))
     items = connection.execute(_ITEMS, {"kind": kind, "bank": bank}).fetchall()
     for item, item_id, query_id, version, today in items:

@@ -1,8 +1,8 @@
-"""What an import changes, noted row by row while it runs, whichever function writes the row.
+"""Record the changes of an import row by row, whichever function writes the row.
 
-Triggers keep what a row said before the import changed it for the first time; what it says in the
-end is read when the import is over. Triggers and notes are temporary and belong to the import's
-transaction: what is rolled back leaves no trace of them.
+Triggers store the content of a row before its first change by the import; the content after it is
+read when the import is over. Triggers and notes are temporary and belong to the import's
+transaction: a rollback removes them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from exampp.store.inputs import counts
 from exampp.store.sql import from_json
 
 _LONGEST = 60
-"""Characters of a text that a difference shows."""
+"""Maximum characters of a text in a difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that was `added`, `changed` or `removed`; if changed, what of it (`field`).
+    """One thing that was `added`, `changed` or `removed`; if changed, its `field`.
 
-    `before` and `after` are what it says: texts, answer keys, relevances, ranked passages.
+    `before` and `after` are its values: texts, answer keys, relevances, ranked passages.
     """
 
     what: str
@@ -47,9 +47,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """How many things of one kind an import added, changed, removed, and left as they were.
+    """How many things of one kind an import added, changed, removed, and left unchanged.
 
-    `examples` has a change and a removal, or the return of a retired item, where there is one.
+    `examples` has a change and a removal, or the return of a retired item, if there is one.
     """
 
     thing: str
@@ -62,7 +62,7 @@ class Differences:
 
     @property
     def now(self) -> int:
-        """How many there are after the import."""
+        """Return how many there are after the import."""
         return self.added + self.changed + self.unchanged
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """A difference that an import makes only if it is told to, because the thing is `why`."""
+    """A difference that an import makes only with `update`, because the thing is `why`."""
 
     why: str
     difference: Difference
@@ -92,10 +92,10 @@ Says = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Fields of a kind of thing that are protected where the thing is `why`.
+    """Fields of a kind of thing that are protected if the thing is `why`.
 
-    `of` gives the key that `which` is about, None where the rule does not concern the thing;
-    `which` selects the protected ones of the keys in a JSON list.
+    `of` returns the key that `which` is about, None if the rule does not concern the thing; `which`
+    selects the protected ones of the keys in a JSON list.
     """
 
     thing: str
@@ -161,9 +161,9 @@ def protected(
     thing: str,
     found: Iterable[tuple[Any, Says | None, list[Difference]]],
 ) -> list[Protected]:
-    """Those of the differences that are protected; of each thing its key and what it said before.
+    """Return the protected differences; `found` has each thing's key and its values before.
 
-    A text or a reply that was not known before may be filled in.
+    An empty text or reply may be filled in.
     """
     things = [(key, says, some) for key, says, some in found if says is not None]
     result: dict[Any, Protected] = {}
@@ -189,11 +189,11 @@ def _always(_says: Says) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Thing:
-    """A kind of thing: its name and the plural, and SQL for where it is and what it says.
+    """A kind of thing: its name and the plural, and SQL for its key, label and content.
 
-    In SQL `{row}` stands for a row: `label` is what people know it by, `says` a JSON object of what
-    they see of it, NULL where it is not there. `joined` joins a row `r` to its note `t`; `shown`
-    is the field that stands for it, `is_there` tells if it counts.
+    In SQL `{row}` stands for a row: `label` is its name for people, `says` a JSON object of the
+    content that people see, NULL if it does not exist. `joined` joins a row `r` to its note `t`;
+    `shown` is the field that represents it, `is_there` tells if it counts.
     """
 
     name: str
@@ -305,7 +305,7 @@ THINGS = (
 
 
 class ImportDiff(NamedTuple):
-    """What an import changed, what of it is protected, and rows that are nothing of the kind.
+    """The changes of an import, the protected ones among them, and other rows that changed.
 
     These are the notes themselves.
     """
@@ -316,7 +316,7 @@ class ImportDiff(NamedTuple):
 
 
 class ImportLog:
-    """Notes what changes from now until `read`, in the caller's transaction."""
+    """Record all changes from now until `read`, in the caller's transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -359,13 +359,13 @@ class ImportLog:
         )
 
     def note_rankings(self) -> None:
-        """Note which rankings differ from the staged ones that are about to replace them."""
+        """Record which rankings differ from the staged ones that will replace them."""
         staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
         if self.connection.execute(staged).fetchone() is not None:
             self.connection.execute(_DIFFERING)
 
     def read(self) -> ImportDiff:
-        """Return what has changed. The notes end with it."""
+        """Return the changes, and drop the notes."""
         after = _counts(self.connection)
         differences, guarded = [], []
         for thing in THINGS:
@@ -394,7 +394,7 @@ class ImportLog:
         )
 
     def _rows(self, thing: _Thing) -> Iterator[tuple[Any, str, Says | None, Says | None]]:
-        """Yield (key, label, what it said, what it says) of the things that were noted."""
+        """Yield (key, label, content before, content after) of the things that were noted."""
         rows = self.connection.execute(
             f"SELECT t.key, {thing.sql(thing.label)}, t.before, {thing.sql(thing.says)} "
             f"FROM noted t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
@@ -444,7 +444,7 @@ def _counts(connection: sqlite3.Connection) -> Mapping[str, int]:
 def differing(
     thing: _Thing, name: str, before: Says | None, after: Says | None
 ) -> list[Difference]:
-    """Return how a thing differs: first whether it came or went, then field by field."""
+    """Return the differences of a thing: added or removed, else field by field."""
     was, now = (says is not None and thing.is_there(says) for says in (before, after))
     shown = [_written(says.get(thing.shown)) if says else "" for says in (before, after)]
     found = []

@@ -1,7 +1,7 @@
-"""Queries, passages, rankings and judgments in the store.
+"""Queries, passages, rankings and judgments in the store, and contradictions between files.
 
-Every `put_` function takes what it is given as the newest word on it, leaves what is equal alone,
-and so changes nothing the second time. All of them run inside the caller's transaction.
+Every `put_` function replaces older values by those it gets, skips equal ones, and so changes
+nothing the second time. All of them run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -19,12 +19,6 @@ from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
 from exampp.store.sql import batches, column, exists, extra_json, from_json, intern, pairs
-
-# What the files of one import say of the same thing: none of them may contradict another.
-#
-# Otherwise the one that happens to be taken later would win, and nobody be told. Within a file
-# its reader knows what may be repeated; of passages and rankings see `store.inputs`.
-
 
 _LONGEST = 80
 _SAY = """
@@ -45,12 +39,12 @@ def begin_saying(connection: sqlite3.Connection) -> None:
 
 
 def next_file(connection: sqlite3.Connection) -> None:
-    """What is said from now on, another file says."""
+    """Start the statements of another file."""
     connection.execute("UPDATE saying SET file = file + 1")
 
 
 def end_saying(connection: sqlite3.Connection) -> int:
-    """Drop the scratch tables of an import; returns how often their rows were written."""
+    """Drop the scratch tables of an import; return how often their rows were written."""
     written = "SELECT (SELECT count(*) FROM said) + (SELECT file FROM saying)"
     (count,) = connection.execute(written).fetchone()
     for table in ("said", "saying"):
@@ -64,10 +58,13 @@ def note_statements(
     said: Iterable[tuple[str, str]],
     name: Callable[[str], str] = str,
 ) -> None:
-    """Note what is said of things by their keys; `name` is what people know a key by.
+    """Record the values of things by their keys; `name` returns the name of a key for people.
 
-    Nothing is noted outside of an import. Raises InputError where another file of the import says
-    something else.
+    Does nothing outside of an import. Raises InputError if another file of the import has another
+    value.
+
+    No file of an import may contradict another: the later one would win, unnoticed. Within a file
+    its reader knows what may be repeated.
     """
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'said'").fetchone():
         return
@@ -102,16 +99,16 @@ def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
 
 
 def put_systems(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
-    """The key of each system, made where there was none; InputError for what is no name of one."""
+    """Return the key of each system, which is added if it is new; InputError for invalid names."""
     wanted = dict.fromkeys(names)
     check_system_names(wanted)
     return intern(connection, "system", "name", wanted)
 
 
 def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
-    """Remove systems with all their rankings, in the caller's transaction; returns how many lines.
+    """Remove systems with all their rankings, in the caller's transaction; return how many lines.
 
-    Passages, their texts and grades stay. Raises InputError for a system that there is not.
+    Passages, their texts and grades stay. Raises InputError for an unknown system.
     """
     removed = 0
     for system in _known(connection, names).values():
@@ -131,11 +128,11 @@ def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str,
 
 
 WHOLE_QUERY = 0
-"""The subtopic of what concerns a query as a whole."""
+"""The subtopic key of a query as a whole."""
 
 
 def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> None:
-    """Add queries and subtopics; a text that is given replaces the one known."""
+    """Add queries and subtopics; a text replaces the stored one."""
     for batch in batches(queries):
         known = intern(connection, "query", "query_id", [query.query_id for query in batch])
         note_statements(
@@ -150,7 +147,7 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
 
 
 def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
-    """Return the key of a query, made where it is new; it gets the text if it has none."""
+    """Return the key of a query, which is added if it is new; it gets the text if it has none."""
     query = intern(connection, "query", "query_id", [query_id])[query_id]
     connection.execute(
         "UPDATE query SET text = ? WHERE query = ? AND text = ''", (sanitized(text), query)
@@ -227,7 +224,7 @@ def begin_import(connection: sqlite3.Connection) -> None:
 
 
 def end_import(connection: sqlite3.Connection) -> int:
-    """Drop the scratch tables of an import; returns how often their rows were written."""
+    """Drop the scratch tables of an import; return how often their rows were written."""
     count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
     connection.execute("DROP TABLE given")
     return int(count) + end_saying(connection)
@@ -236,7 +233,7 @@ def end_import(connection: sqlite3.Connection) -> int:
 def _refuse_second_texts(
     connection: sqlite3.Connection, found: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Within one import a passage has one text, whichever of the files it is in."""
+    """Raise InputError if a passage has two texts in the files of one import."""
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'given'").fetchone():
         return
     connection.executemany("INSERT OR IGNORE INTO given VALUES (?, ?)", found.values())
@@ -256,7 +253,7 @@ def _refuse_second_texts(
 def titles_of(
     connection: sqlite3.Connection, passages: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """The titles that the collection knows of passages, given as (id, text), for these texts."""
+    """Return the stored titles of passages, as (id, text), if they have these texts."""
     rows = connection.execute(
         "SELECT p.passage_id, v.title, v.text FROM passage p JOIN passage_version v "
         "USING (version) WHERE v.title <> '' "
@@ -281,7 +278,7 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
 
 
 def add_to_pools(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Add passages, as (query key, passage key), to pools that do not have them."""
+    """Add passages, as (query key, passage key), to pools without them."""
     connection.executemany(
         "INSERT INTO pool (query, passage) VALUES (?, ?) ON CONFLICT DO NOTHING", rows
     )
@@ -318,7 +315,7 @@ RankingRow = tuple[int, int, int, int, int, float, Any]
 
 
 def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -> None:
-    """Set rankings aside; `apply_rankings` makes them the rankings of their systems."""
+    """Stage rankings; `apply_rankings` makes them the rankings of their systems."""
     connection.execute(
         "CREATE TEMP TABLE IF NOT EXISTS incoming (query INTEGER, subtopic INTEGER, "
         "system INTEGER, passage INTEGER, rank INTEGER, score REAL, extra TEXT, "
@@ -337,7 +334,7 @@ def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -
 
 
 def apply_rankings(connection: sqlite3.Connection) -> int:
-    """Replace, for every (query, system) staged, what the store held of it.
+    """Replace the stored rankings of every (query, system) that is staged.
 
     Returns how many rankings were staged.
     """
@@ -363,10 +360,10 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
 
 
 class Member(NamedTuple):
-    """A passage that belongs to a query: pooled, ranked or judged for it.
+    """A passage of a query: pooled, ranked or judged for it.
 
-    `version`, `title` and `text` are None, empty and None where only its id is known. `hash` is
-    that of title and text.
+    `version`, `title` and `text` are None, empty and None if only its id is known. `hash` is that
+    of title and text.
     """
 
     passage: int
@@ -399,10 +396,10 @@ _WITHOUT_TEXTS = _MEMBERS.format(columns=f"'', NULL, NULL, ({_HASH})", texts="")
 
 
 def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -> list[Member]:
-    """Return the passages of a query: its pool in file order, then what was ranked, then judged.
+    """Return the passages of a query: its pool in file order, then ranked, then judged ones.
 
-    Passages of which only the id is known come last. Without `texts` only ids and versions are
-    read, which is much less.
+    Passages known only by their id come last. Without `texts` only ids and versions are read, which
+    is much less.
     """
     rows = connection.execute(_WITH_TEXTS if texts else _WITHOUT_TEXTS, {"query": query}).fetchall()
     if not texts:
@@ -425,7 +422,7 @@ def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
 
 
 def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """Count the things of each kind in the collection, and what people decided."""
+    """Count the things of each kind in the collection, and the human decisions."""
     tables = {
         "queries": "query",
         "subtopics": "subtopic",
@@ -455,7 +452,7 @@ def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
 
 
 def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
-    """Yield all passages whose text is known, with their current texts."""
+    """Yield all passages with a text, with their current texts."""
     for passage_id, text, title, extra in connection.execute(
         "SELECT p.passage_id, v.text, v.title, p.extra FROM passage p "
         "JOIN passage_version v USING (version) ORDER BY p.passage"
@@ -488,7 +485,7 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
 
 
 def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts of those of the passages whose text the collection holds."""
+    """Return the texts of those passages that have one."""
     return pairs(
         connection,
         "SELECT p.passage_id, v.text FROM passage p JOIN passage_version v USING (version) "
@@ -498,7 +495,7 @@ def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict
 
 
 def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
-    """Return the texts of the passages that came first."""
+    """Return the texts of the first passages."""
     return column(
         connection,
         "SELECT v.text FROM passage p JOIN passage_version v USING (version) LIMIT ?",
@@ -507,7 +504,7 @@ def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
 
 
 def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -> dict[str, str]:
-    """Return the text of each of the queries that are known, by id."""
+    """Return the texts of the known ones of these queries, by id."""
     return pairs(
         connection,
         "SELECT query_id, text FROM query WHERE query_id IN (SELECT value FROM json_each(?))",
@@ -518,8 +515,8 @@ def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -
 def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> bool:
     """Give a query another id, and its items the ids that start with it.
 
-    Returns False, and changes nothing, where the new id is known, or where sealed items or a sample
-    of judgments refer to the old one.
+    Returns False, and changes nothing, if the new id exists, or if sealed items or a sample of
+    judgments refer to the old one.
     """
     (count,) = connection.execute(
         "SELECT (SELECT count(*) FROM query WHERE query_id = :new) + "
@@ -550,7 +547,7 @@ def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> d
 
 
 def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
-    """The id of the first passage that has each of the texts, whatever its title, by text."""
+    """Return the id of the first passage with each of the texts, whatever its title, by text."""
     return pairs(
         connection,
         "SELECT v.text, p.passage_id FROM passage p JOIN passage_version v USING (version) "
@@ -560,14 +557,14 @@ def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> 
 
 
 def without_text(connection: sqlite3.Connection) -> list[str]:
-    """Return the passages of which only the id is known, in order."""
+    """Return the passages known only by their id, in order."""
     return column(connection, "SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
 
 
 def missing_rankings(
     connection: sqlite3.Connection, systems: Sequence[str]
 ) -> dict[str, list[str]]:
-    """The queries for which each of these systems has no ranking; complete systems left out."""
+    """Return the queries that each system has no ranking for; without complete systems."""
     found: dict[str, list[str]] = {}
     for name, query_id in connection.execute(
         "WITH seen AS MATERIALIZED (SELECT DISTINCT query, system FROM ranking) "
@@ -588,6 +585,6 @@ def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
 
 
 def highest_judgment(connection: sqlite3.Connection) -> int | None:
-    """Return the highest judgment of any passage; None where nobody judged."""
+    """Return the highest judgment of any passage; None without judgments."""
     row = connection.execute("SELECT max(relevance) FROM judgment").fetchone()
     return None if row[0] is None else int(row[0])

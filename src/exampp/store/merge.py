@@ -1,9 +1,9 @@
-"""Another collection's content taken into this one, table by table.
+"""Merge another collection into this one, table by table.
 
 The other collection is copied as it is at one moment and attached, and each of its keys is mapped
-to one of ours (`to_query`, ...). Rows that only one side has are put together. Where both have a
-value and the two differ, ours stays; of an item that both edited, a person's edit stands before an
-import's, then the newer one. Every difference is a named conflict. Merging again changes nothing.
+to one of ours (`to_query`, ...). Rows that only one side has are combined. If both have a value and
+the two differ, ours stays; of an item that both edited, a person's edit wins over an import's, then
+the newer one. Every difference is a named conflict. Merging again changes nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from exampp.store.grades import find_grader, graders, put_grader, reading_rules
 from exampp.store.sql import Damaged
 
 MOST_OTHERS = 10
-"""Databases that SQLite attaches at most."""
+"""Maximum number of databases that SQLite attaches."""
 
 
 Side = Literal["here", "there"]
-"""The collection that others are merged into, or another."""
+"""The target of the merge, or another collection."""
 
 
 class MergeCount(NamedTuple):
@@ -38,9 +38,9 @@ class MergeCount(NamedTuple):
 
 
 class MergeConflict(NamedTuple):
-    """One field of which two collections say different things, and which of the two is kept.
+    """One field with different values in two collections, and the side whose value is stored.
 
-    `here` is what the collection says that others are merged into, `there` what `other` says.
+    `here` is the value in the target of the merge, `there` the value in `other`.
     """
 
     thing: str
@@ -62,7 +62,7 @@ class OtherCollection(NamedTuple):
 def copy_collection(file: Path, copy: Path) -> OtherCollection:
     """Copy a collection as it is now; the file is only read.
 
-    Raises InputError where the file is no collection, of another schema, or damaged.
+    Raises InputError if the file is not a collection, is of another schema, or is damaged.
     """
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
@@ -74,7 +74,7 @@ def copy_collection(file: Path, copy: Path) -> OtherCollection:
 
 @contextmanager
 def attached(connection: sqlite3.Connection, others: Sequence[OtherCollection]) -> Iterator[None]:
-    """Within the block the copies are part of the connection, as `other0`, `other1`, ..."""
+    """Attach the copies to the connection within the block, as `other0`, `other1`, ..."""
     names = [_schema(number) for number in range(len(others))]
     try:
         for name, other in zip(names, others, strict=True):
@@ -93,7 +93,7 @@ def _schema(number: int) -> str:
 def merge_attached(
     connection: sqlite3.Connection, number: int, other: OtherCollection, at: str
 ) -> tuple[list[MergeCount], list[MergeConflict]]:
-    """Take what the `number`-th attached collection holds, in the caller's transaction."""
+    """Merge the `number`-th attached collection, in the caller's transaction."""
     step = MergeStep(connection, _schema(number))
     step.run("CREATE TEMP TABLE conflict (thing TEXT, id TEXT, field TEXT, here, there, kept TEXT)")
     with closing(connect(other.copy)) as theirs:
@@ -122,7 +122,7 @@ def merge_attached(
 
 
 def _follow_queries(connection: sqlite3.Connection, edit: Edit) -> None:
-    """Give direct relevance prompts the texts of their queries, where these differ."""
+    """Update items of direct relevance whose query has another text."""
     stale = connection.execute(
         "SELECT 1 FROM item i JOIN bank b USING (bank) JOIN query q ON q.query = i.query "
         "JOIN item_version v USING (version) WHERE b.name = ? AND v.text IS NOT q.text LIMIT 1",
@@ -142,16 +142,16 @@ _ITEM = (
     "WHERE i.item = {row}.item)"
 )
 _EMPTY, _NULL, _NEVER = "''", "NULL", ""
-"""SQL: what a column holds of which nothing is known."""
+"""SQL: the value of a column that means unknown."""
 _EXTRA = ("extra", "other fields", _NULL)
 
 
 class _Union(NamedTuple):
-    """A table whose rows are known by `keys`: ours and those that only the other side has.
+    """A table whose rows are identified by `keys`: ours and those that only the other side has.
 
-    `values` are (column, its name for people, what it holds of which nothing is known): ours is
-    filled in where it is unknown. Rows are `things` in counts, a `thing` with a `label` in
-    conflicts; a `mapped` table has keys that other tables refer to.
+    `values` are (column, its name for people, its value if unknown): an unknown value of ours is
+    filled in. Rows are `things` in counts, a `thing` with a `label` in conflicts; a `mapped` table
+    has keys that other tables refer to.
     """
 
     table: str
@@ -231,7 +231,7 @@ _REFERENCES = {
 """Columns that hold keys of other tables, and the scratch tables that map their keys to ours."""
 _WHOLE_QUERY = " UNION ALL SELECT 0, 0"
 _ZERO = ("subtopic", "answer_key")
-"""Tables whose key 0 stands for none."""
+"""Tables whose key 0 means none."""
 
 
 @dataclass
@@ -246,7 +246,7 @@ class MergeStep:
     counts: dict[str, list[int]] = field(default_factory=dict)
 
     def run(self, sql: str) -> int:
-        """Execute a statement; returns how many rows it wrote."""
+        """Execute a statement; return how many rows it wrote."""
         return self.connection.execute(sql.format(o=self.schema)).rowcount
 
     def one(self, sql: str) -> int:
@@ -276,13 +276,16 @@ class MergeStep:
         self.scratch(f"to_{name}", "theirs INTEGER PRIMARY KEY, mine INTEGER NOT NULL", sql)
 
     def conflict(self, thing: str, sql: str, kept: str = "'here'") -> None:
-        """Note what `sql` selects: (id, field, here, there); `kept` is SQL for who stands."""
+        """Record the conflicts that `sql` selects: (id, field, here, there).
+
+        `kept` is SQL for the side whose value is stored.
+        """
         self.run(
             f"INSERT INTO conflict SELECT '{thing}', id, field, here, there, {kept} FROM ({sql})"
         )
 
     def end(self, other: str) -> tuple[list[MergeCount], list[MergeConflict]]:
-        """Return what was done; all scratch tables are dropped."""
+        """Return counts and conflicts, and drop all scratch tables."""
         rows = self.connection.execute("SELECT * FROM conflict ORDER BY rowid").fetchall()
         found = [
             MergeConflict(thing, str(name), what, _text(here), _text(there), kept, other)
@@ -301,7 +304,7 @@ class MergeStep:
         return own, [name for _, name, *_ in rows if name != own]
 
     def theirs(self, table: str) -> str:
-        """SQL: the rows of their table with our keys for theirs; `nr` is their order."""
+        """Return SQL for the rows of their table with our keys for theirs; `nr` is their order."""
         own, columns = self.columns(table)
         # plans of samples name their grader and bank in columns of text
         rows = self.connection.execute(f"PRAGMA main.table_info({table})").fetchall()
@@ -319,7 +322,7 @@ class MergeStep:
         )
 
     def union(self, table: _Union) -> None:
-        """Take rows that only the other side has, and values that ours lacks."""
+        """Add rows that only the other side has, and values that ours lacks."""
         own, columns = self.columns(table.table)
         theirs, known = self.theirs(table.table), " AND ".join(f"m.{k} = t.{k}" for k in table.keys)
         label = table.label.format(row="m")
@@ -349,7 +352,7 @@ class MergeStep:
             self.map(own, f"SELECT t.nr, m.{own} {same}{none}")
 
     def append(self, table: str, things: str, same: Sequence[str] = ()) -> None:
-        """Append what only the other side has of a table that is never changed.
+        """Append rows that only the other side has to a table that is append-only.
 
         Rows are equal in all columns, or in those that are the `same`; of several equal rows the
         n-th here is the n-th there.
@@ -380,7 +383,7 @@ class MergeStep:
         )
 
     def follow(self, table: str) -> None:
-        """Take the rows that belong to rows that were appended."""
+        """Add the rows that belong to appended rows."""
         names = ", ".join(self.columns(table)[1])
         self.run(
             f"INSERT OR IGNORE INTO main.{table} ({names}) SELECT {names} FROM "
@@ -393,7 +396,7 @@ def _text(value: object) -> str:
 
 
 def _differ(column: str, empty: str, ours: str) -> str:
-    """SQL: `ours` and the row `t` both have a value in the column, and not the same."""
+    """Return SQL that tells if `ours` and row `t` both have a value in the column, and differ."""
     differ = f"{ours}.{column} IS NOT t.{column}"
     known = f" AND {ours}.{column} IS NOT {empty} AND t.{column} IS NOT {empty}"
     return differ + known if empty else differ
@@ -413,7 +416,7 @@ WHERE pv.hash IS NOT tv.hash
 
 
 def _passages(step: MergeStep) -> None:
-    """Passages and their texts: one that the other side had before is the older one."""
+    """Merge passages and their texts: one that the other side had before is the older one."""
     step.put(
         "passages",
         "passage",
@@ -466,7 +469,7 @@ _SHOWN = (
 
 
 def _rankings(step: MergeStep) -> None:
-    """What a system returned for a query is one value: ours and theirs are never mixed."""
+    """Merge rankings: one of a system for a query is one value; ours and theirs are never mixed."""
     step.union(_UNIONS["system"])
     columns = "query, subtopic, system, passage, rank, score, extra"
     step.scratch(
@@ -506,14 +509,14 @@ _NOT_IN_BANK = f"NOT EXISTS (SELECT 1 FROM {{table}} WHERE {_SAME_ITEM} AND m.ba
 _TEXTLESS = (
     "EXISTS (SELECT 1 FROM {schema}.item_version v WHERE v.item = {item} AND v.text IS NULL)"
 )
-"""SQL: an item that grades brought along, whose text no bank has given."""
+"""SQL: an item known from grades, whose text no bank has given."""
 _ITEM_COLUMNS = "query, bank, subtopic, item_id, kind, extra"
 
 
 def _items(step: MergeStep) -> None:
-    """Items, and which of ours each is: of the same query, bank, kind and id.
+    """Merge items: equal ones have the same query, bank, kind and id.
 
-    One without a text is the item of this id that has one, whatever its bank.
+    One without a text equals the item of this id that has one, whatever its bank.
     """
     theirs = (
         "(SELECT i.item, q.mine AS query, b.mine AS bank, f.mine AS subtopic, i.item_id, i.kind, "
@@ -601,7 +604,7 @@ _LATER = (
     "(SELECT text FROM main.item_version WHERE version = {row}.version), {row}.answers, "
     "{row}.weight, {row}.active)"
 )
-"""SQL: what is compared of two edits, to tell which of them stands."""
+"""SQL: the comparison that decides which of two edits wins."""
 
 
 def _numbered(step: MergeStep, name: str, log: str) -> None:
@@ -621,7 +624,7 @@ _OUR_LOG = (
 
 
 def _edits(step: MergeStep) -> None:
-    """Put the logs together; of an item that both edited, one of the last edits stands."""
+    """Merge the logs; for an item that both edited, one of the last edits wins."""
     _numbered(step, "our_edit", _OUR_LOG)
     _numbered(step, "their_edit", step.theirs("item_edit"))
     for side, other in (("our", "their"), ("their", "our")):
@@ -687,7 +690,7 @@ def _edits(step: MergeStep) -> None:
 
 
 def _other_fields(step: MergeStep) -> None:
-    """The subtopic and the other fields of an item, which are no part of its log."""
+    """Merge the subtopic and the other fields of an item, which are not in its log."""
     both = "to_item m JOIN their_item t ON t.item = m.theirs JOIN main.item i ON i.item = m.mine"
     taken = "i.item IN (SELECT item FROM edited WHERE theirs)"
     for column, empty, named in (("subtopic", "0", "subtopic"), ("extra", _NULL, "other fields")):
@@ -708,7 +711,7 @@ _SAME_SPLIT = "m.bank = b.mine AND m.salt = t.salt AND m.commitment = t.commitme
 
 
 def _splits(step: MergeStep) -> None:
-    """Note the splits that only the other side has: a split holds where it was made."""
+    """Record the splits that only the other side has: a split is valid where it was made."""
     step.conflict(
         "split",
         "SELECT (SELECT name FROM main.bank WHERE bank = b.mine) AS id, 'commitment' AS field, "
@@ -722,10 +725,10 @@ def _splits(step: MergeStep) -> None:
 
 
 def _graders(step: MergeStep, theirs: sqlite3.Connection) -> None:
-    """Make the graders of another collection known here, those that are the same as one.
+    """Add the graders of another collection, and map equal ones.
 
-    Before items are merged: grades that were made without answer keys, by a grader that is known to
-    read by them there, count as made from today's keys.
+    Runs before items are merged: grades made without answer keys, by a grader that is known to read
+    by them there, count as made from today's keys.
     """
     mapped = []
     for stored in graders(theirs):
@@ -756,7 +759,7 @@ _BETTER = (
     "({one}.state = 0 AND {other}.state <> 0 OR {one}.reply IS NOT NULL AND {other}.reply IS NULL "
     "AND ({one}.state = 0) = ({other}.state = 0) AND {one}.rating IS {other}.rating)"
 )
-"""SQL: a grade stands before none, and of two that say the same the one with its reply."""
+"""SQL: a grade wins over a failure, and of two equal ones the one with its reply."""
 _CELL_LABEL = (
     "(SELECT model FROM main.grader WHERE grader = m.grader) || ' ' || "
     f"(SELECT {_ITEM.format(row='v')} FROM main.item_version v WHERE v.version = m.item_version) "
@@ -766,11 +769,11 @@ _CELL_LABEL = (
 _DIFFERING = (
     "CASE WHEN m.rating IS NOT t.rating THEN {} WHEN m.reply IS NOT t.reply THEN {} ELSE {} END"
 )
-"""SQL: what the first field is of which two grades say different things."""
+"""SQL: the first field in which two grades differ."""
 
 
 def _grades(step: MergeStep) -> None:
-    """A grade stands before what came to none; of two that differ ours stays."""
+    """Merge grades: a grade wins over a failure; of two that differ ours stays."""
     theirs = _THEIR_GRADES.format(theirs=step.theirs("grade"))
     same = " AND ".join(f"m.{name} = t.{name}" for name in _CELL.split(", "))
     better, worse = _BETTER.format(one="t", other="m"), _BETTER.format(one="m", other="t")
@@ -801,7 +804,7 @@ def _grades(step: MergeStep) -> None:
 
 
 def _runs(step: MergeStep) -> None:
-    """A run is known by its grader and the moment of its start; a copy may hold a part of it."""
+    """Merge runs, identified by grader and start; a copy may have a part of a run."""
     _, columns = step.columns("run")
     same = "m.grader = t.grader AND m.started = t.started"
     spent = ", ".join(f"{name} = t.{name}" for name in columns[2:])

@@ -1,4 +1,4 @@
-"""Pools in and out of the store: passages with their judgments, rankings and grades."""
+"""Write pools into the store and read them: passages with judgments, rankings and grades."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ member AS (SELECT query, passage FROM ranked_pool UNION SELECT query, passage FR
 
 
 class BankStats(NamedTuple):
-    """The items of one kind of a bank with a text and without one, and the cells of the former.
+    """The items of one kind of a bank with and without a text, and the cells of the former.
 
-    `cells` are those of the ranked pool, `judged_only` those of passages that are judged alone.
+    `cells` are those of the ranked pool, `judged_only` those of passages that are only judged.
     """
 
     bank: str
@@ -81,7 +81,7 @@ class BankStats(NamedTuple):
 
 
 class PoolStats(NamedTuple):
-    """The pool: queries, (query, passage) pairs, different passages, pairs without a text.
+    """Counts of the pool: queries, (query, passage) pairs, distinct passages, pairs without a text.
 
     `contributed` is how many (system, query, passage) there are: over `ranked` pairs, the overlap.
     """
@@ -95,7 +95,7 @@ class PoolStats(NamedTuple):
 
 
 def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
-    """Return the size of the pool that the first `depth` passages of every ranking make."""
+    """Return the size of the pool of the first `depth` passages of every ranking."""
     row = connection.execute(
         f"{_RANKED} SELECT (SELECT count(*) FROM query), count(*), count(DISTINCT m.passage), "
         "count(*) - count(p.version), "
@@ -107,10 +107,10 @@ def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
 
 
 def system_stats(connection: sqlite3.Connection, depth: int) -> list[tuple[Any, ...]]:
-    """Return what every system contributes to the pool, sorted by name.
+    """Return the contribution of every system to the pool, sorted by name.
 
     A row has the system, its queries, its passages in the pool, how many of them another system
-    brought too, how many have no text, and the least, mean and largest depth of its rankings.
+    contributed too, how many have no text, and the least, mean and largest depth of its rankings.
     """
     return connection.execute(
         f"{_RANKED}, brought AS MATERIALIZED (SELECT query, passage, count(*) AS systems FROM top "
@@ -128,7 +128,7 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[tuple[Any, 
 
 
 def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
-    """The cells that every kind of every bank makes with the pool's passages that have a text."""
+    """Return the cells of every kind of every bank with the pool's passages that have a text."""
     return records(
         BankStats,
         connection,
@@ -147,10 +147,10 @@ def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
 
 
 def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: Edit) -> int:
-    """Add pools, such as those of a workbench file; returns how many passages they held.
+    """Add pools, such as those of a workbench file; return how many passages they held.
 
-    The rankings are staged only; `apply_rankings` takes them over. Raises InputError where the
-    same passage has different texts in one import.
+    The rankings are only staged; `apply_rankings` stores them. Raises InputError if the same
+    passage has different texts in one import.
     """
     count = 0
     for pool in pools:
@@ -242,7 +242,7 @@ def _put_sheets(
 
 
 class _Rows:
-    """Makes the rows of a grader's grades of one pool; nothing is worked out twice of a grade."""
+    """Make the rows of a grader's grades of one pool; each grade is converted once."""
 
     def __init__(
         self, grader: int, items: Mapping[tuple[str, str], int], answer_keys: Mapping[int, int]
@@ -264,7 +264,7 @@ class _Rows:
 
 
 def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
-    """Yield the collection as pools, query by query, each as it was put in, with what came since.
+    """Yield the collection as pools, query by query, each as imported, with later additions.
 
     Grades are those of the current texts of passages.
     """
@@ -333,7 +333,7 @@ def _rankings(
 
 
 class _Filed(NamedTuple):
-    """The grades of one passage by one grader, by item version: a sheet in the making."""
+    """The grades of one passage by one grader, by item version."""
 
     grades: dict[int, Grade]
     order: list[int] | None

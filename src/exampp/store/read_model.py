@@ -1,4 +1,4 @@
-"""Reads queries of a collection with all that people look at: texts, replies, decisions."""
+"""Read queries of a collection with everything that people look at: texts, replies, decisions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ WHERE i.item = ?
 class ItemRatings(NamedTuple):
     """The ratings of one item (by the key of its text), aligned with the keys of passages' texts.
 
-    Of a text that occurs twice the last rating counts. `details` counts the cells with details.
+    For a text that occurs twice the last rating counts. `details` counts the cells with details.
     """
 
     version: int
@@ -92,7 +92,7 @@ class ItemRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """What the store holds of one query for one grader: subtopics, items, passages, decisions.
+    """The rows of one query for one grader: subtopics, items, passages, decisions.
 
     `subtopics` are (id, key, text). `column` and `row` find a cell by the keys of its texts.
     """
@@ -110,10 +110,10 @@ class QueryRows:
 def read_gradebook(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
 ) -> Gradebook:
-    """Return the grades of one grader on one bank, people's decisions standing where there are any.
+    """Return the grades of one grader on one bank, overridden by human decisions.
 
-    `part` leaves only the `public` or the `sealed` items of the bank. InputError if it is neither,
-    or if the bank was never split.
+    `part` selects the `public` or the `sealed` items of the bank. Raises InputError if it is
+    neither, or if the bank was never split.
     """
     refuse_unsound(connection)
     among = items_of_part(connection, bank, part)
@@ -152,7 +152,7 @@ def read_gradebook(
 def items_of_part(
     connection: sqlite3.Connection, bank: str, part: str | None
 ) -> Callable[[int], bool]:
-    """Whether the item of a key is in a part of a bank; every item is where no part is asked."""
+    """Return a function that tells whether an item key is in a part of a bank (None: all)."""
     if part is None:
         return lambda _: True
     if part not in PARTS:
@@ -175,9 +175,9 @@ def query_rows(
     *,
     texts: bool = True,
 ) -> QueryRows:
-    """Read what the store holds of one query; `among` says which items (by key) belong to it.
+    """Read the rows of one query; `among` selects items by key.
 
-    Without `texts` those of passages are not read.
+    Without `texts` the texts of passages are not read.
     """
     subtopics = connection.execute(
         "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
@@ -199,7 +199,7 @@ def query_grades(
     automatic: Iterable[ItemRatings],
     systems: Mapping[int, str],
 ) -> QueryGrades:
-    """Return one query as arrays: `automatic` ratings and people's over them, judgments, rankings.
+    """Return one query as arrays: `automatic` ratings with human decisions, judgments, rankings.
 
     `systems` are the names by key.
     """
@@ -246,7 +246,7 @@ def query_grades(
 def automatic_ratings(
     connection: sqlite3.Connection, grader: int, rows: QueryRows
 ) -> Iterator[ItemRatings]:
-    """Yield what a grader said of the items of a query, item by item."""
+    """Yield the grader's ratings of a query, item by item."""
     for item in rows.items:
         # two texts, split by numpy: a tuple for every cell takes most of the time
         found = connection.execute(_RATINGS, (grader, item.item)).fetchone()
@@ -258,12 +258,12 @@ def automatic_ratings(
 
 
 def _numbers(text: str | None, kind: type[Number]) -> NDArray[Number]:
-    """Return the numbers that the database put into one text; none where it found none."""
+    """Return the numbers that the database joined in one text; empty for NULL."""
     return np.fromstring(text, kind, sep=",") if text else np.empty(0, kind)
 
 
 class Places:
-    """The places of keys in an array of them, looked up many at a time; -1 for any other key."""
+    """Find the positions of keys in an array, many at a time; -1 for unknown keys."""
 
     def __init__(self, keys: NDArray[np.int64]) -> None:
         self._order = np.argsort(keys)
@@ -278,7 +278,7 @@ class Places:
 
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
-    """Put people's decisions over the automatic ratings; yields the cells that they decide."""
+    """Override the automatic ratings by human decisions; yield the decided cells."""
     for (item, passage), made in rows.decisions.items():
         stands = effective_decision(made)
         if stands is None or stands.rating is None or passage not in rows.row:
@@ -338,7 +338,7 @@ _STATES = tuple(State)
 
 
 class CellTexts(NamedTuple):
-    """What a cell is about, and the start of its passage."""
+    """The texts of a cell: query, item, and the start of its passage."""
 
     query: str
     item: str
@@ -363,11 +363,10 @@ def read_dossiers(
     query_ids: Sequence[str] | None = None,
     passages: Collection[str] | None = None,
 ) -> Iterator[Dossier]:
-    """Yield the queries one by one, as one grader graded them on one bank: all, or those asked for.
+    """Yield queries one by one, as one grader graded them on one bank: all, or those selected.
 
-    With `passages` (by id) what the grader said is read of their cells, and of those that people
-    decided, alone: of thousands, a page shows a few. Raises InputError for a query that the
-    collection does not have.
+    With `passages` (by id) only grades of their cells and of decided cells are read: a page shows a
+    few of thousands. Raises InputError for an unknown query.
     """
     known = connection.execute(
         "SELECT query_id, query, text FROM query ORDER BY query_id"
@@ -390,9 +389,9 @@ def read_texts(
     cells: Iterable[tuple[str, str, str]],
     length: int,
 ) -> Mapping[tuple[str, str, str], CellTexts]:
-    """The texts of cells (query id, item id, passage id), `length` characters of each passage.
+    """Read the texts of cells (query id, item id, passage id), `length` characters of each passage.
 
-    Cells that are not there are left out.
+    Missing cells are left out.
     """
     found = {}
     for cell in cells:
@@ -452,7 +451,7 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
 
 
 def _cells(rows: QueryRows, passages: Collection[str]) -> AbstractSet[VersionCell]:
-    """The cells of some passages, and those that people decided, by the keys of their texts."""
+    """Return the cells of some passages, and those with decisions, by the keys of their texts."""
     asked = [one.version for one in rows.passages if one.passage_id in passages and one.version]
     return {*rows.decisions, *((item, passage) for item in rows.column for passage in asked)}
 
@@ -468,7 +467,7 @@ def _grades(
     rows: QueryRows,
     cells: AbstractSet[VersionCell] | None,
 ) -> list[Any]:
-    """Return what a grader said of the items of a query, or of some cells alone."""
+    """Return the grades of the items of a query, or of some cells alone."""
     if cells is None:
         return connection.execute(
             f"SELECT {_GRADE} FROM item i "
@@ -487,7 +486,7 @@ def _grades(
 
 
 class _Automatic(Mapping[Cell, Grade]):
-    """Grades by cell, each made when it is asked for: of a thousand, a page shows a few."""
+    """Grades by cell, decoded on access: a page shows a few of a thousand."""
 
     def __init__(self, rows: QueryRows, found: Sequence[Any]) -> None:
         self._item_ids = [item.item_id for item in rows.items]

@@ -1,4 +1,4 @@
-"""Grading runs: who grades which query now and still exists, what grading took, open batches."""
+"""Grading runs: leases of queries, time and cost of runs, open batches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from exampp.records.wording import counted
 from exampp.store.sql import column, extra_json, from_json, insert, records, select_integer
 
 LEASE_SECONDS = 600.0
-"""How long a process may be silent before others take over what it was grading."""
+"""Seconds after which a lease expires unless it is renewed."""
 
 
 class RunUsage(NamedTuple):
-    """What grading took: wall-clock seconds, asks, cells settled by them, tokens, requests, cost.
+    """Usage of a run: wall-clock seconds, requests, cells graded by them, tokens, cost.
 
-    `requests` counts those sent to a server, failed ones and retries among them. `cost` is in the
-    currency of the prices; None where none were given.
+    `requests` counts those sent to a server, with failed ones and retries. `cost` is in the
+    currency of the prices; None without prices.
     """
 
     seconds: float = 0.0
@@ -38,7 +38,7 @@ class RunUsage(NamedTuple):
 
 
 def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -> bool:
-    """Take a query for a process, unless another one holds it; inside a transaction."""
+    """Take a lease of a query, unless another process has one; inside a transaction."""
     now = time.time()
     claimed = connection.execute(
         "INSERT INTO lease VALUES (:grader, :query, :owner, :until) ON CONFLICT DO UPDATE SET "
@@ -56,7 +56,7 @@ def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -
 
 
 def renew(connection: sqlite3.Connection, grader: int, owner: str) -> None:
-    """Say that a process is alive, so that it keeps what it holds."""
+    """Renew the leases of a process."""
     connection.execute(
         "UPDATE lease SET until = ? WHERE grader = ? AND owner = ?",
         (time.time() + LEASE_SECONDS, grader, owner),
@@ -66,7 +66,7 @@ def renew(connection: sqlite3.Connection, grader: int, owner: str) -> None:
 def release(
     connection: sqlite3.Connection, grader: int, owner: str, queries: Iterable[int]
 ) -> None:
-    """Give queries back."""
+    """Release leases of queries."""
     connection.executemany(
         "DELETE FROM lease WHERE grader = ? AND owner = ? AND query = ?",
         [(grader, owner, query) for query in queries],
@@ -74,12 +74,12 @@ def release(
 
 
 def release_all(connection: sqlite3.Connection, grader: int, owner: str) -> None:
-    """Give back all that a process holds."""
+    """Release all leases of a process."""
     connection.execute("DELETE FROM lease WHERE grader = ? AND owner = ?", (grader, owner))
 
 
 class Lease(NamedTuple):
-    """A query that a process grades just now, `until` some second since 1970 unless it goes on."""
+    """A lease of a query by a process, `until` some second since 1970 unless renewed."""
 
     owner: str
     query: int
@@ -87,7 +87,7 @@ class Lease(NamedTuple):
 
 
 def leases(connection: sqlite3.Connection, grader: int) -> list[Lease]:
-    """Return the queries that processes hold; a lease that ran out holds nothing."""
+    """Return the queries with leases; expired leases do not count."""
     return records(
         Lease,
         connection,
@@ -106,7 +106,7 @@ def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any)
 
 
 def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> None:
-    """Record what a run has taken so far."""
+    """Record the usage of a run so far."""
     connection.execute(
         "UPDATE run SET seconds = ?, asked = ?, cells = ?, tokens_read = ?, tokens_cached = ?, "
         "tokens_written = ?, requests = ?, cost = ? WHERE run = ?",
@@ -115,7 +115,7 @@ def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> Non
 
 
 def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
-    """Return what all runs of a grader took together."""
+    """Return the usage of all runs of a grader together."""
     row = connection.execute(
         "SELECT total(seconds), sum(asked), sum(cells), sum(tokens_read), sum(tokens_cached), "
         "sum(tokens_written), sum(requests), sum(cost) FROM run WHERE grader = ?",
@@ -126,7 +126,7 @@ def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
 
 
 def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
-    """How many runs of a grader sent requests whose cost is not known: no prices were given."""
+    """Count the runs of a grader with requests of unknown cost, because no prices were given."""
     return select_integer(
         connection,
         "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0",
@@ -135,13 +135,13 @@ def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
 
 
 def read_step(connection: sqlite3.Connection, name: str) -> str | None:
-    """Return the fingerprint that a step was done with; None where it never was."""
+    """Return the fingerprint of a finished step; None if it was never done."""
     row = connection.execute("SELECT fingerprint FROM step WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def put_step(connection: sqlite3.Connection, name: str, fingerprint: str, at: str) -> None:
-    """Record that a step is done."""
+    """Record that a step is finished."""
     connection.execute(
         "INSERT INTO step (name, fingerprint, at) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint, at = excluded.at",
@@ -149,15 +149,9 @@ def put_step(connection: sqlite3.Connection, name: str, fingerprint: str, at: st
     )
 
 
-# Batches in the store: which requests are out at a provider, and the replies that came.
-#
-# A batch is noted before it is sent, so that one whose id was lost can be found again. A request
-# is in one batch at a time; its row goes when its reply is a grade, or when it is known that none
-# comes.
-
-
 PREPARED, OPEN, COLLECTED, ENDED = "prepared", "open", "collected", "ended"
-"""Noted and perhaps sent; known at the provider; every reply is here; ended without replies."""
+"""Recorded and perhaps sent; known at the provider; all replies are stored; ended without replies.
+"""
 
 
 FILE = "file"
@@ -165,11 +159,11 @@ FILE = "file"
 
 
 class BatchRow(NamedTuple):
-    """A batch as it is kept.
+    """A stored batch.
 
-    `key` is its name in metadata at the provider, `remote` its id there (None: not known, or never
-    sent), `said` the last that the provider said of it. `answered` counts the replies that came,
-    `worst` is the most that it can cost. `at` and `expires` are ISO 8601 in UTC.
+    `key` is its name in metadata at the provider, `remote` its id there (None: unknown, or never
+    sent), `said` the provider's last status. `answered` counts the replies that came, `worst` is
+    its maximum cost. `at` and `expires` are ISO 8601 in UTC.
     """
 
     batch: int
@@ -188,7 +182,7 @@ class BatchRow(NamedTuple):
 
 
 class StoredRequest(NamedTuple):
-    """A request that is out; `reply` is what came, None as long as nothing has."""
+    """An open request; `reply` is None until it has arrived."""
 
     batch: int
     reply: Any
@@ -200,9 +194,13 @@ def prepare_batch(
     about: Mapping[str, Any],
     requests: Sequence[str],
 ) -> int:
-    """Note a batch that is about to be sent; `about` has key, provider, server, worst and at.
+    """Record a batch that will be sent; `about` has key, provider, server, worst and at.
 
-    Its requests are those that are not out already: another process may have been quicker.
+    Its requests are those that are not open already: another process may have been quicker.
+
+    A batch is noted before it is sent, so that one whose id was lost can be found again. A request
+    is in one batch at a time; its row goes when its reply is a grade, or when it is known that none
+    comes.
     """
     batch = insert(
         connection,
@@ -246,7 +244,7 @@ def batches_of(
 
 
 def open_batch(connection: sqlite3.Connection, batch: int, remote: str, expires: str) -> None:
-    """Note the id that a batch has at its provider."""
+    """Record the id of a batch at its provider."""
     connection.execute(
         "UPDATE batch SET remote = ?, expires = ?, state = ? WHERE batch = ?",
         (remote, expires, OPEN, batch),
@@ -254,19 +252,19 @@ def open_batch(connection: sqlite3.Connection, batch: int, remote: str, expires:
 
 
 def set_batch_status(connection: sqlite3.Connection, batch: int, said: str) -> None:
-    """Note what the provider says of a batch."""
+    """Record the provider's status of a batch."""
     connection.execute("UPDATE batch SET said = ? WHERE batch = ?", (said, batch))
 
 
 def requests_of(connection: sqlite3.Connection, batch: int) -> list[str]:
-    """Return the requests of a batch that are still kept, in the order in which they were sent."""
+    """Return the stored requests of a batch, in the order in which they were sent."""
     return column(
         connection, "SELECT request FROM batch_request WHERE batch = ? ORDER BY number", (batch,)
     )
 
 
 def stored_request(connection: sqlite3.Connection, request: str) -> StoredRequest | None:
-    """Return what is known of a request; None where it is not out."""
+    """Return an open request; None if it is not open."""
     row = connection.execute(
         "SELECT batch, reply FROM batch_request WHERE request = ?", (request,)
     ).fetchone()
@@ -274,7 +272,7 @@ def stored_request(connection: sqlite3.Connection, request: str) -> StoredReques
 
 
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
-    """Return whether a reply has come that is no grade yet."""
+    """Return whether a reply has come that is not a grade yet."""
     return bool(
         select_integer(
             connection,
@@ -293,7 +291,7 @@ def requests_without_reply(connection: sqlite3.Connection, batch: int) -> int:
 
 
 def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str, Any]) -> int:
-    """Keep replies by request; one that came before stays. Returns how many are new."""
+    """Store replies by request; an earlier reply stays. Returns how many are new."""
     before = connection.total_changes
     connection.executemany(
         "UPDATE batch_request SET reply = ? WHERE request = ? AND batch = ? AND reply IS NULL",
@@ -308,20 +306,20 @@ def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str
 
 
 def drop_requests(connection: sqlite3.Connection, requests: Iterable[str]) -> None:
-    """Forget requests: they became grades, or no reply comes to them."""
+    """Drop requests that became grades, or that will get no reply."""
     connection.executemany(
         "DELETE FROM batch_request WHERE request = ?", [(request,) for request in requests]
     )
 
 
 def close_batch(connection: sqlite3.Connection, batch: int, state: str, said: str) -> None:
-    """End a batch: what has no reply yet is not out any more."""
+    """End a batch; requests without a reply are no longer open."""
     connection.execute("DELETE FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,))
     connection.execute("UPDATE batch SET state = ?, said = ? WHERE batch = ?", (state, said, batch))
 
 
 def describe_batches(rows: Sequence[BatchRow]) -> str:
-    """Return how batches are doing, in a line."""
+    """Describe batches and their progress, in a line."""
     return "; ".join(
         f"{row.remote or 'a batch'} ({counted(row.requests, 'request')}) "
         f"{'is being sent' if row.remote is None else row.said or 'sent'}"
@@ -330,7 +328,7 @@ def describe_batches(rows: Sequence[BatchRow]) -> str:
 
 
 def describe_open_batches(rows: Sequence[BatchRow]) -> str:
-    """Where batches are out, and how they are doing; empty where none is."""
+    """Describe open batches, their provider and progress; empty if there are none."""
     servers = ", ".join(dict.fromkeys(row.server for row in rows if row.provider != FILE))
     return f"out{servers and f' at {servers}'}: {describe_batches(rows)}" if rows else ""
 
@@ -350,7 +348,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Whether it runs on this machine, where its end is seen at once."""
+        """Return whether it runs on this machine, where its end is noticed at once."""
         return self.host == socket.gethostname()
 
     def __str__(self) -> str:
@@ -362,7 +360,7 @@ class LeaseHolder(NamedTuple):
 
 
 def new_owner() -> str:
-    """Return the name of a run: its host, process and number."""
+    """Return a unique name for a run: its host, process and number."""
     return f"{socket.gethostname()}:{os.getpid()}:{next(_SERIAL)}"
 
 

@@ -1,7 +1,7 @@
-"""Finds records by words, without an index: everything stored is looked through.
+"""Find records by words, without an index: all records are scanned.
 
-A hundred thousand passages are looked through in 0.1 s of a core, which no index of texts repays
-that every import would have to make.
+A scan of a hundred thousand passages takes 0.1 s of a core; an index would not repay the cost that
+it adds to every import.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from exampp.store.bank import item_kinds
 from exampp.store.grades import IN_FORCE, graders
 
 SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
-"""What is searched: texts and ids of queries, items and passages, what graders replied, the reasons
-of decisions and of edits of the bank, the names of systems."""
+"""Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
+decisions and of edits of the bank, names of systems."""
 SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LONGEST = 300
-"""Characters of what is wanted that count."""
+"""Maximum characters of the searched words."""
 _BEFORE = 80
-"""Characters of an excerpt that stand before the first word found."""
+"""Characters of an excerpt before the first hit."""
 _WANTED = re.compile(r'"([^"]+)"|([^\s"]+)')
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One record that holds all words.
+    """One record that contains all words.
 
-    What it belongs to stands in the ids, empty where there is none: the `query_ids` of a passage
-    are those of all queries that it was pooled, ranked or judged for. `text` is what was searched,
-    `about` the text of the item or the query that it is said of, `said_by` the grader or the person
-    who said it, `note` what else is to be known.
+    The ids name what it belongs to, empty if nothing: the `query_ids` of a passage are those of all
+    queries that it was pooled, ranked or judged for. `text` is the searched text, `about` the text
+    of its item or query, `said_by` the grader or the person who wrote it, `note` further
+    information.
     """
 
     kind: SearchKind
@@ -53,9 +53,9 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """What was found of one kind, in the order in which it came into the collection.
+    """The hits of one kind, in the order in which they were stored.
 
-    `more` tells that there are more records than were wanted.
+    `more`: there are more records than were requested.
     """
 
     kind: SearchKind
@@ -64,21 +64,21 @@ class SearchPage:
 
 
 def search_words(text: str) -> tuple[str, ...]:
-    """The words of a text, what stands in quotation marks as one, each once; of 300 characters."""
+    """Return the distinct words of the first 300 characters; a quoted phrase is one word."""
     seen = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text[:LONGEST])
     found = (phrase or word for phrase, word in _WANTED.findall(seen))
     return tuple({word.casefold(): word.strip() for word in found if word.strip()}.values())
 
 
 class ExcerptPiece(NamedTuple):
-    """A part of an excerpt, and whether it is a word that was wanted."""
+    """A part of an excerpt, and whether it is a wanted word."""
 
     text: str
     wanted: bool
 
 
 def excerpt_pieces(text: str, words: Sequence[str], length: int = 240) -> list[ExcerptPiece]:
-    """About so many characters of a text, from shortly before the first word, words apart."""
+    """Return about so many characters of a text around the first word, words apart."""
     wanted = sorted(words, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, wanted)) or r"\Z", re.IGNORECASE)
     first = pattern.search(text)
@@ -99,7 +99,7 @@ def excerpt_pieces(text: str, words: Sequence[str], length: int = 240) -> list[E
 
 
 class _Searched(NamedTuple):
-    """How a kind is searched: its rows by key, and the columns in which words are looked for.
+    """The search of a kind: its rows by key, and the columns in which words are searched.
 
     `rows` select query id, item id, passage id, text, about, said by, note.
     """
@@ -256,7 +256,7 @@ def _search_kind(
 
 
 def _variants(word: str) -> list[str]:
-    """How a word may be written: SQLite takes letters of ASCII alone for the same in both cases."""
+    """Return the spellings of a word: SQLite ignores case only for letters of ASCII."""
     if word.isascii():
         return [word]
     cases = (word, word.lower(), word.upper(), word.title())

@@ -1,12 +1,12 @@
 """The connection of every collection, with errors of exampp, checksums of rows, and short queries.
 
 Values that do not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
-limit) never reach the file. Closing reports what SQLite's own close ignores.
+limit) never reach the file. Closing reports errors that SQLite's own close ignores.
 
-The table `checksum` holds the number of rows of every other table, and the sum of their checksums.
-Temporary triggers of each connection that writes add up what its transaction changes; the end of
-the transaction writes the sums in the same commit, so that a crash cannot make them wrong. A row
-that another program than exampp changed, or that changed on the disk, makes its table differ.
+The table `checksum` has the number of rows of every other table, and the sum of their checksums.
+Temporary triggers of each connection that writes add up the changes of its transaction; the end of
+the transaction writes the sums in the same commit, so that a crash cannot make them wrong. If
+another program or the disk changes a row, its table no longer matches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Mismatch(NamedTuple):
 
 
 class Checksums:
-    """What the current transaction of a connection changes in the checksums of its tables.
+    """Track the current transaction's changes of the checksums of tables.
 
     `_added` and `_removed` hold the checksums of rows, by table. The functions that the triggers
     call are built in: an interrupt inside a function written in Python would be lost.
@@ -55,9 +55,9 @@ class Checksums:
         self._watching = False
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Forget what was rolled back; make the triggers if this is the first transaction.
+        """Forget changes that were rolled back; make the triggers in the first transaction.
 
-        Called before the transaction: a rollback would take the triggers away.
+        Called before the transaction: a rollback would remove the triggers.
         """
         self._clear()
         if not self._watching:
@@ -71,7 +71,7 @@ class Checksums:
             self._watching = True
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write what the transaction has changed, just before it is committed."""
+        """Write the changes of the transaction, just before it is committed."""
         both = ((table, self._added[table], self._removed[table]) for table in self._added)
         changes = [
             (table, len(added) - len(removed), sum(added) - sum(removed))
@@ -103,7 +103,7 @@ def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 
 
 def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
-    """SQL: the checksum of a row as it is read back, whatever is wrong with a text."""
+    """Return SQL for the checksum of a row as it is read back, even with an invalid text."""
     columns = connection.execute(f"PRAGMA main.table_info({table})").fetchall()
     # -0.0 is stored as 0; texts as bytes, which may be no valid text
     forms = {"TEXT": "CAST({} AS BLOB)", "ANY": "CAST({} AS BLOB)", "REAL": "{} + 0.0"}
@@ -167,7 +167,7 @@ FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
 
 
 class Damaged(InputError):
-    """The collection's file is damaged, or not as exampp makes it."""
+    """The file of the collection is damaged, or was changed by another program."""
 
     def __init__(self, file: str, error: object, what: str = "the file is damaged") -> None:
         super().__init__(
@@ -178,12 +178,12 @@ class Damaged(InputError):
 
 
 class GuardedConnection(sqlite3.Connection):
-    """A connection whose errors are exampp's own.
+    """A connection that raises the errors of exampp.
 
-    `file` is what errors call the file at `path`; `written` counts transactions that write.
-    `checksums` is None until the schema is known to be exampp's; `verified` tells that all rows
-    agreed with their checksums. `graded_notes` are what is said of a graded file that it was made
-    from, and to which nothing can be written, by grader ("": of all); None for a collection.
+    `file` is the name in errors of the file at `path`; `written` counts transactions that write.
+    `checksums` is None until the schema is known to be exampp's; `verified`: all rows agreed with
+    their checksums. `graded_notes` are the notes on the graded file that it was made from, by
+    grader ("": of all), and such a collection cannot be written; None for others.
     """
 
     file = ""
@@ -194,7 +194,7 @@ class GuardedConnection(sqlite3.Connection):
     graded_notes: Mapping[str, Sequence[str]] | None = None
 
     def __enter__(self) -> Self:
-        """As that of sqlite3, with the errors of `execute`."""
+        """Enter as sqlite3 does, with the errors of `execute`."""
         try:
             return super().__enter__()
         except FAULTS as error:
@@ -216,27 +216,27 @@ class GuardedConnection(sqlite3.Connection):
             raise map_error(self, fault) from None
 
     def close(self) -> None:
-        """Close the file; StorageFault where it does not hold all that was committed."""
+        """Close the file; StorageFault if it does not hold all that was committed."""
         super().close()
         if self.written:
             self.written = 0
             write_back(self.path)
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
-        """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
+        """Execute as sqlite3 does; InputError for impossible values, Damaged for a bad page."""
         cursor = _mapped(self, Cursor, self)
         _mapped(self, sqlite3.Cursor.execute, cursor, sql, parameters)
         return cursor
 
     def executemany(self, sql: str, parameters: Any, /) -> Cursor:
-        """As that of sqlite3, with the errors of `execute`."""
+        """Execute as sqlite3 does, with the errors of `execute`."""
         cursor = _mapped(self, Cursor, self)
         _mapped(self, sqlite3.Cursor.executemany, cursor, sql, parameters)
         return cursor
 
 
 class Cursor(sqlite3.Cursor):
-    """A result whose rows may lie on a damaged page."""
+    """A cursor whose rows may lie on a damaged page."""
 
     connection: GuardedConnection
 
@@ -249,7 +249,7 @@ class Cursor(sqlite3.Cursor):
         return _mapped(self.connection, super().fetchmany, size)
 
     def fetchall(self) -> list[Any]:
-        """Return all rows that are left."""
+        """Return all remaining rows."""
         return _mapped(self.connection, super().fetchall)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
@@ -267,7 +267,7 @@ def _mapped(
 
 
 def map_error(connection: GuardedConnection, error: Exception) -> Exception:
-    """Return the error as a sentence of ours, as far as it is about a value or about the file."""
+    """Return the exampp error for an SQLite error about a value or about the file."""
     if isinstance(error, UnicodeEncodeError):
         what = "a text holds half of a surrogate pair, which no file can hold"
         return InputError(what, hint="Remove it")
@@ -290,7 +290,7 @@ def map_error(connection: GuardedConnection, error: Exception) -> Exception:
 
 
 def storage_fault(file: str, error: Exception) -> Exception | None:
-    """Return the error of exampp for a primary result code of SQLite that is about the file."""
+    """Return the exampp error for a primary result code of SQLite that is about the file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return busy(file)
@@ -337,17 +337,17 @@ _STORAGE = {
         "Check the permissions of the file and of its folder, or work on a copy",
     ),
 }
-"""What fails and how to fix it, by the primary result code of SQLite."""
+"""The fault and its fix, by the primary result code of SQLite."""
 
 
 def write_back(path: Path) -> None:
     """Write committed pages that are still in the log (`-wal`) back into a closed collection.
 
-    SQLite does so when the last connection closes, but ignores errors. Another process that has
-    the file open shares the log, which stays then.
+    SQLite does so when the last connection closes, but ignores errors. If another process has the
+    file open, the log stays.
 
     Raises:
-        StorageFault: The disk refuses it. The log then holds what was committed.
+        StorageFault: The disk refuses it. The log then holds the commits.
     """
     log = Path(f"{path}-wal")
     try:
@@ -372,7 +372,7 @@ def write_back(path: Path) -> None:
 
 
 def check_sound(connection: sqlite3.Connection, file: Path) -> None:
-    """Raise Damaged where SQLite's quick check finds a fault in the file."""
+    """Raise Damaged if SQLite's quick check finds a fault in the file."""
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise Damaged(str(file), found)
@@ -390,10 +390,10 @@ def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
 
 
 def insert(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> int:
-    """Insert one row; returns its key.
+    """Insert one row; return its key.
 
-    Not by RETURNING: an interrupt before its row is fetched would leave a statement in progress, as
-    long as somebody keeps the traceback, and nothing could be committed meanwhile.
+    Without RETURNING: an interrupt before its row is fetched would leave a statement in progress,
+    as long as the traceback is referenced, and nothing could be committed meanwhile.
     """
     key = connection.execute(sql, parameters).lastrowid
     if key is None:
@@ -419,7 +419,7 @@ def records(
 
 
 def select_integer(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> int:
-    """Return the number that a query gives, 0 where it gives none."""
+    """Return the number that a query gives, 0 if it gives none."""
     return int(connection.execute(sql, parameters).fetchone()[0] or 0)
 
 
@@ -431,7 +431,7 @@ def exists(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> bo
 def keys(
     connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
 ) -> dict[str, int]:
-    """Return the key of each id that the table holds already."""
+    """Return the keys of those ids that are in the table."""
     return pairs(
         connection,
         f"SELECT {column}, {table} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))",
@@ -442,7 +442,7 @@ def keys(
 def intern(
     connection: sqlite3.Connection, table: str, column: str, ids: Iterable[str]
 ) -> dict[str, int]:
-    """Return the key of each id, in a row made for it where there was none."""
+    """Return the key of each id, which is added if it is new."""
     wanted = list(dict.fromkeys(ids))
     for identifier in wanted:
         check_id(identifier)
@@ -457,14 +457,14 @@ def intern(
 
 
 def extra_json(value: Any) -> str | None:
-    """JSON text for an `extra` column; None for nothing."""
+    """Return JSON text for an `extra` column; None for an empty value."""
     if not value:
         return None
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def from_json(text: str | None) -> Any:
-    """Return the value of a column of JSON; None for nothing. Raises Damaged where it is none."""
+    """Return the value of a column of JSON; None for NULL. Raises Damaged if it is not JSON."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:

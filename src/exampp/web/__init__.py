@@ -1,4 +1,4 @@
-"""The review as pages: `serve` opens a collection to the browsers of its assessors."""
+"""The review as web pages: `serve` opens a collection to the browsers of its assessors."""
 
 from exampp.web.serving import PORT, serve
 

@@ -1,8 +1,8 @@
-"""Who may come in, and by which requests: tokens, sessions, the Host and Origin headers.
+"""Control access to the server: tokens, sessions, the Host and Origin headers.
 
-A token in a printed address is exchanged for a session cookie. What names the server (Host) must
-be an address or a name of this machine, so that no foreign name can be pointed at it; a request
-that changes anything must come from one of its own pages.
+A token in a printed address is exchanged for a session cookie. The Host header must be an address
+or a name of this machine, so that no foreign name can point to it; a request that changes anything
+must come from a page of this server.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The people who may come in: assessor by token, and by session.
+    """The people with access: assessors by token, and by session.
 
-    `names` are the host names that the server answers to; any literal address will do, too.
+    `names` are the host names that the server answers to; any literal address is accepted, too.
     `cookie` names the session cookie: browsers share cookies between the ports of a host.
     """
 
@@ -37,9 +37,9 @@ class Access:
 
     @classmethod
     def of(cls, assessors: Sequence[str], names: Iterable[str], cookie: str = "exampp") -> Access:
-        """Return a token and a session for each assessor, both random.
+        """Create a token and a session for each assessor, both random.
 
-        Raises InputError where a name is blank or occurs twice.
+        Raises InputError if a name is blank or occurs twice.
         """
         if not all(name.strip() for name in assessors):
             raise InputError("an assessor's name is blank", field="--assessor")
@@ -53,12 +53,12 @@ class Access:
         )
 
     def enter(self, token: str) -> str | None:
-        """Return the session of whoever holds this token; None where nobody does."""
+        """Return the session of the holder of a token; None if the token is unknown."""
         name = _lookup(self.tokens, token)
         return next((one for one, owner in self.sessions.items() if owner == name), None)
 
     def assessor(self, session: str) -> str | None:
-        """Return whose session this is; None where it is nobody's."""
+        """Return the assessor of a session; None if the session is unknown."""
         return _lookup(self.sessions, session)
 
     def answers_to(self, host: str) -> bool:
@@ -71,7 +71,7 @@ class Access:
 
 
 def _lookup(known: Mapping[str, str], secret: str) -> str | None:
-    """Return the value of a secret, found in a time that says nothing about the secrets."""
+    """Return the value of a secret in constant time, which reveals nothing about the secrets."""
     given = secret.encode("utf-8", "replace")
     found = None
     for one, name in known.items():
@@ -95,17 +95,17 @@ def is_loopback(host: str) -> bool:
 
 
 def host_names(host: str) -> frozenset[str]:
-    """Return the names by which a server bound to `host` may be called."""
+    """Return the host names of a server bound to `host`."""
     if is_loopback(host):
         return frozenset({"localhost"})
     return frozenset({"localhost", host.lower(), socket.gethostname().lower()})
 
 
 def is_own_request(method: str, host: str, headers: Mapping[str, str]) -> bool:
-    """Return whether a request may do what it wants, by where it comes from.
+    """Return whether a request is allowed, by its origin.
 
-    One that changes something must come from a page of this server: its Origin is the Host, or
-    the browser says same-origin. Another site may only lead people here, not load anything.
+    A request that changes something must come from a page of this server: its Origin is the Host,
+    or the browser says same-origin. Another site may only link here, not load anything.
     """
     site = headers.get("sec-fetch-site", "")
     if method in SAFE_METHODS:

@@ -1,4 +1,4 @@
-"""Cells as people see them: the passage, the grade, who returned it, who decided."""
+"""Cells as people see them: the passage, the grade, the systems, the decisions."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def passage_excerpt(
 ) -> PassageExcerpt | None:
     """Return a passage with the relevant part marked; None for a passage without a text.
 
-    Marked is the answer that the grader extracted or, without one, the sentence closest to the
-    item, if `guesses` are wanted. With `extracts` the reply counts as the answer if nothing else is
-    known. Long passages are cut around the mark, unless the `whole` is asked for.
+    The mark is the answer that the grader extracted or, without one, the sentence closest to the
+    item, if `guesses` is true. With `extracts` the reply counts as the answer if nothing else is
+    known. Long passages are cut around the mark, unless `whole`.
     """
     if passage is None:
         return None
@@ -104,7 +104,7 @@ def shorten_excerpt(shown: PassageExcerpt, length: int) -> PassageExcerpt:
 def _span(
     passage: PassageText, grade: Grade | None, item_text: str, extracts: bool
 ) -> tuple[tuple[int, int], str, bool]:
-    """Return the span to mark, what it is, and whether it is a guess."""
+    """Return the span to mark, its description, and whether it is a guess."""
     text = passage.text
     detail = (grade.detail or {}) if grade else {}
     # graders read the title, a line break and the text
@@ -142,12 +142,12 @@ class CellIds(NamedTuple):
 
     @property
     def packed(self) -> str:
-        """The ids as one value of a form: forms would change a line break in an id."""
+        """Return the ids as one value of a form: forms would change a line break in an id."""
         return json.dumps(self)
 
     @classmethod
     def unpacked(cls, text: str) -> CellIds:
-        """Return the cell that `packed` stands for. InputError for anything else."""
+        """Parse `packed`. Raises InputError for anything else."""
         try:
             ids = json.loads(text)
             json.dumps(ids, ensure_ascii=False).encode()  # half a character is no text
@@ -167,7 +167,7 @@ def parse_versions(text: str) -> tuple[int, int]:
 
 
 class RatingMark(NamedTuple):
-    """A rating that a person may give: its key and shade, how it is shown, its meaning."""
+    """A rating that a person may give: its key, shade, label and meaning."""
 
     rating: int
     key: str
@@ -202,12 +202,12 @@ def marks_of(dossier: Dossier) -> tuple[RatingMark, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CellPanel:
-    """Everything that a person looks at to decide about one cell.
+    """Everything that a person sees to decide about one cell.
 
-    `hidden` says that the grade is withheld because the person decides blind; `grade`, `returned`,
-    `relevance` and what others decided are then absent. `returned` has systems with their ranks,
-    `opinions` the decisions in force with their shades, `versions` the keys of the two texts (None:
-    the passage has no text).
+    `hidden`: the grade is withheld because the person decides blind; `grade`, `returned`,
+    `relevance` and the decisions of others are then absent. `returned` has systems with their
+    ranks, `opinions` the decisions in force with their shades, `versions` the keys of the two texts
+    (None: the passage has no text).
     """
 
     place: CellIds
@@ -229,16 +229,16 @@ class CellPanel:
 
     @property
     def is_disputed(self) -> bool:
-        """Whether assessors differ and nobody has adjudicated."""
+        """Return whether assessors differ and nobody has adjudicated."""
         return disputed(self.decisions)
 
 
 def read_query(
     request: PageRequest, collection: Collection, query_id: str, passage_id: str | None = None
 ) -> Dossier:
-    """Read one query as it is now. InputError if there is no query of that id.
+    """Read one query as it is now. Raises InputError for an unknown query.
 
-    For a page of one passage, the replies about undecided others are not read.
+    For a page of one passage, the replies for other cells without decisions are not read.
     """
     grades, ids = request.choice.of(collection), [query_id]
     for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):

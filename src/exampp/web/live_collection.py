@@ -1,4 +1,4 @@
-"""The collection that is served, shared by everybody who looks at it.
+"""The collection that is served, shared by all requests.
 
 A page about one query reads it for every request. A page about all of them shows a `Snapshot`,
 which is computed again in the background when the collection has changed.
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Entry:
-    """A value that is being made or was made, and the one before it until then."""
+    """A cached value or one that is being computed, and the one before it until then."""
 
     state: Hashable
     future: Future[object]
@@ -60,10 +60,10 @@ class _Entry:
 
 
 class PageCache:
-    """The `most` values that pages asked for last.
+    """Cache the `most` recently used values of pages.
 
-    A value made of another `state` is made again, one at a time; the earlier one is served until
-    then. After computing for a second, `rest` seconds pass before a value is made again.
+    A value of another `state` is recomputed, one at a time; the earlier one is served until then.
+    After a computation of more than a second, `rest` seconds pass before a value is recomputed.
     """
 
     def __init__(self, most: int = 24) -> None:
@@ -72,7 +72,7 @@ class PageCache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T], state: Hashable = None) -> T:
-        """Return what `make` returns, made once; what it raises is raised and not cached."""
+        """Return what `make` returns, computed once; its exceptions are not cached."""
         return cast(T, self._start(key, make, state, 0.0).future.result())
 
     def soon(
@@ -92,7 +92,7 @@ class PageCache:
         return None if earlier is None else cast(T, earlier.result())
 
     def newest(self, key: Hashable) -> object:
-        """Return the value that was made last; None if there is none yet."""
+        """Return the latest value; None if there is none yet."""
         entry = self._entries.get(key)
         done = entry and (entry.future if entry.future.done() else entry.earlier)
         return done.result() if done else None
@@ -142,29 +142,29 @@ class PageCache:
 # ---- the results of one grader's grades on one bank ----------------------------------------------
 
 K = 20
-"""Passages of each ranking that the pages look at."""
+"""Passages of each ranking that the pages use."""
 
 
 class Choice(NamedTuple):
-    """One grader's grades on one bank."""
+    """A selection of one grader's grades on one bank."""
 
     grader: GraderIdentity
     bank: str
 
     @property
     def code(self) -> str:
-        """A short name for addresses and cookies."""
+        """Return a short name for addresses and cookies."""
         return f"{self.grader.key[:16]}.{self.bank.encode().hex()}"
 
     @property
     def label(self) -> str:
-        """The name in a list of several choices."""
+        """Return the name in a list of several choices."""
         named = grader_label(self.grader)
         return f"{named}, bank {self.bank}" if self.bank else named
 
     @property
     def grades_items(self) -> bool:
-        """Whether items of a bank are graded, not passages against their query."""
+        """Return whether items of a bank are graded, not passages against their query."""
         return self.grader.kind != "query"
 
     def of(self, collection: Collection) -> Grades:
@@ -207,19 +207,19 @@ class Snapshot:
         return cls(path, choice, min_rating, book, board, texts, decided, read_at)
 
     def warm(self, before: Snapshot | None) -> None:
-        """Compute what most pages need, and the results that were asked of the one before."""
+        """Compute what most pages need, and the results that were used of the one before."""
         _ = self.query_index, self.baseline, self.queue
         if before is not None and before.cache.newest(("items", self.choice.bank)):
             self.items(self.choice.bank, None)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
-        """The place of each query in the gradebook, by id."""
+        """Return the place of each query in the gradebook, by id."""
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
 
     @cached_property
     def query_summaries(self) -> list[QuerySummary]:
-        """Counts and scores of every query."""
+        """Return counts and scores of every query."""
         return summarize_queries(
             self.gradebook, self.board.columns[0], self.min_rating, self.texts, self.decided
         )
@@ -301,7 +301,7 @@ class Snapshot:
         return self.cache.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
 
     def whole_oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        """Return the same, and wait for it."""
+        """Return missing and spurious items of all queries; wait for them."""
         return self.cache.get(("oversight", criteria), lambda: self._oversight(criteria))
 
     def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
@@ -310,24 +310,24 @@ class Snapshot:
 
     @cached_property
     def bias(self) -> GraderBias:
-        """Whether the grader favours a system."""
+        """Return whether the grader favours a system."""
         with self.grades() as grades:
             return grades.bias(K)
 
     @cached_property
     def baseline(self) -> Baseline:
-        """The leaderboard that edits are compared with."""
+        """Return the leaderboard that edits are compared with."""
         return Baseline.of(self.gradebook, min_rating=self.min_rating)
 
     @cached_property
     def queue(self) -> Sequence[Candidate]:
-        """The cells that are most worth a decision, best first."""
+        """Return the cells that are most worth a decision, best first."""
         with self.grades() as grades:
             return grades.decisions.queue(min_rating=self.min_rating, k=K)
 
     @cached_property
     def candidates(self) -> Mapping[CellName, Candidate]:
-        """The queue by cell."""
+        """Return the queue by cell."""
         return {one.cell: one for one in self.queue}
 
 
@@ -349,7 +349,7 @@ class CollectionCounts:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> CollectionCounts:
-        """Count."""
+        """Count grading, lint findings, disputes and open units of a collection."""
         read_at, choice = time.time(), snapshot.choice
         with snapshot.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
@@ -367,15 +367,15 @@ class CollectionCounts:
 # ---- the collection that everybody looks at ------------------------------------------------------
 
 POLL_SECONDS = 0.5
-"""How often the collection is asked whether it has changed."""
+"""Seconds between two checks for changes of the collection."""
 CLOSING_SECONDS = 5.0
-"""How long closing waits for the watcher."""
+"""Seconds that closing waits for the watcher."""
 REST = 4.0
 """After computing a snapshot for a second, so many seconds pass before it is computed again."""
 REST_OF_COUNTS = 10.0
 """The same for the counts of the overview, which take longer and matter less."""
 REMEMBERED_SECONDS = 600.0
-"""How long a choice that nobody looks at is kept up to date."""
+"""Seconds after the last view during which a choice is kept up to date."""
 
 
 class SessionStart(NamedTuple):
@@ -386,13 +386,13 @@ class SessionStart(NamedTuple):
 
 
 class NothingYet(InputError):
-    """There is nothing to show yet: not a mistake of whoever asked for the page."""
+    """Nothing can be shown yet; the request is no mistake."""
 
 
 class ChangeWatcher:
-    """Notices within half a second that anybody has written to a collection.
+    """Notice within half a second that anyone has written to a collection.
 
-    `last` is when the last change was made, in seconds since the epoch, `number` how many were
+    `last` is the time of the last change, in seconds since the epoch, `number` how many were
     noticed. `on_tick` is called after each look, in the thread of the watcher.
     """
 
@@ -436,7 +436,7 @@ class ChangeWatcher:
                 self._pause()
 
     def _follow(self, collection: Collection) -> None:
-        """Notice changes, and what may have changed while the collection could not be read."""
+        """Notice changes, including those while the collection could not be read."""
         # the numbers of two connections do not compare
         seen = -1 if self._failed else data_version(collection.connection)
         self._started.set()
@@ -455,7 +455,7 @@ class ChangeWatcher:
         self._wake.clear()
 
     def _written_at(self) -> float:
-        """Return when the collection was written to: its log holds what was committed last."""
+        """Return when the collection was written to: the last commit is in its log."""
         for path in (Path(f"{self._path}-wal"), self._path):
             if path.exists():
                 return path.stat().st_mtime
@@ -465,7 +465,7 @@ class ChangeWatcher:
 class LiveCollection:
     """One collection, served.
 
-    `grader`, `prompt`, `kind` and `bank` choose as in `Collection.grades`, unless people choose
+    `grader`, `prompt`, `kind` and `bank` select as in `Collection.grades`, unless people choose
     otherwise on the page; `min_rating` is by default that of evaluation. With `blind` judging
     starts with the automatic grade hidden; `shared` is the share of cells that everybody decides,
     and `guidelines` a Markdown file with instructions for assessors.
@@ -504,7 +504,7 @@ class LiveCollection:
 
     @property
     def name(self) -> str:
-        """The name of the collection on the pages."""
+        """Return the name of the collection on the pages."""
         return self.path.stem
 
     def open(self) -> Collection:
@@ -539,7 +539,7 @@ class LiveCollection:
         """Return the choice of that code, or else the default one, of all or of those `known`.
 
         The default is the first that fits the options and grades items of a bank. Raises InputError
-        if nothing that fits has been graded yet.
+        if no matching grades exist yet.
         """
         known = known or self.choices()
         for one in known:
@@ -573,7 +573,7 @@ class LiveCollection:
     def snapshot(self, choice: Choice, patience: float | None = None) -> Snapshot | None:
         """Return the newest snapshot of a choice.
 
-        The first one is waited for, `patience` seconds at most: None if it takes longer.
+        For the first one it waits at most `patience` seconds: None if it takes longer.
         """
         self._used[choice.code] = (choice, time.monotonic())
         return self._snapshot(choice, 0.0) or self._snapshot(choice, patience)
@@ -603,7 +603,7 @@ class LiveCollection:
         )
 
     def _refresh(self) -> None:
-        """Compute again what people look at, and forget what they no longer look at."""
+        """Recompute results that people look at, and forget those that they no longer look at."""
         for code, (choice, used_at) in list(self._used.items()):
             if time.monotonic() - used_at > REMEMBERED_SECONDS:
                 del self._used[code]

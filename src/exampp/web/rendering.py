@@ -1,4 +1,4 @@
-"""Templates, guidelines and figures: every text of the collection is shown as text.
+"""Render templates, guidelines and figures: every text of the collection is shown as text.
 
 Markup is escaped; control characters and those that change the direction of writing are shown by
 their names, so that no passage can hide or reorder anything.
@@ -63,7 +63,7 @@ _NAMES = {
     "\ufeff": "BOM",
     "\uffa0": "HWHF",
 }
-"""What cannot be seen, or turns the direction, by its short name (Unicode, chapter 23)."""
+"""Invisible characters and changes of direction, by their short names (Unicode, chapter 23)."""
 _SCRIPTS = "\u0300-\u180d\u180f-\u1fff\u2100-\u3163\u3165-\ufefe\uff00-\uff9f\U00010000-\U000dffff"
 """Signs after which joiners have a meaning: those of most scripts, emoji; not Latin letters."""
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -83,7 +83,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with what cannot be seen, and what turns the direction of writing, written out.
+    """Return the text with invisible characters and changes of direction spelled out.
 
     Joiners stay where scripts need them, and so do the flags that are made of tags.
     """
@@ -129,12 +129,12 @@ def fixed(value: float | None, decimals: int = 3) -> str:
 
 
 def count(value: int | None) -> str:
-    """Return a whole number with its thousands apart."""
+    """Return a whole number with thousands separators."""
     return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
 
 
 def percent_of(part: float, whole: float) -> str:
-    """Return a share in percent: 100 only where nothing is left."""
+    """Return a share in percent: 100 only if nothing is left."""
     if not whole:
         return UNDEFINED
     share = 100 * part / whole
@@ -142,7 +142,7 @@ def percent_of(part: float, whole: float) -> str:
 
 
 def plural(number: int, one: str, several: str = "") -> str:
-    """`1 query`, `2 queries`: the number with its noun."""
+    """Return a number with its noun: `1 query`, `2 queries`."""
     return f"{count(number)} {one if number == 1 else several or one + 's'}"
 
 
@@ -195,7 +195,7 @@ def static(name: str) -> str:
 
 @cache
 def templates() -> Environment:
-    """Return the templates with what all of them may use."""
+    """Return the templates with their shared functions."""
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -227,7 +227,7 @@ def render_template(template: str, **context: object) -> str:
 # ---- guidelines ----------------------------------------------------------------------------------
 
 LONGEST = 1 << 18
-"""Bytes of guidelines at most."""
+"""Maximum bytes of guidelines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +302,6 @@ def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
 
 
 def figure_file(content: bytes, name: str, kind: str) -> Response:
-    """Answer with the file of a figure."""
+    """Respond with the file of a figure."""
     headers = {"content-disposition": f'inline; filename="{name}.{kind}"'}
     return Response(content, media_type=FIGURE_TYPES[kind], headers=headers)

@@ -1,4 +1,4 @@
-"""Serves a collection until somebody stops it."""
+"""Serve a collection until it is stopped."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ PORT = 8765
 NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl_convert")
 """The modules of the extra `web`."""
 HEADER_BYTES = 1 << 16
-"""The longest head of a request: ids travel in addresses."""
+"""Maximum bytes of a request head: addresses contain ids."""
 SWITCH_SECONDS = 0.0005
-"""How long a thread computes before another gets its turn. Every call to the store waits for one:
-beside what is computed in the background, Python's own 5 ms add up to seconds."""
+"""Seconds of computing before another thread gets its turn. Every call to the store waits for a
+turn: beside background computations, Python's own 5 ms add up to seconds."""
 ALLOCATIONS = 100_000
-"""So many objects are made before Python looks for garbage. A page makes ten thousand, which go by
-themselves: every 700, as usual, looking takes a fifth of the time."""
+"""New objects between two garbage collections. A page makes ten thousand, most of which are freed
+by themselves: with the usual 700, collection takes a fifth of the time."""
 GRACE_SECONDS = 2
-"""How long requests in flight may take when the server is stopped."""
+"""Seconds that requests in flight may take when the server is stopped."""
 
 
 def say(line: str) -> None:
-    """Print a line at once, also where it goes into a pipe."""
+    """Print a line at once, even into a pipe."""
     print(line, flush=True)
 
 
@@ -59,13 +59,13 @@ def serve(
     guidelines: str | Path | None = None,
     announce: Callable[[str], None] = say,
 ) -> None:
-    """Serve a collection to browsers until interrupted (Ctrl-C), and return then.
+    """Serve a collection to browsers until interrupted (Ctrl-C), then return.
 
-    Only this machine can reach it unless `host` says otherwise; then `assessors` must be named.
-    Each gets an address of their own, with a token in it, which `announce` is told. Without names
-    the one assessor is the user. Port 0 takes a free one. `shared` is the share of cells that
-    everybody decides, `guidelines` a Markdown file that says how. Raises InputError where the extra
-    `web` is not installed, the port is taken, or an option is wrong.
+    Only this machine can reach it unless `host` is set; then `assessors` must be named. Each gets a
+    separate address, with a token in it, which is passed to `announce`. Without names the one
+    assessor is the user. Port 0 selects a free one. `shared` is the share of cells that everybody
+    decides, `guidelines` a Markdown file with instructions. Raises InputError if the extra `web` is
+    not installed, the port is in use, or an option is wrong.
     """
     _check_installed()
     from exampp.web.app import import_pages
@@ -103,7 +103,7 @@ def serve(
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is ready to run: where it listens, and who may come in."""
+    """A server that is ready to run: its address, and the people with access."""
 
     server: uvicorn.Server
     listener: socket.socket
@@ -131,7 +131,7 @@ class Served:
 def prepare(
     room: LiveCollection, listener: socket.socket, host: str, assessors: Sequence[str]
 ) -> Served:
-    """Return a server for a room on a socket that listens."""
+    """Return a server for a collection on a listening socket."""
     import uvicorn
 
     from exampp.web.app import create_app
@@ -172,7 +172,7 @@ def _check_installed() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises InputError where it cannot."""
+    """Return a listening socket. Raises InputError if that fails."""
     if not 0 <= port <= 65535:
         raise InputError(f"there is no port {port}", field="--port", hint="Give 1 to 65535, or 0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -88,7 +88,7 @@ class BatterySettings:
                 raise InputError(f"unknown attack {name!r}", hint=hint)
 
     @property
-    def chosen(self) -> Sequence[Attack]:
+    def selected(self) -> Sequence[Attack]:
         """The selected attacks."""
         wanted = self.attacks or NUMBERS
         return [attack for attack in ATTACKS if attack.number in wanted]
@@ -178,11 +178,11 @@ class Battery(Result):
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per attack, the attacks left out, and the settings."""
-        made = {"digest": self.digest, **_settings(self.settings, self.bank)}
+        provenance = {"digest": self.digest, **_settings(self.settings, self.bank)}
         return {
             **self.tables(),
             "left_out": Table.of(["attack", "reason"], self.lacking),
-            "settings": Table.of(made, [made.values()]),
+            "settings": Table.of(provenance, [provenance.values()]),
         }
 
 
@@ -225,22 +225,22 @@ def build_battery(
         raise InputError("exists already", file=path, hint="Remove it, or name another: --battery")
     entries = read_items_by_query(connection, bank)
     known, material = _read(connection, bank, entries, kind, settings)
-    made = list(battery_texts(material, settings))
-    digest = hashlib.sha256("".join(f"{m.passage_id}\0{m.text}\0" for m in made).encode())
+    attack_texts = list(battery_texts(material, settings))
+    digest = hashlib.sha256("".join(f"{m.passage_id}\0{m.text}\0" for m in attack_texts).encode())
     if texts is not None:
         encode = msgspec.json.Encoder().encode
         with writing(texts) as stream:
-            for one in made:
+            for one in attack_texts:
                 stream.write(encode({"passage_id": one.passage_id, **one._asdict()}) + b"\n")
     if path is not None:
         about = {"digest": digest.hexdigest(), **_settings(settings, bank)}
-        _write(path, bank, known, entries, made, json.dumps(about, sort_keys=True))
-    there = {BY_NAME[one.attack].number for one in made}
+        _write(path, bank, known, entries, attack_texts, json.dumps(about, sort_keys=True))
+    there = {BY_NAME[one.attack].number for one in attack_texts}
     return Battery(
-        tuple(_counts(made, material, settings)),
+        tuple(_counts(attack_texts, material, settings)),
         tuple(
             (number, MISSING_MATERIAL.get(number, "it could be made for no query"))
-            for number in dict.fromkeys(attack.number for attack in settings.chosen)
+            for number in dict.fromkeys(attack.number for attack in settings.selected)
             if number not in there
         ),
         digest.hexdigest(),
@@ -265,7 +265,7 @@ def _holds_something(path: Path) -> bool:
 def battery_texts(material: Material, settings: BatterySettings) -> Iterator[BatteryText]:
     """Yield all texts, query by query, attack by attack; each attack before its control."""
     for query in material.queries:
-        for attack in settings.chosen:
+        for attack in settings.selected:
             for number, passage in enumerate(_targets(material, query, attack, settings.targets)):
                 found = attack.texts(material, query, passage) or ()
                 for role, text in zip((ATTACK, CONTROL), found, strict=False):
@@ -298,12 +298,12 @@ def _read(
     connection: sqlite3.Connection,
     bank: str,
     entries: Sequence[BankEntry],
-    asked: str | None,
+    item_kind: str | None,
     settings: BatterySettings,
 ) -> tuple[list[Query], Material]:
     """Return all queries and the material for attacks."""
     kinds = {item.kind for entry in entries for item in entry.items}
-    kind = asked or next((one for one in ITEM_KINDS if one in kinds), ITEM_KINDS[0])
+    kind = item_kind or next((one for one in ITEM_KINDS if one in kinds), ITEM_KINDS[0])
     items = {
         entry.query_id: sorted(
             (item for item in entry.items if item.kind == kind), key=lambda item: item.item_id
@@ -393,7 +393,7 @@ def _counts(
 ) -> Iterator[AttackCount]:
     """Yield the size of each attack; equal texts of a query count once."""
     items = {query.query_id: [len(item.text) for item in query.items] for query in material.queries}
-    targets = dict.fromkeys((attack.name for attack in settings.chosen), 0)
+    targets = dict.fromkeys((attack.name for attack in settings.selected), 0)
     sizes = {name: [0, 0, 0] for name in targets}
     seen: set[tuple[str, str]] = set()
     for one in texts:
@@ -416,7 +416,7 @@ def _notes(material: Material, settings: BatterySettings) -> Iterator[str]:
     few = sum(query.judged and len(query.irrelevant) < settings.targets for query in made_for)
     mute = sum(not query.text.split() for query in made_for)
     without = sum(not query.relevant for query in made_for)
-    falls = any(attack.harm is Harm.FALL for attack in settings.chosen)
+    falls = any(attack.harm is Harm.FALL for attack in settings.selected)
     yield "Texts of a query that are equal are graded, and counted here, once."
     if unjudged:
         yield (

@@ -319,18 +319,6 @@ class Causal(Prompted):
         return self.generator(*pad(rows, self._pad, self.device, left=True))
 
 
-# T5 in fewer passes over memory than transformers takes.
-#
-# The encoder is the same operations: each norm is one kernel, and position bias and mask are added
-# once for all layers.
-#
-# Of the first steps of the decoder, cross-attention projects every encoder state to a key and a
-# value in every layer, 15 % of all work at the shape of FLAN-T5-base, to answer a handful of
-# queries. The projections are linear, so they can be applied to the queries instead:
-# q (K s) = (q K) s and sum_i w_i (V s_i) = V (sum_i w_i s_i). This is exact algebra, known as
-# weight absorption from multi-head latent attention (DeepSeek-V2, 2024), and pays off as long as
-# there are far fewer queries than states.
-
 ALIGNED = 8
 """Elements at whose multiples the rows of a mask start, or the kernels of cards copy it first."""
 
@@ -339,6 +327,9 @@ def encode_t5(encoder: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tens
     """Return the last states [rows, tokens, width] of a T5 encoder.
 
     To be called in inference mode. `ids` and `mask` are [rows, tokens]; `mask` is 0 on padding.
+
+    The operations are those of transformers in fewer passes over memory: each norm is one kernel,
+    and position bias and mask are added once for all layers.
     """
     tokens = ids.shape[1]
     bias = encoder.block[0].layer[0].SelfAttention.compute_bias(tokens, tokens)
@@ -373,6 +364,13 @@ def first_t5_logits(
 
     `states` [rows, tokens, width] come from its encoder, `mask` [rows, tokens] is 0 on padding,
     `decoder_ids` [rows, steps] begin with the decoder's start token.
+
+    Of the first steps of the decoder, cross-attention projects every encoder state to a key and a
+    value in every layer, 15 % of all work at the shape of FLAN-T5-base, to answer a handful of
+    queries. The projections are linear, so they can be applied to the queries instead:
+    q (K s) = (q K) s and sum_i w_i (V s_i) = V (sum_i w_i s_i). This is exact algebra, known as
+    weight absorption from multi-head latent attention (DeepSeek-V2, 2024), and pays off as long as
+    there are far fewer queries than states.
     """
     lowest = torch.finfo(states.dtype).min
     steps = decoder_ids.shape[1]

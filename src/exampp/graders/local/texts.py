@@ -208,21 +208,19 @@ def known_limit(tokenizer: Any, config: Any) -> int | None:
     return 512 if config.model_type in ("t5", "mt5", "umt5") else None
 
 
-# Labels as the tokens that a model would write them in, and which of them it would choose.
-#
-# A label is mostly one token, but not always: FLAN-T5 writes `5` as one piece and `0` as two (a
-# word boundary, then the digit), and 84 % of its ratings on TREC DL 2019 are 0. So a label is a
-# sequence of tokens, and its probability is the product of theirs. One decoder pass gives all of
-# them as long as everything before the last token of a label is the start of one common sequence
-# (`shared`), here the word boundary. Labels for which that does not hold must be generated.
-
-
 MEND = "Use decode='generate' for this prompt and model"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelTokens:
-    """The token ids of each label at the start of a reply, and the sequence they share."""
+    """The token ids of each label at the start of a reply, and the sequence they share.
+
+    A label is mostly one token, but not always: FLAN-T5 writes `5` as one piece and `0` as two (a
+    word boundary, then the digit), and 84 % of its ratings on TREC DL 2019 are 0. So a label is a
+    sequence of tokens, and its probability is the product of theirs. One decoder pass gives all of
+    them as long as everything before the last token of a label is the start of one common sequence
+    (`shared`), here the word boundary. Labels for which that does not hold must be generated.
+    """
 
     labels: tuple[str, ...]
     tokens: tuple[tuple[int, ...], ...]

@@ -539,9 +539,6 @@ class Client:
         return failure._replace(action=RetryAction.FAIL, reason=failure.reason + times)
 
 
-# Why a request got no reply, and what follows: retry it, fail it, or stop the run.
-
-
 class RetryAction(Enum):
     """What to do about a failure.
 

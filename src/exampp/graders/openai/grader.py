@@ -337,11 +337,6 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     return context_of(next(of_model, {}), "meta")
 
 
-# What a server can do, found out by effect: servers silently ignore what they do not know. A server
-# that refuses the parameter lacks it; one that is busy or broken is an error and never a lack, so
-# that a bad moment does not choose how a collection is graded.
-
-
 async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
     """Return how many likeliest tokens the server gives, and the probability of the labels."""
     user = (
@@ -371,7 +366,12 @@ async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
 
 
 async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Completion | None:
-    """Return the reply to a request with a feature; None if the server refuses the feature."""
+    """Return the reply to a request with a feature; None if the server refuses the feature.
+
+    What a server can do, found out by effect: servers silently ignore what they do not know. A
+    server that refuses the parameter lacks it; one that is busy or broken is an error and never a
+    lack, so that a bad moment does not choose how a collection is graded.
+    """
     outcome = await client.post(mode.path, body, read_completion)
     if not isinstance(outcome, RequestFailure):
         return outcome
@@ -390,9 +390,6 @@ async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Co
 def _raise(client: Client, failure: RequestFailure) -> NoReturn:
     server = client.address.name
     raise failure.error or Unfinished(f"{server} did not show what it can do ({failure.reason})")
-
-
-# Requests are pulled and replies are yielded on the caller's thread; the client works on a loop.
 
 
 class Bundle(NamedTuple):
@@ -463,7 +460,10 @@ class BundleSource:
 
 
 class RequestStream:
-    """Answers the requests of one run; `late` are replies that nobody had taken at its end."""
+    """Answers the requests of one run; `late` are replies that nobody had taken at its end.
+
+    Requests are pulled and replies are yielded on the caller's thread; the client works on a loop.
+    """
 
     def __init__(
         self,

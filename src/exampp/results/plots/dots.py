@@ -184,13 +184,13 @@ def leaderboard(
         place = {"x": {"value": {"expr": "width + 12"}}, "text": {"field": "letters"}}
         shown_letters = inline_rows(("name", "letters"), [(n, letters.get(n, "")) for n in names])
         texts.append(layer("text", place, shown_letters, align="left", fontSize=size, opacity=0.8))
-    said = [f"Bars: {spread}"]
-    said += ["filled: not significantly different from the best"] if letters else []
-    said += ["arrows: beyond the axis"] if any(beyond.values()) else []
+    legend = [f"Bars: {spread}"]
+    legend += ["filled: not significantly different from the best"] if letters else []
+    legend += ["arrows: beyond the axis"] if any(beyond.values()) else []
     return Figure(
         name=name,
         title=f"Leaderboard by {measure}",
-        subtitle="; ".join(said),
+        subtitle="; ".join(legend),
         right=12 + 7 * _LETTERS if lettered else 0,
         alt=f"Dot plot of {len(known)} systems by {measure}, bars showing {spread}: from "
         f"{names[0]} at {known[0].value:.3f} down to {names[-1]} at {known[-1].value:.3f}."
@@ -300,7 +300,7 @@ def corrected_scores(
     """Draw scores by grades alone, corrected, and by people alone.
 
     `systems` are rows of the data: system, score by grades, corrected score with its interval,
-    score by people. `spread` says what the bars are.
+    score by people. `spread` describes the bars.
     """
     graded = [Spread(one[0], one[1]) for one in systems]
     corrected = [Spread(*one[:1], *one[2:5]) for one in systems]

@@ -46,7 +46,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "currentColor"}
-# a transparent picture cannot be read on the wrong ground, and nobody knows where it is opened
+# a transparent picture may be opened on a background on which it is unreadable
 _GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
 _PNG_SCALE = 2
 _PIXEL_POINTS = 2 / 3
@@ -110,7 +110,7 @@ class Figure:
         if titled:
             spec["title"] = {"text": self.title, "subtitle": self.below}
         elif self.draft:
-            # the title stands elsewhere; this is for the picture, whoever copies it out
+            # the page shows the title; this one is for copies of the picture
             spec["title"] = {"text": DRAFT, "anchor": "end", "fontSize": 11}
         if self.draft:
             colour = "subtitleColor" if titled else "color"
@@ -128,8 +128,8 @@ class Figure:
         if theme == "page":
             raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        made: bytes = _converter().svg_to_pdf(_in_points(drawn))
-        return made
+        content: bytes = _converter().svg_to_pdf(_in_points(drawn))
+        return content
 
     def png(self, theme: Theme = "light") -> bytes:
         """Return the figure as PNG at double resolution; InputError as for `svg`."""
@@ -154,14 +154,14 @@ FORMATS: Mapping[str, Writer] = {
     ".csv": lambda figure, _: render(figure.values, "csv").encode(),
     ".tsv": lambda figure, _: render(figure.values, "tsv").encode(),
 }
-"""What a figure can be written as, by the ending of the file: pictures, specification, data."""
+"""The formats of a figure by file ending: pictures, specification, data."""
 
 
 def writer(path: str | Path) -> Writer:
     """Return the function that renders the format of a file name.
 
     Raises:
-        InputError: The name ends with no such format.
+        InputError: The ending is not a known format.
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
@@ -203,9 +203,9 @@ _SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
 def _in_points(svg: str) -> str:
     """Return the SVG in points, as the PDF converter reads numbers without a unit."""
 
-    def sized(found: re.Match[str]) -> str:
-        width, height = (float(found[n]) * _PIXEL_POINTS for n in (2, 3))
-        return f'{found[1]}width="{width:.2f}" height="{height:.2f}"'
+    def sized(match: re.Match[str]) -> str:
+        width, height = (float(match[n]) * _PIXEL_POINTS for n in (2, 3))
+        return f'{match[1]}width="{width:.2f}" height="{height:.2f}"'
 
     return _SIZE.sub(sized, svg, count=1)
 
@@ -301,17 +301,17 @@ _FAR = 3.0
 """A mean further from the middle half than this many times its width is left off the axis."""
 
 
-def round_axis(found: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
+def round_axis(spreads: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
     """Return start, end and ticks of an axis with round numbers that covers nearly all ranges.
 
     An outlier must not squeeze all others together; it is left beyond the edge.
     """
-    means = sorted(one.value for one in found if one.value is not None)
+    means = sorted(one.value for one in spreads if one.value is not None)
     if not means:
         return 0.0, 1.0, (0.0, 1.0)
     lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
     reach = _FAR * (upper - lower)
-    near = (one for one in found if one.value is not None)
+    near = (one for one in spreads if one.value is not None)
     ends = [
         end
         for one in near
@@ -361,8 +361,11 @@ _LETTER = 0.62
 
 def _without_middle(pixels: float, size: float) -> str:
     """Return a name that fits into so many pixels by cutting its middle; Vega cuts only ends."""
-    kept = max(4, int(pixels / (size * _BOLD)) - 1)
-    start, end = f"slice(datum.label, 0, {kept - kept // 2})", f"slice(datum.label, -{kept // 2})"
+    letters = max(4, int(pixels / (size * _BOLD)) - 1)
+    start, end = (
+        f"slice(datum.label, 0, {letters - letters // 2})",
+        f"slice(datum.label, -{letters // 2})",
+    )
     whole = f"length(datum.label) <= {int(pixels / (size * 0.5))}"
     return f"{whole} ? datum.label : {start} + '\u2026' + {end}"
 

@@ -245,7 +245,7 @@ def _outliers(points: Sequence[RankPair], last: float, size: float) -> dict[str,
     """Return the outliers that have space for a label, by the side of the dot."""
     step = size / (last + 0.2)
     at = {p: ((p.official - 0.4) * step, (p.ours - 0.4) * step) for p in points}
-    taken = [(x - 4, x + 4, y) for x, y in at.values()]
+    occupied = [(x - 4, x + 4, y) for x, y in at.values()]
     found: dict[str, list[RankPair]] = {"left": [], "right": []}
     far = [p for p in points if abs(p.official - p.ours) >= last / 8]
     far.sort(key=lambda p: (-abs(p.official - p.ours), p.official, p.system))
@@ -259,11 +259,11 @@ def _outliers(points: Sequence[RankPair], last: float, size: float) -> dict[str,
                 and end <= size
                 and not any(
                     start < right and left < end and abs(y - height) < _NAME_HEIGHT
-                    for left, right, height in taken
+                    for left, right, height in occupied
                 )
             )
             if free:
-                taken.append((start, end, y))
+                occupied.append((start, end, y))
                 found[align].append(point)
                 break
     return found

@@ -1,8 +1,8 @@
-"""`/bank`: banks are edited in place, and the effect is shown before it is saved.
+"""`/bank`: edit banks in place, and show the effect before it is saved.
 
-The whole bank of a query is one form. `/impact` shows what saving it would do; `/bank/edit` saves
+The whole bank of a query is one form. `/impact` shows the effect of saving it; `/bank/edit` saves
 all of it or, if someone else edited one of the same items meanwhile, nothing: then the page comes
-back with both texts, and what was typed is still there.
+back with both texts, and the typed text is still there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ router = APIRouter()
 MOVES = 8
 """Systems whose moves are shown at first."""
 LABELS = 200
-"""Passages that change label, listed at most."""
+"""Maximum number of passages listed that change label."""
 _NUMBER = re.compile("[0-9]{1,18}")
 
 Fields = Mapping[str, Sequence[str]]
@@ -59,7 +59,7 @@ class FormLine:
     """One item as it is in the form.
 
     `state` is the item as it is now in the bank, None for a new one; `seen` is the number of its
-    last edit when the form was made. `fault` says what is wrong with what was typed.
+    last edit when the form was made. `fault` describes invalid input.
     """
 
     state: ItemState | None
@@ -72,12 +72,12 @@ class FormLine:
 
     @property
     def key(self) -> int:
-        """The number in the names of its fields."""
+        """Return the number in the names of its fields."""
         return (self.state.key or 0) if self.state else 0
 
     @property
     def after(self) -> ItemState | None:
-        """The item as it becomes; None if the line is new, makes no change, or is wrong."""
+        """Return the item as it becomes; None if the line is new, makes no change, or is wrong."""
         if self.state is None or self.fault:
             return None
         after = replace(
@@ -90,12 +90,12 @@ class FormLine:
 
     @property
     def changes(self) -> bool:
-        """Whether the line adds or changes an item, or is wrong."""
+        """Return whether the line adds or changes an item, or is wrong."""
         return self.state is None or bool(self.fault) or self.after is not None
 
     @property
     def is_conflict(self) -> bool:
-        """Whether someone else edited the item that the line changes, since the form was made."""
+        """Return whether someone else edited the item after the form was made."""
         after = self.after
         return after is not None and after.edit > self.seen
 
@@ -113,7 +113,7 @@ def typed_lines(
 ) -> list[FormLine]:
     """Return the form as it was typed, on the bank as it is now; new items come last.
 
-    What was not touched is as it is now, and so are items that the form does not know of.
+    Untouched items, and items that the form does not know of, are as they are now.
     """
     bank, kind = collection.bank(request.choice.bank), request.choice.grader.kind
     if kind == ITEM_KINDS[-1]:
@@ -215,7 +215,7 @@ def changes_in(
 def impact_of(
     request: PageRequest, collection: Collection, query_id: str, lines: Sequence[FormLine]
 ) -> tuple[Impact | None, int]:
-    """Return what saving a form would do, and how many cells would have to be graded.
+    """Return the effect of saving a form, and how many cells would have to be graded.
 
     None if nothing is changed. InputError for edits that the bank would refuse.
     """
@@ -241,7 +241,7 @@ def current_query(request: PageRequest, collection: Collection, query_id: str) -
 
 @router.post("/impact")
 def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
-    """Show what saving the form would do."""
+    """Show the effect of saving the form."""
     refused, found, to_grade = "", None, 0
     with request.open() as collection:
         lines = typed_lines(request, collection, query, form)

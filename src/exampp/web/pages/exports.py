@@ -95,7 +95,7 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile("judgments.qrels", "the relevance judgments that came in", _kind("judgments")),
     ),
 }
-"""The files, by what they hold."""
+"""The files, by their content."""
 FILES = {file.name: file for group in GROUPS.values() for file in group}
 
 
@@ -185,14 +185,14 @@ PATIENCE = 3.0
 GLANCE = 0.3
 """The same for the list of questions, which fills up."""
 MEASURE_OF_PEOPLE = "P@20"
-"""The measure that is corrected if nobody drew a sample for another one."""
+"""The measure that is corrected if there is no sample for another one."""
 
 
 # ---- trust ---------------------------------------------------------------------------------------
 
 
 class Question(NamedTuple):
-    """A question, what its answer is made of, and how it is found, given the lowest rating.
+    """A question, the values that its answer uses, and its computation at a lowest rating.
 
     `command` is that of `exampp analyze`; `elsewhere` is the page of its records.
     """
@@ -298,7 +298,7 @@ def answers(request: CurrentRequest) -> HTMLResponse:
 
 
 def _asked(request: PageRequest) -> list[tuple[str, Question, TrustAnswer | None]]:
-    """Return the questions in order; each is begun when the one before it is answered."""
+    """Return the questions in order; each starts when the one before it is answered."""
     found: list[tuple[str, Question, TrustAnswer | None]] = []
     for key, one in QUESTIONS.items():
         waits = bool(found) and found[-1][2] is None
@@ -324,7 +324,7 @@ def picture(request: CurrentRequest, key: str, kind: str, theme: Theme = "light"
 
 @router.get("/trust/{key}")
 def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
-    """Show one question with all that is known of it."""
+    """Show one question with all results about it."""
     if key not in QUESTIONS:
         raise HTTPException(404)
     found = answer(request.snapshot, key, PATIENCE)

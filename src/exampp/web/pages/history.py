@@ -118,7 +118,7 @@ def _together(row: Mapping[str, object]) -> tuple[str, str, str, str]:
 def undo(
     request: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
 ) -> Response:
-    """Take a decision or an edit back, by appending what was before it."""
+    """Take a decision or an edit back, by appending the state before it."""
     author = request.assessor
     with request.open() as collection:
         try:

@@ -88,7 +88,7 @@ FILTERS: Mapping[str, tuple[str, Callable[[ListedItem], bool]]] = {
 class OpenItem(NamedTuple):
     """The errors of an item: passages that cover it though not relevant, and relevant ones not.
 
-    `basis` says by what relevance is known.
+    `basis` is the source of relevance.
     """
 
     spurious: Sequence[CellRecord]
@@ -202,7 +202,7 @@ class ListRequest(NamedTuple):
 
     @property
     def criteria(self) -> Criteria:
-        """What counts as an answer and as relevant."""
+        """Return the criteria of answers and relevance."""
         return Criteria(self.min_rating, self.min_relevant or 0, self.by)
 
 
@@ -225,7 +225,7 @@ AskedList = Annotated[ListRequest, Depends(list_request)]
 
 @router.get("/lists")
 def lists(request: CurrentRequest) -> Response:
-    """Lead to the first list."""
+    """Redirect to the first list."""
     return request.redirect("/lists/verify")
 
 

@@ -1,10 +1,10 @@
 """`/judge`, `/queue`, `/disputes` and `/sample`: people decide cells, one at a time.
 
-The page holds the addresses of the cells that come next; its script fetches them ahead, and sends
-each decision as it is made. Without the script every decision is a form that leads to the next
-cell. In blind mode nothing that a person gets before a decision reveals the grade, and the
-agreement with the grader is shown at the end of the session, so that it sways no decision. Nothing
-about a sample reveals grades, neither before a decision nor after it.
+The page holds the addresses of the next cells; its script fetches them ahead, and sends each
+decision as it is made. Without the script every decision is a form that leads to the next cell. In
+blind mode no response before a decision reveals the grade, and the agreement with the grader is
+shown at the end of the session, so that it influences no decision. Pages of a sample reveal no
+grades, neither before a decision nor after it.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ LARGEST_GOAL = 10_000
 
 
 class Case(NamedTuple):
-    """A cell to decide, and why it is asked about.
+    """A cell to decide, and the reason why it is shown.
 
-    Everybody decides a `shared` cell, blind; `candidate` is what a decision could change (None:
-    unknown or hidden), `dispute` what assessors differ on.
+    Everybody decides a `shared` cell, blind; `candidate` is the effect of a decision (None: unknown
+    or hidden), `dispute` the decisions that differ.
     """
 
     cell: CellPanel
@@ -97,7 +97,7 @@ class Case(NamedTuple):
 
     @property
     def adjudicates(self) -> bool:
-        """Whether a decision settles a dispute."""
+        """Return whether a decision settles a dispute."""
         return self.order == "disputes"
 
 
@@ -190,7 +190,7 @@ def _case(
 def set_blind(
     request: CurrentRequest, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
 ) -> RedirectResponse:
-    """Hide the grades until one has decided, or show them."""
+    """Hide or show grades before a person has decided."""
     answer = request.redirect_back(back, "/judge")
     request.set_cookie(answer, BLIND, "1" if blind == "1" else "0")
     return answer
@@ -240,7 +240,7 @@ def undo(
     back: Annotated[str, Form()] = "/judge",
     order: Annotated[str, Form()] = "queue",
 ) -> Response:
-    """Take a decision back, and go back to its cell."""
+    """Take a decision back, and return to its cell."""
     with request.open() as collection:
         collection.decisions.undo(number, author=request.assessor)
         return _decided(request, collection, order, back)
@@ -380,7 +380,7 @@ class JudgingSession(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether the goal is reached."""
+        """Return whether the goal is reached."""
         return self.done >= self.goal
 
 
@@ -503,7 +503,7 @@ def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> H
 
 @router.get("/disputes")
 def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
-    """List disputes: the passage, what each assessor decided, and why."""
+    """List disputes: the passage, each assessor's decision, and the reasons."""
     with request.open() as collection:
         sheet = page_of(find_disputes(request, collection, query), page, DISPUTES)
         ids = list(dict.fromkeys(one.query_id for one in sheet.entries))
@@ -564,7 +564,7 @@ def _progress(request: PageRequest, collection: Collection) -> SampleProgress | 
 
 
 class SampledCell(NamedTuple):
-    """What a person looks at to decide a drawn unit: nothing of what is known of it.
+    """The fields that a person sees to decide a drawn unit; none reveals a grade.
 
     A passage as a whole has the item id "". `versions` are the texts to decide about; `least` is
     the lowest rating that counts as answered, or as relevant.
@@ -662,7 +662,7 @@ def undo_sampled(
     number: Annotated[int, Form(ge=1, le=LARGEST)],
     back: Annotated[str, Form()] = "/sample/judge",
 ) -> Response:
-    """Take a decision about a drawn cell back, and go back to it."""
+    """Take a decision about a drawn cell back, and return to it."""
     with request.open() as collection:
         plan = _plan(request, collection)
         if plan.unit == "passage":

@@ -1,4 +1,4 @@
-"""`/` and `/compare`: the leaderboard, what to look at next, and two systems compared."""
+"""`/` and `/compare`: the leaderboard, the next tasks, and two systems compared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 router = APIRouter()
 LONGEST_QUEUE = 500
-"""Cells in the queue at most."""
+"""Maximum number of cells in the queue."""
 PATIENCE = 0.3
 """Seconds that a page waits for significance tests, which it shows later."""
 
@@ -88,7 +88,7 @@ def live(
 
 @router.post("/choose")
 def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
-    """Look at another grader's grades from now on."""
+    """Show another grader's grades from now on."""
     answer = request.redirect("/")
     if any(one.code == code for one in request.choices):
         request.set_cookie(answer, CHOICE, code)
@@ -169,7 +169,7 @@ def _percent(value: float, start: float, end: float) -> float:
 
 
 def tasks(request: PageRequest) -> list[Task]:
-    """Return what waits for people, by its effect on the leaderboard."""
+    """Return the tasks for people, by their effect on the leaderboard."""
     queue, counts = request.snapshot.queue, request.counts
     swaps = sum(1 for one in queue if one.swaps)
     why = f"{swaps} of them could swap systems on the leaderboard"

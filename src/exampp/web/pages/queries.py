@@ -38,7 +38,7 @@ QUERIES = 200
 PASSAGES = 100
 """Passages on one page of the heat map."""
 REPLY = 20_000
-"""Characters of a reply that a page shows at most."""
+"""Maximum characters of a reply on a page."""
 
 # ---- all queries ---------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ ORDERS = {
 }
 """Orders of the passages, and their names."""
 REVEALING = ("rating", "judgment")
-"""Orders that reveal what those who decide blind must not see."""
+"""Orders that reveal grades to people who decide blind."""
 
 
 class HeatRow(NamedTuple):
