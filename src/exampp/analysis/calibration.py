@@ -1,7 +1,7 @@
 """Calibration: predict people's labels from the ratings of passages, and evaluate it.
 
 Every score is computed on held-out queries: whole queries are held out, as passages of one query
-are alike.
+are correlated.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
     least = settings.min_relevant
     if least is None:
         least = relevance_threshold(None, data.known[-1])
-        # judgments that are all relevant are told apart by their next label
+        # judgments that are all relevant are split at their next label
         least = least if least > data.known[0] else data.known[1]
     if not data.known[0] < least <= data.known[-1]:
         raise InputError(

@@ -90,7 +90,8 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
     """Return the scores of all systems of a collection of citations (`exampp.citations.collect`).
 
     `first` counts the first citation of a sentence alone. Raises InputError for a collection of
-    anything else, and for a grader that does not tell full support, partial support and none.
+    anything else, and for a grader that does not distinguish full support, partial support and
+    none.
     """
     low, high = book.grader.lowest, book.grader.highest
     if high - low not in (1, 2):
@@ -151,7 +152,7 @@ def _of_answer(
     graded = [
         [float(w == 1.0) if strict else w for w in one.weights if w is not None]
         for one in sentences
-        # what is cited and has no grade says nothing for or against the sentence
+        # an ungraded citation counts neither for nor against the sentence
         if not one.weights or any(w is not None for w in one.weights)
     ]
     weights = [weight for one in graded for weight in one]

@@ -353,7 +353,7 @@ def total(comparison: SystemComparison) -> Table:
 
 
 def verdict(comparison: SystemComparison, alpha: float = 0.05) -> str:
-    """Which system is better and whether the difference is significant, in one sentence."""
+    """Return the better system and whether the difference is significant, in one sentence."""
     pair, (first, second) = comparison.pair, (comparison.first, comparison.second)
     difference = pair.difference.value
     if difference is None or pair.p is None:
@@ -506,7 +506,7 @@ def compare_systems(
     passages: as many as the measure reads, or 20 where it has no cutoff.
 
     Raises:
-        InputError: There is no such system, the two are the same, a number makes no sense, or `k`
+        InputError: A system is unknown, the two are the same, a number makes no sense, or `k`
             is not the cutoff of the measure; there are no queries, items, grades or rankings.
     """
     if missing := missing_prerequisite(gradebook):
@@ -595,7 +595,7 @@ def _with_texts(item: PairedItem, dossier: Dossier | None) -> PairedItem:
     at = dossier.grades.item_ids.index(item.item_id)
 
     def quoted(best: BestPassage | None) -> BestPassage | None:
-        # what comes closest in a passage of the lowest rating says nothing of the item
+        # the closest sentence of a passage with the lowest rating is not about the item
         says = best is not None and best.rating > dossier.grader.lowest
         place = cell(dossier, item.item_id, best.passage_id) if best and says else None
         return best._replace(quote=quote(dossier, *place)) if best and place else best
@@ -642,7 +642,7 @@ def _queries(
     """Return queries by largest difference; those where a system does not count come last."""
     moves: dict[tuple[str, Move | None], int] = {}
     for change in changes:
-        # A subtopic is a query of its own for ranking measures, but not for Cover.
+        # A subtopic is a separate query for ranking measures, but not for Cover.
         for name in {change.query_id, change.exam_id}:
             moves[name, change.move] = moves.get((name, change.move), 0) + 1
     found = []

@@ -130,7 +130,7 @@ _SCOPES: Mapping[Scope, str] = {
     "pool": "these queries and this pool",
     "queries": "queries like these",
 }
-"""What intervals hold for."""
+"""The populations that intervals hold for."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -409,7 +409,7 @@ FEWEST_DRAWN_ANEW = 18
 """`FEWEST_UNITS` of samples drawn anew: with 20 all pairs held in .92 where few tell, 15 in .98."""
 
 _EQUAL = 1e-12
-"""What is nearer is the same but for rounding."""
+"""Smaller differences are due to rounding."""
 
 
 def correct(
@@ -426,7 +426,7 @@ def correct(
     `systems` are those to be compared, by default all. `source` names the grader of these grades.
 
     Raises:
-        InputError: Intervals over queries are asked for, and there is one query.
+        InputError: Intervals over queries are requested, and there is one query.
     """
     rows = population.of(tuple(systems) or population.systems)
     sample, groups = judged.sample, population.groups
@@ -592,7 +592,7 @@ def _of_queries(
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     freedom = np.full(errors.shape, queries - 1.0)
     limits = query_limits(one, drawn, settings.level)
-    # queries that all give the same tell nothing of others, were they judged to the end
+    # equal values of all queries are no evidence about other queries, even fully judged
     unsure = _unsure(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)
     kinds = np.round(values, DECIMALS)
     apart = np.array([(kinds != row).sum(axis=1) for row in kinds])

@@ -428,7 +428,7 @@ def compare_methods(
     before they are ranked, as trec_eval does with 4 decimals.
 
     Raises:
-        InputError: There is no such statistic, two methods have one name, too few samples for
+        InputError: The statistic is unknown, two methods have one name, too few samples for
             intervals, or nothing to compare.
     """
     _check(samples, level, seed, decimals)

@@ -115,7 +115,7 @@ def _ratings(book: Gradebook) -> dict[int, int]:
     for query in book.queries:
         values, times = np.unique(query.ratings[query.ratings != MISSING], return_counts=True)
         counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
-    # a rating that nobody gave is worth seeing, on a short scale
+    # on a short scale show unused ratings, too
     scale = range(book.grader.lowest, book.grader.highest + 1)
     return {rating: counts[rating] for rating in (*scale, *sorted(set(counts) - set(scale)))}
 

@@ -1,7 +1,7 @@
 """Retrieved but omitted: facts that a RAG system retrieved and left out of its answer.
 
-Of every item of the bank there are four cases: retrieved and said, retrieved and not said, said and
-not retrieved, neither. Their shares weigh items and queries as Cover does, so the first and second
+Every item of the bank is one of four cases: retrieved and in the answer, retrieved only, in the
+answer only, neither. Their shares weigh items and queries as Cover does, so the first and second
 add up to Cover of what was retrieved, the first and third to Cover of the answer, and all to 1.
 """
 
@@ -25,7 +25,7 @@ from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
 SUFFIXES = ((":cited", ""), (":contexts", ""), ("", ":response"))
-"""How systems that belong together are named: what was retrieved, and the answer made of it."""
+"""Names of systems that belong together: the retrieved passages and the answer made of them."""
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
 
 
@@ -140,7 +140,7 @@ def find_omissions(
 
     `pairs` maps an answering system to the one that holds what it was given; by default those whose
     names say so (`NAME` and `NAME:cited` or `NAME:contexts`, `NAME:response` and `NAME`). Raises
-    InputError where there is no such pair, or a system is not known.
+    InputError if there is no pair, or a system is unknown.
     """
     pairs = find_pairs(scores.systems) if pairs is None else pairs
     if not pairs:

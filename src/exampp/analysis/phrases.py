@@ -58,4 +58,4 @@ ALIKE = (
     "mean."
 )
 OVER_ALL = "over all queries like these"
-"""What an interval or a p-value of a mean is about."""
+"""The population that an interval or a p-value of a mean refers to."""

@@ -51,7 +51,7 @@ SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordin
 """With two categories there is one distance, and these are the same number."""
 
 JUDGMENTS = "judgments"
-"""What the labels of judges are called."""
+"""The name of the labels of judges."""
 
 KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
 
@@ -324,7 +324,7 @@ def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
     """Return the layouts of these names, ignoring case.
 
     Raises:
-        InputError: There is no such layout.
+        InputError: The layout is unknown.
     """
     found: list[Layout] = []
     for name in layouts:

@@ -1,4 +1,4 @@
-"""Which differences of a leaderboard do not depend on arbitrary choices.
+"""Sensitivity analysis: differences of a leaderboard that hold for all arbitrary choices.
 
 The minimum rating, the cutoff, the measure, the grader, the bank, the treatment of cells without a
 grade: each combination gives a leaderboard. The set is declared before any is computed, and all
@@ -83,7 +83,7 @@ class Declaration:
 
 
 def takes_cutoff(text: str) -> bool:
-    """Return whether a measure can have a cutoff and has none of its own.
+    """Return whether a measure can have a cutoff but sets none.
 
     Raises InputError for an unknown measure.
     """
@@ -114,9 +114,9 @@ class Evaluated:
 class Combination:
     """One way to make a leaderboard, and its scores.
 
-    `k` is None where the measure reads whole rankings. `impossible` says why there are no scores;
-    `equal_to` numbers an earlier combination with the same scores. `taus` are Kendall's tau with
-    official leaderboards (None: undefined).
+    `k` is None where the measure reads whole rankings. `impossible` is the reason for missing
+    scores; `equal_to` numbers an earlier combination with the same scores. `taus` are Kendall's tau
+    with official leaderboards (None: undefined).
     """
 
     number: int

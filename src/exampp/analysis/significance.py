@@ -41,7 +41,7 @@ class SignificanceSettings:
     """Settings of the tests; `permutations` None: as many as the correction needs.
 
     Raises:
-        InputError: A number makes no sense, or there is no such correction.
+        InputError: A number is invalid, or the correction is unknown.
     """
 
     alpha: float = 0.05

@@ -558,7 +558,7 @@ def _official(data: ReportData) -> Iterator[Line]:
             heading(one.measure, one.min_rating): one.estimate.value
             for one in exact.found
             if one.official == official and one.statistic == statistic.name
-            # which follows Cover too closely to speak for or against it
+            # which is too close to Cover to be evidence for or against it
             if not one.measure.startswith("nCover")
         }
         values = {name: value for name, value in known.items() if value is not None}

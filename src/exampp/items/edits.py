@@ -21,13 +21,13 @@ from exampp.sanitize import check_choice, check_id, check_text
 from exampp.store.bank import ItemChange, ItemState, LoggedEdit
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
-"""What can be done to an item."""
+"""The operations on an item."""
 _SHORTEST_PREFIX = 4
 _ITEMS_LISTED = 5
 
 
 class ItemKey(NamedTuple):
-    """What identifies an item within its bank."""
+    """The identity of an item within its bank."""
 
     query_id: str
     item_id: str

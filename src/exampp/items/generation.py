@@ -46,7 +46,7 @@ from exampp.store.generation import (
 
 PER = ("query", "subtopic")
 OPERATION = "generate"
-"""What the edits of generated items are called in the log of a bank."""
+"""The name of edits of generated items in the log of a bank."""
 CHARACTERS_PER_TOKEN = 4
 WRITTEN_TOKENS = 250
 """Tokens of a reply, for estimates: ten questions as JSON."""

@@ -74,7 +74,7 @@ def lint(
     texts, used to detect their language. `queries` are the texts by id of the queries that the
     collection has besides the bank; without any, the rules about queries are skipped.
     """
-    # of two items that say the same, the second by id is the duplicate
+    # of two equivalent items, the second by id is the duplicate
     entries = [
         replace(entry, items=tuple(sorted(entry.items, key=lambda one: one.item_id)))
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
@@ -251,7 +251,7 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
 
 
 _BY_FORM = ("the order", "a word")
-"""Differences of two texts that may ask the same; names, numbers and negations tell them apart."""
+"""Differences of texts that may still be equivalent, unlike names, numbers and negations."""
 
 
 def look_alike(one: str, other: str) -> bool:
@@ -262,7 +262,7 @@ def look_alike(one: str, other: str) -> bool:
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether at most one of two texts has content words missing from the other.
 
-    "The northern coast" and "the southern coast" are spelled alike, but are not the same.
+    "The northern coast" and "the southern coast" have similar spellings but different meanings.
     """
     return not (one - other and other - one)
 
@@ -290,7 +290,7 @@ def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> It
         texts.setdefault(entry.query_id, []).extend(item.text for item in entry.items)
     whole = language_of(text for one in texts.values() for text in one)
     for query_id, of_query in texts.items():
-        # a few items alone may not tell
+        # the language of a few items may be undetectable
         own = language_of(of_query) or whole
         if own not in (None, theirs):
             detail = f"its items are in {own}, the passages in {theirs}"

@@ -271,7 +271,7 @@ PROVENANCE = (
     "deciders",
     "disputed_cells",
 )
-"""Whose numbers these are: who graded what, and how many cells people decided."""
+"""The provenance of the numbers: grader, bank, and number of cells that people decided."""
 PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENANCE)
 
 

@@ -117,7 +117,7 @@ RUBRIC = CoverPolicy(
     ranks_as_written=True,
     empty_n_cover=0.0,
 )
-"""What the papers' own program (exam_pp, RUBRIC) computes; its overall n-Cover is always 1."""
+"""The rules of the papers' program (exam_pp, RUBRIC); its overall n-Cover is always 1."""
 
 NUGGETIZER = CoverPolicy("nuggetizer", answered_only=True, empty_nuggets_are_0=True)
 """What castorini's nuggetizer computes: means over the topics of a run's file. An assignment that
@@ -151,7 +151,7 @@ def cover(
     threshold. If no cell of any query has a grade, no query counts and Cover is undefined.
 
     Raises:
-        InputError: k is below 1, or there is no such subtopic mode or way with missing cells.
+        InputError: k is below 1, or the subtopic mode or `missing` is unknown.
     """
     if missing not in get_args(Missing):
         raise InputError(
@@ -713,7 +713,7 @@ def item_scores(
     """Return the credit that the first k passages of every system earn on every item.
 
     Raises:
-        InputError: k is below 1, or there is no such subtopic mode.
+        InputError: k is below 1, or the subtopic mode is unknown.
     """
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)

@@ -57,7 +57,7 @@ class PoolLayout:
     """The passages of all systems laid end to end.
 
     `passages`, `system` (its number) and `position` (from 0 within the system's ranking) are
-    aligned; `answered` tells per system whether it returned anything.
+    aligned; `answered` is whether each system returned anything.
     """
 
     passages: NDArray[np.intp]
@@ -70,7 +70,7 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
     """Return the requested subtopic mode, or the default mode for the data.
 
     Raises:
-        InputError: No such mode.
+        InputError: The mode is unknown.
     """
     if subtopics not in get_args(SubtopicChoice):
         raise InputError(

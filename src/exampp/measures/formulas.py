@@ -207,7 +207,7 @@ Floats = NDArray[np.float64]
 class _Ranked:
     """Labels along the rankings, systems x ranks (0 beyond the end of one).
 
-    `judged` tells which passages have a label, `lengths` how many each system returned,
+    `judged` marks passages with a label, `lengths` is how many each system returned,
     `labels` are those of all passages that have one.
     """
 

@@ -218,7 +218,7 @@ class Measure:
     mapping of gains being a sorted tuple of pairs. Defaults of parameters are not filled in.
 
     Raises:
-        InputError: No such measure, no such parameter, or a value that makes no sense.
+        InputError: The measure or a parameter is unknown, or a value is invalid.
     """
 
     name: str
@@ -282,7 +282,7 @@ def parse_measure(text: str) -> Measure:
     """Parse a measure from its string; names of trec_eval and aliases are accepted.
 
     Raises:
-        InputError: The string is no measure; says which one may have been meant.
+        InputError: The string is not a measure; the error suggests a similar one.
     """
     trec = _TREC_CUT.fullmatch(text.strip())
     if trec:

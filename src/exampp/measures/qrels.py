@@ -31,7 +31,7 @@ UNCOVERED = "_uncovered_"
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """How ratings become a label.
+    """The rule that turns ratings into a label.
 
     `kind` "best": the `at_least`-th best rating of the passage (the lowest of the scale if it has
     fewer); "count": the number of items rated at the threshold or above. Either way a passage is
@@ -39,7 +39,7 @@ class Labelling:
     "above" sets it to 0 where the passage is not relevant, "binary" makes it 1 or 0.
 
     Raises:
-        InputError: `at_least` is below 1, or there is no such kind or gains.
+        InputError: `at_least` is below 1, or `kind` or `gains` is unknown.
     """
 
     kind: Kind = "best"

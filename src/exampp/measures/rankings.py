@@ -18,7 +18,7 @@ from exampp.records.wording import counted
 
 Scores = NDArray[np.float32]
 Run = dict[str, dict[str, int]]
-"""What one system returned: exam -> passage -> score."""
+"""The passages that one system returned: exam -> passage -> score."""
 
 
 @dataclass(frozen=True, slots=True)

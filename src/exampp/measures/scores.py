@@ -3,7 +3,7 @@
 A threshold is the relevance level of every measure that has one and leaves it open; measures
 without one (nDCG, ERR, Judged) are computed once. A system that misses a query has 0 there; a
 query of which no passage reaches the threshold is 0 for everybody, as in trec_eval; a query
-without any label is left out. With subtopics each of them is a query of its own.
+without any label is left out. With subtopics each of them is a separate query.
 
 Diversity measures take the items of the bank as subtopics, all alike; those of weight 0 are left
 out, and so is a query that has no others.
@@ -48,7 +48,7 @@ def score(
     """Compute ranking measures of all systems; the columns go by measure, then threshold.
 
     Raises:
-        InputError: A measure cannot be computed, or there is no such subtopic mode.
+        InputError: A measure cannot be computed, or the subtopic mode is unknown.
     """
     labelling = or_default("labelling", labelling, Labelling)
     ranked = rank_exams(gradebook, resolve_subtopics(gradebook, subtopics))
@@ -150,7 +150,7 @@ def _by_provider(
 ) -> NDArray[np.float64]:
     measure = task.measure
     if measure.kind.subtopics:
-        # The rows say already who reaches the threshold; those who do not change nothing.
+        # The rows contain only items that reach the threshold; others change nothing.
         rows = (
             (row.query_id, row.passage_id, row.label, row.item_id)
             for one in ranked.exams
@@ -176,7 +176,7 @@ def _without_level(measure: Measure) -> Measure:
 
 
 _SHARE_AT_1 = ("alpha_DCG", "ERR_IA")
-"""At a cutoff of 1 these are the share of items that the first passage covers; ndeval forgets to
+"""At a cutoff of 1 these are the share of items that the first passage covers; ndeval does not
 divide by the number of items there."""
 
 

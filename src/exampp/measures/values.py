@@ -34,7 +34,7 @@ def standard_error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One measure: `values` is systems x queries, `counts` tells which of them have a meaning.
+    """One measure: `values` is systems x queries, `counts` marks those that are meaningful.
 
     Where `counts` is False the value is 0 and enters no mean; there is no NaN. What is `added` up
     over queries, as trec_eval adds up what it counts, has a total in place of a mean.

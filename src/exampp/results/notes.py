@@ -2,7 +2,7 @@
 
 A check is a function of one context that yields notes; `notes_of` runs checks and joins notes that
 differ in their subject alone. Pages, tables, reports, verdicts and gates select notes by code and
-severity, never by text: each sentence stands once, in `NOTES`.
+severity, never by text: each sentence exists once, in `NOTES`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Self, TypeVar
 
 DRAFT = "DRAFT GRADES"
-"""What tables, figures and pages of draft grades are labelled with."""
+"""The label of tables, figures and pages of draft grades."""
 _SUBJECT = "\0"
 """Stands in a sentence for what it is about, so that notes of several subjects can be joined."""
 _LISTED = 5
@@ -21,7 +21,7 @@ _LISTED = 5
 
 
 class Severity(IntEnum):
-    """How much a note changes the meaning of a result."""
+    """The degree to which a note changes the meaning of a result."""
 
     DETAIL = 1
     """Good to know: how something was computed."""

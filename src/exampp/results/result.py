@@ -328,7 +328,7 @@ def _separated(table: Table, delimiter: str) -> str:
 _MARKUP = re.compile(r"[\\|*`<\[~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
 _LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\w)")
 UNLINKED = "<!-- -->"
-"""What keeps GitHub from reading a name as a mention."""
+"""Keeps GitHub from reading a name as a mention."""
 
 
 def markdown_escape(text: str) -> str:

@@ -1,7 +1,7 @@
 """The parts of a table, and the view of it that people get in every style.
 
-Values stay numbers and booleans until they are rendered. None is an undefined value: its reason
-stands in the notes, and no renderer prints it as a number.
+Values stay numbers and booleans until they are rendered. None is an undefined value: the notes give
+its reason, and no renderer prints it as a number.
 """
 
 from __future__ import annotations
@@ -250,7 +250,8 @@ def interval_text(one: HasInterval, decimals: int) -> str:
 
 
 _NUMBER = re.compile(r"(-?[\d,]+(\.\d+)?(\.\.-?\d+(\.\d+)?)?%?( ?\[.*\])?)?")
-"""What people read as a number: 0.25, 1,204, 12%, 0.1..0.2, -0.25 [-0.31, -0.19], or nothing."""
+"""Text that people read as a number: 0.25, 1,204, 12%, 0.1..0.2, -0.25 [-0.31, -0.19], or
+nothing."""
 
 
 def _is_numeric(cells: Sequence[Cell]) -> bool:

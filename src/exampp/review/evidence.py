@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 DEPTH = 20
-"""How many passages of each ranking count as returned."""
+"""The number of passages of each ranking that count as returned."""
 LEAST_SYSTEMS = 3
 """So many systems must have answered a query before they can agree on anything."""
 FEW = 0.1
@@ -55,7 +55,7 @@ class Criteria:
 
 
 class Evidence(NamedTuple):
-    """What is known of the relevance of each passage; neither array is true if nothing is known.
+    """The known relevance of each passage; neither array is true where it is unknown.
 
     `strength` orders passages by the evidence, and `shown` describes it in a word.
     """
@@ -192,7 +192,7 @@ def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
 def by_graders(dossier: Dossier, criteria: Criteria) -> Evidence:
     """Return the majority of the graders that grade passages for the query itself.
 
-    Their grades stand for judgments: relevant is `min_relevant`, or the highest of a shorter scale.
+    Their grades replace judgments: relevant is `min_relevant`, or the highest of a shorter scale.
     """
     ids = dossier.grades.passage_ids
     row = {passage_id: at for at, passage_id in enumerate(ids)}
@@ -246,4 +246,4 @@ BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {
     "graders": by_graders,
     "decisions": by_decisions,
 }
-"""What relevance can be told from, the best first."""
+"""The bases of relevance, the best first."""

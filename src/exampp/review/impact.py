@@ -1,7 +1,7 @@
 """Impact of an edit of a bank on the leaderboard, before it is saved.
 
 A `Baseline` holds the values of all systems on all queries. If an edit touches one query, only this
-one is evaluated anew, by the code that evaluates everything, and takes its place among the others:
+one is evaluated again, by the code that evaluates everything, and takes its place among the others:
 means, swaps and intervals are those of a full evaluation. What a query becomes is found by making
 the edit and taking it back.
 
@@ -183,7 +183,7 @@ class Baseline:
         """Return the baseline with these queries replaced.
 
         Raises:
-            InputError: The gradebook has no such query.
+            InputError: The query is not in the gradebook.
         """
         for query_id in after:
             self.query(query_id)
@@ -222,7 +222,7 @@ class Baseline:
         """Return the effect of replacing these queries, all of them together.
 
         Raises:
-            InputError: The gradebook has no such query.
+            InputError: The query is not in the gradebook.
         """
         new = self.with_queries(after)
         pairs = [(self.query(query_id), query) for query_id, query in after.items()]
@@ -323,7 +323,7 @@ def _columns(
     labelling: Labelling,
     mode: Subtopics,
 ) -> tuple[MeasureColumn, ...]:
-    # the values alone: what they would be without decisions is not asked
+    # the values alone, not those without decisions
     queries = tuple(replace(one, decided=()) for one in gradebook.queries)
     return evaluate(
         replace(gradebook, queries=queries),

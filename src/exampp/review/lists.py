@@ -36,7 +36,7 @@ from exampp.sanitize import check_integer
 
 T = TypeVar("T")
 Answers = Mapping[Cell, str]
-"""What another grader extracted as the answer, by cell."""
+"""The answers that another grader extracted, by cell."""
 EXAMPLES = 3
 
 
@@ -685,7 +685,7 @@ LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = 
 def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
     """Yield a list as tables, each computed on demand.
 
-    Raises InputError where there is no such list or no such item.
+    Raises InputError for an unknown list or item.
     """
     if name not in LISTS:
         raise InputError(f"there is no list {name!r}", hint=f"There are {', '.join(LISTS)}")

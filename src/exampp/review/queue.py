@@ -46,7 +46,7 @@ from exampp.store.decisions import JudgedCell, judged_cells
 from exampp.store.grades import StoredGrader
 
 PRIOR_DECISIONS = 10
-"""How many decisions the first guess is worth."""
+"""The number of decisions that the prior guess counts as."""
 
 _DECIMALS = 10
 """Means that are equal in so many decimals are tied, as they are in a leaderboard."""
@@ -75,7 +75,7 @@ def cover_means(
 
 
 class OverturnCount(NamedTuple):
-    """Of the grades with one rating: how many people decided, and how many they overturned."""
+    """The number of decided and of overturned grades with one rating."""
 
     decided: int
     overturned: int
@@ -350,11 +350,11 @@ _C = TypeVar("_C", bound=Candidate)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """How cells are shared out among people: a `share` of them goes to everybody.
+    """An assignment of cells to people; a `share` of the cells goes to everybody.
 
-    What everybody decides, and blind, tells how far people agree with each other and with the
-    grader; what one person each decides gets further. Both are drawn by the ids of a cell alone, so
-    that all who open the collection, on any machine, agree on them.
+    The shared cells, decided blind, show how far people agree with each other and with the grader;
+    cells of one person each cover more of the exam. Both are drawn by the ids of a cell alone, so
+    that all who open the collection, on any machine, get the same assignment.
     """
 
     people: tuple[str, ...]

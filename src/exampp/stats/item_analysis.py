@@ -218,7 +218,7 @@ def ranks_of_systems(scores: Floats) -> list[int]:
 
 
 CUT = 0.2
-"""The item-rest correlation from which on an item is kept where one cut is asked for."""
+"""The lowest item-rest correlation of a selected item if a single cut is requested."""
 SPLITS = 500
 SEED = 1
 _EQUAL_TAU = 1e-12

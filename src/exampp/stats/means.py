@@ -96,7 +96,7 @@ def queries_for(margin: float, level: float) -> int:
 def _lower(scaled: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
     """Return lower limits, and P(weighted mean <= `zero`), of values in [0, 1].
 
-    NaN stands for what does not count.
+    NaN marks values that do not count.
     """
     x = np.sort(np.hstack([np.zeros((len(scaled), 1)), np.clip(scaled, 0, 1)]), axis=1).T.copy()
     top = np.nanmax(x, axis=0)

@@ -87,9 +87,9 @@ class RankPlaces(NamedTuple):
     """The rank of every value within its row, [samples, n], in two forms."""
 
     below: Ints
-    """How many values are smaller."""
+    """The number of smaller values."""
     size: Ints
-    """How many values are equal, itself among them."""
+    """The number of equal values, including itself."""
 
 
 def ranks_within_rows(values: ArrayLike) -> RankPlaces:
@@ -264,7 +264,7 @@ def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> EstimateRows:
 
 FEWEST_SYSTEMS = 8
 FEWEST_QUERIES = 8
-"""With fewer there is no interval: they are too few to tell how far queries differ."""
+"""With fewer there is no interval: they are too few to estimate the variance of queries."""
 
 PAIRED = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
 """The quarters of both halves, in every way."""
@@ -287,7 +287,7 @@ COMMONEST = 0.8
 
 
 class Draws(NamedTuple):
-    """How often each query is drawn in each sample: `weights`, samples x queries.
+    """The number of times each query is drawn in each sample: `weights`, samples x queries.
 
     First come `resamples` of as many queries, with replacement; then the four quarters of `splits`
     splits, [4, splits]; then the two halves of every way to pair the quarters, [3, 2, splits].

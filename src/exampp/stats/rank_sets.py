@@ -101,7 +101,7 @@ DECIMALS = 9
 """Scores that are equal in so many decimals are equal: the rest is rounding."""
 _FEW = 15.0
 _LEAST_ERROR = 1e-3
-"""Of the standard error of a pair: a sample drawn anew has at least this share of it."""
+"""The smallest standard error of a resample, as a share of the pair's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class PairTests:
 
     @cached_property
     def better(self) -> Bools:
-        """Whether the row is better than the column, in simultaneous intervals."""
+        """The pairs whose row is better than the column, by simultaneous intervals."""
         found: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
         return found & (self.differences > 0)
 

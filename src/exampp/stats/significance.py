@@ -1,7 +1,7 @@
 """Paired significance tests of systems over queries, for many pairs at once, and their letters.
 
-The test is the randomisation test: if two systems are alike, then on each query their values could
-as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
+The test is the randomisation test: if two systems are equivalent, then on each query their values
+could as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
 patterns whose mean difference is at least as large, two-sided: of all patterns where these are no
 more than asked for ("exact"), else (b + 1) / (m + 1) for b of m random ones, the same for every
 pair. Queries on which both are equal are the same under every pattern, and are not enumerated.
@@ -142,7 +142,7 @@ class Pair:
     `difference` is the mean of first minus second, with its paired interval; `won`, `lost` are the
     shares of queries on which the first is better, or worse. `effect` is Cohen's d_z, the mean
     difference over the standard deviation of the differences. `p` is of the randomisation test
-    (`exact`: over all sign patterns), which tests that the two behave alike; `holm` and `bh` are
+    (`exact`: over all sign patterns), which tests that the two behave the same; `holm` and `bh` are
     `p` corrected for all pairs. They are None where fewer than 2 queries count. `p_mean` tests that
     the mean difference over all queries like these is 0, by the interval of `difference`;
     `holm_mean` is `p_mean` corrected for all pairs.

@@ -1,4 +1,4 @@
-"""Does a grader favour a system? Labels beside people's judgments, one system against the others.
+"""Bias of a grader for a system: labels compared with judgments, one system against the others.
 
 A grader that is right on average within every level of relevance still rates a better system
 higher, and regresses to the mean; neither is a favour. So two views are taken of each system, both

@@ -396,7 +396,7 @@ def read_attacks(
     """Return the results of a graded battery, by default the one beside `exam`.
 
     Raises:
-        InputError: There is no such battery, the grader has not graded it, or the exam is one.
+        InputError: The battery does not exist or is not graded, or the exam is a battery.
     """
     if any(map(place_of, itertools.chain.from_iterable(q.passage_ids for q in book.queries))):
         raise InputError(

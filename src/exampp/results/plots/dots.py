@@ -300,7 +300,7 @@ def corrected_scores(
     """Draw scores by grades alone, corrected, and by people alone.
 
     `systems` are rows of the data: system, score by grades, corrected score with its interval,
-    score by people. `spread` says what the bars are.
+    score by people. `spread` describes the bars.
     """
     graded = [Spread(one[0], one[1]) for one in systems]
     corrected = [Spread(*one[:1], *one[2:5]) for one in systems]

@@ -46,7 +46,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "currentColor"}
-# a transparent picture cannot be read on the wrong ground, and nobody knows where it is opened
+# a transparent picture may be opened on a background on which it is unreadable
 _GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
 _PNG_SCALE = 2
 _PIXEL_POINTS = 2 / 3
@@ -110,7 +110,7 @@ class Figure:
         if titled:
             spec["title"] = {"text": self.title, "subtitle": self.below}
         elif self.draft:
-            # the title stands elsewhere; this is for the picture, whoever copies it out
+            # the page shows the title; this one is for copies of the picture
             spec["title"] = {"text": DRAFT, "anchor": "end", "fontSize": 11}
         if self.draft:
             colour = "subtitleColor" if titled else "color"
@@ -154,14 +154,14 @@ FORMATS: Mapping[str, Writer] = {
     ".csv": lambda figure, _: render(figure.values, "csv").encode(),
     ".tsv": lambda figure, _: render(figure.values, "tsv").encode(),
 }
-"""What a figure can be written as, by the ending of the file: pictures, specification, data."""
+"""The formats of a figure by file ending: pictures, specification, data."""
 
 
 def writer(path: str | Path) -> Writer:
     """Return the function that renders the format of a file name.
 
     Raises:
-        InputError: The name ends with no such format.
+        InputError: The ending is not a known format.
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:

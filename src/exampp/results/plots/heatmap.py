@@ -125,7 +125,7 @@ def _axes(
         "labelFontSize": 9,
         "ticks": False,
         "domain": False,
-        # room in a reader's font, which may be wider than the one that they are measured in
+        # space in a reader's font, which may be wider than the measured one
         **({"minExtent": min(_TEXT, max(map(len, shown)) * 9 * 0.62) * 1.25} if named else {}),
     }
     queries = f"{len(ids)} queries, from easiest to hardest"
