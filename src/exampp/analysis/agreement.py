@@ -117,7 +117,7 @@ class AgreementBlock:
         return {name: one for name, one in self.estimates.items() if name not in skipped}
 
     def confusion(self) -> Table:
-        """The confusion table as the papers print it: best labels first, a single kappa once."""
+        """Return the confusion table as printed in the papers, with the best labels first."""
         body: list[list[Cell]] = [
             [name, *reversed(counts), sum(counts)]
             for name, counts in zip(reversed(self.rows), reversed(self.counts), strict=True)

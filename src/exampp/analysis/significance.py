@@ -301,7 +301,7 @@ def pair_notes(result: Significance) -> tuple[str, ...]:
         _method(result, tested),
         *_intervals(result),
         *added_up(result.column.measure),
-        *_hopeless(result, tested),
+        *_untestable(result, tested),
         *(f"{name}: {gap}" for gap in gaps(_estimates(result))),
     )
 
@@ -366,7 +366,7 @@ def _intervals(result: Significance) -> Iterator[str]:
         )
 
 
-def _hopeless(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
+def _untestable(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
     """Note that the test cannot find any difference, however large."""
     # the queries on which the two differ
     untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]

@@ -481,8 +481,8 @@ def chance_floor(
 
     With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
     at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
-    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, and no
-    proof of guessing: a passage judged 0 may well answer one item.
+    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, not
+    evidence of guessing: a passage judged 0 may well answer one item.
     """
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
@@ -554,8 +554,8 @@ def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
     """Return the lowest rating that is partial support; None where there is no partial support."""
     if measure.param("strict") is True:
         return None
-    given = measure.param("partial")
-    partial = given if isinstance(given, int) else threshold - 1
+    parameter = measure.param("partial")
+    partial = parameter if isinstance(parameter, int) else threshold - 1
     return partial if lowest < partial < threshold else None
 
 

@@ -222,7 +222,7 @@ _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
         "name": block.name,
         "title": block.title,
         "subtitle": block.below,
-        "alt": block.seen,
+        "alt": block.alt_text,
         "data": _table(block.values),
     },
 }

@@ -157,13 +157,13 @@ def _fitting(view: View, room: int | None) -> Iterator[View]:
             units[-1].append(at)
         else:
             units.append([at])
-    taken = [*names]
+    fitting = [*names]
     for unit in units:
-        if taken != names and _total([least[at] for at in taken + unit]) > room:
-            yield view.select(taken)
-            taken = [*names]
-        taken += unit
-    yield view.select(taken)
+        if fitting != names and _total([least[at] for at in fitting + unit]) > room:
+            yield view.select(fitting)
+            fitting = [*names]
+        fitting += unit
+    yield view.select(fitting)
 
 
 def _lines(view: View, room: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
