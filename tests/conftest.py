@@ -45,7 +45,7 @@ settings.register_profile("here", deadline=None, max_examples=20)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-# three workers on two cores, as some wait: one thread each; read when the libraries are loaded
+# four workers on two cores, as some wait: one thread each; read when the libraries are loaded
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # graded files are cached for one test run: the readers may change before the next
 if "EXAMPP_CACHE" not in os.environ:

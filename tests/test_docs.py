@@ -43,9 +43,9 @@ def write_template(folder: Path, graded: Path, model: Path) -> None:
     files = {path.name: path for path in demo_files()}
     (folder / "runs").mkdir()
     for name in ("bm25", "dense"):
-        # three passages a query: fewer cells to be graded by a model
+        # two passages a query: fewer cells to be graded by a model
         lines = files[f"{name}.run"].read_text().splitlines(keepends=True)
-        top = "".join(line for line in lines if int(line.split()[3]) <= 3)
+        top = "".join(line for line in lines if int(line.split()[3]) <= 2)
         (folder / f"{name}.run").write_text(top)
         (folder / "runs" / f"{name}.run").write_text(top)
     shutil.copy(files["passages.jsonl"], folder)

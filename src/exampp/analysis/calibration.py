@@ -125,7 +125,7 @@ def calibration_section(calibrations: Sequence[Calibration]) -> Section:
     """Return the section of a report on the available calibrations."""
     blocks: list[Block] = []
     for calibration in calibrations:
-        blocks += [Text(calibration.said()), scores_table(calibration), curve_figure(calibration)]
+        blocks += [Text(calibration.origin()), scores_table(calibration), curve_figure(calibration)]
         blocks.append(Folded("The reliability curve as a table", reliability_table(calibration)))
     return Section.of("calibration", "Labels calibrated to people's judgments", blocks)
 

@@ -168,19 +168,19 @@ def reparse(
         InputError: There is nothing to read, or no prompt to read it by, or an option would change
             nothing.
     """
-    chosen = _chosen_rules(stored.identity, rules, mode, unnumbered)
-    identity = _target(stored.identity, chosen)
+    reader = _chosen_rules(stored.identity, rules, mode, unnumbered)
+    identity = _target(stored.identity, reader)
     result = Reparsed(stored.identity, identity, dry_run=dry_run)
     if dry_run:
         target = find_grader(connection, identity) or _UNKNOWN_GRADER
         result.others = count_other_replies(connection, stored.key, target)
-        for _ in _read_all(connection, stored.key, target, chosen, result):
+        for _ in _read_all(connection, stored.key, target, reader, result):
             pass
         return result
     with connection, transaction(connection):
-        target = put_grader(connection, identity, chosen.stored)
+        target = put_grader(connection, identity, reader.stored)
         result.others = count_other_replies(connection, stored.key, target)
-        for rows in _read_all(connection, stored.key, target, chosen, result):
+        for rows in _read_all(connection, stored.key, target, reader, result):
             put_readings(connection, rows)
     return result
 

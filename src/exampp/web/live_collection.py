@@ -582,10 +582,10 @@ class LiveCollection:
         key = ("snapshot", choice.code)
 
         def make() -> Snapshot:
-            made = Snapshot.read(self.path, choice, self.min_rating(choice))
+            snapshot = Snapshot.read(self.path, choice, self.min_rating(choice))
             before = self._cache.newest(key)
-            made.warm(before if isinstance(before, Snapshot) else None)
-            return made
+            snapshot.warm(before if isinstance(before, Snapshot) else None)
+            return snapshot
 
         return self._cache.soon(key, make, patience, self._watcher.number, REST)
 
