@@ -165,7 +165,7 @@ def compared_pairs(
     def returned(system: int) -> list[str | None]:
         return [hashes.get((systems[system], query.query_id)) for query in book.queries]
 
-    found = []
+    compared = []
     for pair in pairs:
         difference, effect = (
             one if one.value is None else replace(one, value=without_rounding(one.value))
@@ -175,8 +175,8 @@ def compared_pairs(
             hashes = hashes or book.fingerprints(column.measure.cutoff)
             if returned(pair.first) == returned(pair.second):
                 difference = Estimate(0.0, 0.0, 0.0)
-        found.append(replace(pair, difference=difference, effect=effect))
-    return tuple(found)
+        compared.append(replace(pair, difference=difference, effect=effect))
+    return tuple(compared)
 
 
 def without_rounding(difference: float) -> float:
@@ -261,8 +261,10 @@ def significances(
 ) -> Significances:
     """Test all pairs of systems, in every column of a leaderboard."""
     settings = or_default("settings", settings, SignificanceSettings)
-    found = (significance(book, column, board.column_systems, settings) for column in board.columns)
-    return Significances(tuple(found), board)
+    results = (
+        significance(book, column, board.column_systems, settings) for column in board.columns
+    )
+    return Significances(tuple(results), board)
 
 
 def leaderboard_table(result: Significance, board: Leaderboard) -> Table:

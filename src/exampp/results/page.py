@@ -206,8 +206,8 @@ def _kind(block: Block) -> str:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(render(table, "json"))
-    return found
+    parsed: dict[str, Any] = json.loads(render(table, "json"))
+    return parsed
 
 
 _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {

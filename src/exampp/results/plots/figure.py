@@ -163,14 +163,14 @@ def writer(path: str | Path) -> Writer:
     Raises:
         InputError: The ending is not a known format.
     """
-    found = FORMATS.get(Path(path).suffix.lower())
-    if found is None:
+    rendering = FORMATS.get(Path(path).suffix.lower())
+    if rendering is None:
         raise InputError(
             "the name does not end with a format of plots",
             file=path,
             hint=f"Formats: {', '.join(FORMATS)}",
         )
-    return found
+    return rendering
 
 
 _BOLD = 0.56
