@@ -773,27 +773,25 @@ def side_by_side(
     Raises:
         InputError: The column is unknown, or two methods have one name.
     """
-    correlations = tuple(
+    columns = tuple(
         Series(method.name, scoring, _means(scoring), method.key)
         for method in methods
         for scoring in method.scorings
     )
-    if not correlations or not 0 <= order <= len(correlations) or (order == 0 and not officials):
+    if not columns or not 0 <= order <= len(columns) or (order == 0 and not officials):
         raise InputError(
             f"there is no column {order} to order by",
-            hint=f"Choose from 1 to {len(correlations)}"
-            if order
-            else "Give an official leaderboard",
+            hint=f"Choose from 1 to {len(columns)}" if order else "Give an official leaderboard",
         )
-    systems = dict.fromkeys(system for one in correlations for system in one.means)
+    systems = dict.fromkeys(system for one in columns for system in one.means)
     compared = (
         compare_methods(methods, officials, samples=0, decimals=decimals) if officials else None
     )
-    name, keys = _order(correlations, officials, order)
+    name, keys = _order(columns, officials, order)
     notes = dict.fromkeys(note for method in methods for note in method.notes)
     return SideBySide(
         systems=tuple(sorted(systems, key=lambda one: (one not in keys, keys.get(one, 0.0), one))),
-        series=correlations,
+        series=columns,
         officials=officials,
         ordered_by=name,
         correlation=compared,
