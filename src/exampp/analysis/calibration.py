@@ -215,9 +215,9 @@ class _Judged:
     labels: Labels
 
     @classmethod
-    def of(cls, found: Iterable[RatedPassages], sources: Sequence[SourceGrader]) -> _Judged:
+    def of(cls, rated: Iterable[RatedPassages], sources: Sequence[SourceGrader]) -> _Judged:
         queries = [
-            (one, one.judgments != MISSING) for one in found if (one.judgments != MISSING).any()
+            (one, one.judgments != MISSING) for one in rated if (one.judgments != MISSING).any()
         ]
         if not queries:
             names = " and ".join(source.name for source in sources)

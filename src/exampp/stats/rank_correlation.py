@@ -298,7 +298,7 @@ class Draws(NamedTuple):
     splits: int
 
     def doublings(self) -> tuple[float, float]:
-        """The doublings from a quarter to a half, and from a half to the whole."""
+        """Return the doublings from a quarter to a half, and from a half to the whole."""
         queries = self.weights.shape[1]
         half = queries // 2
         return math.log2(half / (queries // 4)), math.log2(queries / half)
