@@ -282,7 +282,7 @@ class Bank:
             before = undone.before or replace(undone.after, active=False)
             if before == undone.after:
                 raise InputError(
-                    f"edit {number} ({undone.operation}) is no part of the item's history, and "
+                    f"edit {number} ({undone.operation}) is not in the item's history, and "
                     "cannot be undone",
                     hint="Say otherwise in a file, and apply that: exampp bank apply",
                 )
@@ -590,10 +590,10 @@ class Bank:
             # a number of thousands of digits is more than Python reads
             number = int(moment) if len(moment) < 19 else last + 1
             if number > last:
-                raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
+                raise InputError(f"unknown edit {moment[:40]}; the last of the bank is {last}")
             return stored.states(self.connection, self.name, number)
         raise InputError(
-            f"{brief(moment)} is no edit or bank",
+            f"{brief(moment)} is not an edit or a bank",
             hint="Give the number of an edit (exampp bank log), now, or the name of a bank",
         )
 
@@ -607,7 +607,7 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot say it), or "
+                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot hold it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:

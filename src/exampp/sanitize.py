@@ -99,7 +99,7 @@ def check_path(path: str | Path) -> Path:
     try:
         os.lstat(path)
     except ValueError:
-        raise InputError(f"{_shown(str(path))} holds a NUL, and is no path") from None
+        raise InputError(f"{_shown(str(path))} holds a NUL, and is not a path") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             what = f"{_shown(str(path))} is too long for a path"

@@ -505,7 +505,7 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str]:
             hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
             raise InputError(f"--columns is {one!r}", hint=hint)
         if name.strip() in found:
-            raise InputError(f"--columns says twice what {name.strip()} is", hint="Leave one out")
+            raise InputError(f"--columns names twice {name.strip()} is", hint="Leave one out")
         found[name.strip()] = column.strip()
     return found
 

@@ -401,7 +401,7 @@ def describe_reparsed(found: Reparsed) -> str:
     lines += [f"{n:>9}  {before} -> {after}" for (before, after), n in found.changes.most_common()]
     if found.kept:
         states = ", ".join(f"{n} {state.name.lower()}" for state, n in sorted(found.kept.items()))
-        lines.append(f"No text can undo, and so kept: {states}")
+        lines.append(f"Unchanged, as no text can alter them: {states}")
     if found.others:
         lines.append(f"{found.others} cells of {found.identity.name} have other replies, and stay")
     same = found.identity == found.source

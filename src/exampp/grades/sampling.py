@@ -202,7 +202,7 @@ class SampleDesign:
     def __post_init__(self) -> None:
         if self.design not in get_args(Design):
             raise InputError(
-                f"there is no design {self.design!r}",
+                f"unknown design {self.design!r}",
                 hint=f"Choose from {', '.join(get_args(Design))}",
             )
         if self.labels < 1:
@@ -452,7 +452,7 @@ def find_plan(
             if one.number == number:
                 return one
         known = ", ".join(str(one.number) for one in plans) or "none"
-        raise InputError(f"there is no plan {number}", hint=f"Plans: {known}")
+        raise InputError(f"unknown plan {number}", hint=f"Plans: {known}")
     fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
     return fitting[-1] if fitting else None
 
@@ -618,8 +618,7 @@ def _said_of(found: SampleProgress) -> Iterator[str]:
     if found.strays:
         yield (
             f"{found.strays:,} other decisions are left out: they were made from the queue, while "
-            "browsing or on another sample, so that nobody knows with which chance their cells "
-            "were chosen."
+            "browsing or on another sample, so that the probability of their cells is unknown."
         )
 
 
@@ -653,8 +652,8 @@ def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
         f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
     )
     raise InputError(
-        f"{coverage} a judgment, and no sample was drawn: nobody knows with which chance a passage "
-        "came to be judged",
+        f"{coverage} a judgment, and no sample was drawn: the probability that a passage was "
+        "judged is unknown",
         hint=hint,
     )
 
@@ -666,7 +665,7 @@ def _strays(grades: ChosenGrades) -> str:
         return ""
     return (
         f"{count:,} decisions were made from the queue or while browsing, and are refused: "
-        "their cells were picked because they matter, with a chance that nobody knows; "
+        "their cells were selected because they matter, with unknown probability; "
     )
 
 

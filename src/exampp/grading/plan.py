@@ -102,7 +102,7 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
         return unnumbered_setting(wanted or declared)
     if wanted is not None:
         why = (
-            f"the prompt {prompt.name!r} asks for no self-rating"
+            f"the prompt {prompt.name!r} does not request a self-rating"
             if prompt.reading != SELF_RATING
             else "with this decode every reply is a label"
         )
@@ -507,8 +507,8 @@ def _checked_name(name: str | None) -> str:
     if name is None:
         raise InputError(
             "what is this grader called?",
-            hint='Name it, as in name="mine-v1": its ratings are kept under that name, and the '
-            "same name continues. A function that rates otherwise is another grader",
+            hint='Name it, as in name="mine-v1": its ratings are stored under that name, and the '
+            "same name continues. A function that rates differently is another grader",
         )
     is_text = isinstance(name, str) and name.strip() == name and name.isprintable()
     if not is_text or not 0 < len(name) <= LONGEST_NAME:

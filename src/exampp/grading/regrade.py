@@ -189,7 +189,7 @@ def _chosen_rules(
     identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
 ) -> ReplyRules:
     if mode not in READERS:
-        raise InputError(f"there is no mode {mode!r}", hint=f"Give one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode {mode!r}", hint=f"Give one of {', '.join(READERS)}")
     settings = identity.settings
     if settings.get("name") == FUNCTION:
         what = f"the ratings of {identity.name} are those of a function, and no replies"
@@ -202,7 +202,7 @@ def _chosen_rules(
     matters = mode == _EXAM and prompt.reading == SELF_RATING
     if unnumbered is not None and not matters:
         why = (
-            f"the prompt {prompt.name!r} asks for no self-rating"
+            f"the prompt {prompt.name!r} does not request a self-rating"
             if mode == _EXAM
             else "the papers' own program has another rule"
         )

@@ -547,6 +547,4 @@ def check_numbers(exam: GradingScope, max_failures: int) -> None:
     depth = check_integer("depth", exam.depth)
     numbers = (depth, check_integer("max_failures", max_failures), queries)
     if min(numbers) < 1 or max(numbers) >= 2**31:
-        raise InputError(
-            "depth, max_failures and max_queries are at least 1, and no astronomical number"
-        )
+        raise InputError("depth, max_failures and max_queries are at least 1, and less than 2**31")

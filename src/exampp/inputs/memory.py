@@ -83,7 +83,7 @@ def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]
     if role in _BY_SYSTEM and isinstance(data, Mapping) and not is_columns(role, data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
-                raise InputError(f"{brief(system)} is no name of a system", field=role)
+                raise InputError(f"{brief(system)} is not a valid system name", field=role)
             yield f"{role}[{system!r}]", system, part
     else:
         yield role, None, data
@@ -115,7 +115,7 @@ def _of_pandas(frame: Any) -> Iterator[Row]:
     index = [str(name) for name in frame.index.names if name is not None]
     if index:
         raise InputError(
-            f"the index {', '.join(index)} is no column, and would be lost",
+            f"the index {', '.join(index)} is not a column, and would be lost",
             hint="Make it one with reset_index(), or drop it with reset_index(drop=True)",
         )
     names = list(frame.columns)

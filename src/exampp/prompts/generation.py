@@ -184,7 +184,7 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if not _NAME.fullmatch(data["name"]):
-        yield "name", f"'{data['name']}' is no short name", "use a-z, 0-9, dots and dashes"
+        yield "name", f"'{data['name']}' is not a short name", "use a-z, 0-9, dots and dashes"
     if data["makes"] not in MAKES:
         yield (
             "makes",

@@ -424,10 +424,10 @@ def read_reply(
 
     """
     if mode not in READERS:
-        raise InputError(f"there is no mode '{mode}'", hint=f"give one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode '{mode}'", hint=f"give one of {', '.join(READERS)}")
     if reading not in READERS[mode]:
         raise InputError(
-            f"there are no rules of reading called '{reading}'",
+            f"unknown rules of reading '{reading}'",
             hint=f"give one of {', '.join(reading_names())}",
         )
     if unnumbered not in UNNUMBERED:

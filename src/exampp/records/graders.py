@@ -274,7 +274,7 @@ def choose_grader(
     names = [grader_label(one) + _reading(one) for one in fitting or graders]
     listed = "".join(f"\n  {name}" for name in names)
     if not graders:
-        raise InputError("there are no grades yet", hint="Make some: exampp grade")
+        raise InputError("there are no grades yet", hint="Grade first: exampp grade")
     if not fitting:
         raise InputError(f"no grader fits; these graded:{listed}")
     raise AmbiguousGrader(

@@ -227,7 +227,7 @@ def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecis
     """Return one decision. Raises InputError for an unknown number."""
     row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
     if row is None:
-        raise InputError(f"there is no decision {number}")
+        raise InputError(f"unknown decision {number}")
     return _cell_decision(row)
 
 
@@ -509,7 +509,7 @@ def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str
     """Return the sample and the judgment of a number. Raises InputError if it is unknown."""
     row = connection.execute(f"{_JUDGMENTS} WHERE j.judgment = ?", (number,)).fetchone()
     if row is None:
-        raise InputError(f"there is no judgment {number}")
+        raise InputError(f"unknown judgment {number}")
     sample = connection.execute(
         "SELECT sample FROM sample_judgment WHERE judgment = ?", (number,)
     ).fetchone()

@@ -154,7 +154,7 @@ class CellIds(NamedTuple):
         except (ValueError, RecursionError):
             ids = None
         if not (isinstance(ids, list) and len(ids) == 3 and all(isinstance(i, str) for i in ids)):
-            raise InputError("that is no cell", field="cell")
+            raise InputError("that is not a cell", field="cell")
         return cls(*ids)
 
 
@@ -162,7 +162,7 @@ def parse_versions(text: str) -> tuple[int, int]:
     """Return the texts (item, passage) that a person decided about. InputError if missing."""
     found = _VERSIONS.fullmatch(text)
     if found is None:
-        raise InputError("those are no versions of texts", field="versions")
+        raise InputError("those are not versions of texts", field="versions")
     return int(found[1]), int(found[2])
 
 
@@ -243,7 +243,7 @@ def read_query(
     grades, ids = request.choice.of(collection), [query_id]
     for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):
         return found
-    raise InputError("there is no query of that id", field="query")
+    raise InputError("unknown query", field="query")
 
 
 def read_cells(

@@ -430,7 +430,7 @@ class ChangeWatcher:
                     self._follow(collection)
             except Exception as error:
                 # whoever opens a page reads it there, too
-                _LOG.info("the collection could not be asked whether it changed: %s", error)
+                _LOG.info("the collection could not be checked for changes: %s", error)
                 self._failed = True
                 self._started.set()
                 self._pause()

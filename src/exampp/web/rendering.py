@@ -279,7 +279,7 @@ def read_guidelines(path: str | Path) -> Guidelines:
         text.decode()
     except UnicodeDecodeError:
         raise InputError(
-            f"{where} is no text in UTF-8", field=field, hint="Give a Markdown file"
+            f"{where} is not a text in UTF-8", field=field, hint="Give a Markdown file"
         ) from None
     return Guidelines(where)
 

@@ -252,7 +252,7 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "calibration": Question(
         "Do ratings predict people's judgments?",
-        "probabilities of people's labels, tried on queries that were held out",
+        "probabilities of people's labels, tested on held-out queries",
         "calibration",
         lambda grades, _: verdict.about_calibration(grades.calibration()),
         ("/agreement", "Agreement with people"),

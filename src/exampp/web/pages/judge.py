@@ -267,7 +267,7 @@ def _rating(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{text!r} is no rating", field="rating") from None
+        raise InputError(f"{text!r} is not a rating", field="rating") from None
 
 
 # ---- which cells come next -----------------------------------------------------------------------
